@@ -11,7 +11,7 @@ import { overloadTables } from './overload/tables.js';
 import { arrivalTables } from './redis/arrivals.js';
 import { clusterTables } from './redis/cluster.js';
 import { redisTables } from './redis/tables.js';
-import { refusalTables } from './refusals/tables.js';
+import { rejectionTables } from './rejections/tables.js';
 import { render, section, writeReport } from './report.js';
 import { fleetTables } from './shaper/fleet.js';
 import { shaperTables } from './shaper/tables.js';
@@ -22,7 +22,7 @@ const TABLES = {
   redis: { title: 'In Redis', run: redisTables },
   cluster: { title: 'In Redis, on a Cluster', run: clusterTables },
   arrivals: { title: 'In Redis, over a network', run: arrivalTables },
-  refusals: { title: 'Refused again', run: refusalTables },
+  rejections: { title: 'Rejected again', run: rejectionTables },
   shaper: { title: 'Shapers', run: shaperTables },
   once: { title: 'Idempotency keys', run: onceTables },
   fleet: { title: 'A fleet with one shaper', run: fleetTables },

@@ -2,7 +2,7 @@
 
 const PACKAGES = 'https://github.com/spillway/spillway/blob/main/packages';
 
-/** A changeset as one item of a list, which may have paragraphs and lists of its own. */
+/** A changeset as one item of a list, which may contain paragraphs and lists. */
 export async function getReleaseLine({ summary }) {
   const lines = summary.trim().split('\n');
   return `- ${lines.join('\n  ').replace(/ +$/gm, '')}`;

@@ -17,7 +17,7 @@ export function library(entries, plugins = []) {
     fixedExtension: false,
     platform: 'neutral',
     target: 'es2022',
-    // Whoever reads the code in node_modules has the declarations for what it means.
+    // Readers of node_modules find the doc comments in the declarations.
     outputOptions: {
       comments: { jsdoc: false },
       // Constants are folded: bundlers keep what they cannot calculate. Names, lines and statements stay as written.

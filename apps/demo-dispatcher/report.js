@@ -21,7 +21,7 @@ export class Report {
     this.messages.push({ ...message, atMs: message.atMs - this.startMs });
   }
 
-  /** Waits until the next row is over, and prints it: which worker sent, and how many milliseconds into the row. */
+  /** Waits until the next row has passed, and prints it: which worker sent, and how many milliseconds into the row. */
   async row() {
     const fromMs = this.rows * ROW_MS;
     this.rows += 1;
@@ -32,8 +32,8 @@ export class Report {
       shown
         .filter((message) => message.line === line)
         .map(
-          ({ worker, atMs, isRefused }) =>
-            `${worker}+${Math.round(atMs - fromMs)}${isRefused ? '!' : ''}`,
+          ({ worker, atMs, isRejected }) =>
+            `${worker}+${Math.round(atMs - fromMs)}${isRejected ? '!' : ''}`,
         )
         .join(' ')
         .padEnd(COLUMN),
@@ -49,14 +49,14 @@ export class Report {
     console.log(`\nA line takes a message each ${1000 / PER_SECOND} ms. The carriers saw:`);
     for (const line of LINES) {
       const own = this.messages.filter((message) => message.line === line);
-      const refused = own.filter(({ isRefused }) => isRefused).length;
+      const rejected = own.filter(({ isRejected }) => isRejected).length;
       const gaps = own.slice(1).map(({ atMs }, at) => Math.round(atMs - own[at].atMs));
       gaps.sort((a, b) => a - b);
       const told =
         gaps.length > 0
           ? `, gaps: smallest ${gaps[0]} ms, median ${gaps[gaps.length >> 1]} ms`
           : '';
-      console.log(`${line}: ${own.length - refused} taken, ${refused} refused${told}`);
+      console.log(`${line}: ${own.length - rejected} taken, ${rejected} rejected${told}`);
     }
   }
 }

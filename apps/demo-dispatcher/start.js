@@ -8,13 +8,13 @@ import { openCarrier } from './carrier.js';
 import { WORKERS } from './lines.js';
 import { Report, ROW_MS } from './report.js';
 
-const { REDIS_URL, SECONDS = 16, REFUSE_EACH = 40 } = process.env;
+const { REDIS_URL, SECONDS = 16, REJECT_EACH = 40 } = process.env;
 
 if (!(await hasRedis())) process.exit(1);
 
 const report = new Report();
 const onMessage = (message) => report.note(message);
-const north = await openCarrier({ refuseEach: Number(REFUSE_EACH), onMessage });
+const north = await openCarrier({ rejectEach: Number(REJECT_EACH), onMessage });
 const south = await openCarrier({ onMessage });
 const urls = JSON.stringify({ north: north.url, south: south.url });
 

@@ -32,7 +32,7 @@ process.on('message', (next) => {
   changed.abort();
   changed = new AbortController();
 });
-process.once('disconnect', () => process.exit()); // whoever started it is gone
+process.once('disconnect', () => process.exit()); // its parent is gone
 
 // What the first call of a process loads would make a start late.
 await Promise.all([redis.ping(), ...Object.values(urls).map((url) => fetch(url))]);
@@ -46,7 +46,7 @@ await shaper.close();
 redis.disconnect();
 process.exit();
 
-/** Sends a message by the first line whose queue is short enough; a refusal sends it on its way again. */
+/** Sends a message by the first line whose queue is short enough; after a rejection it is sent again. */
 async function dispatch(text) {
   while (phase !== 'stop') {
     const slot = await shaper.reserveFirst(LINES);
@@ -68,7 +68,7 @@ async function shut(carrier, seconds) {
     await Promise.all(linesOf(carrier).map((line) => shaper.pause(line, `${seconds}s`)));
   } catch (error) {
     if (error.code !== 'SPW_STORE_UNAVAILABLE') throw error;
-    await sleep(seconds * 1000); // nobody else can be told: this worker keeps away by itself
+    await sleep(seconds * 1000); // the pause cannot be shared: only this worker keeps away
   }
 }
 

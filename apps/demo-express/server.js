@@ -27,7 +27,7 @@ const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each pro
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
-const observers = [decisionTable()]; // while you develop: a line for each refusal
+const observers = [decisionTable()]; // while you develop: a line for each rejection
 const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`);
 
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
@@ -41,7 +41,7 @@ const overload = [
 ];
 const rates = [
   rateLimit({ name: 'per-address', limit: 60, window: WINDOW }),
-  rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // refuses nobody
+  rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // rejects nobody
 ];
 const front = spillway([once, ...(FOUR === '1' ? overload : []), ...rates], {
   store,

@@ -39,7 +39,7 @@ app.register(spw.spillway, {
   store: redis ? redisStore(redis) : spw.memoryStore(),
   trustProxy: Number(TRUST_PROXY),
   onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
-  observers: [spw.decisionTable()], // while you develop: a line for each refusal
+  observers: [spw.decisionTable()], // while you develop: a line for each rejection
 });
 
 app.get('/', () => 'Hello from behind a spillway.\n');

@@ -27,7 +27,7 @@ export function createApp({ env, store, storeTimeout, clientIp, signal, streamFi
     trustProxy: Number(TRUST_PROXY),
     skip: ({ path }) => path === '/health',
     onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
-    observers: [decisionTable()], // while you develop: a line for each refusal
+    observers: [decisionTable()], // while you develop: a line for each rejection
   };
   // A header and a path stand for an account and its plan: a demo has no accounts. Yours are found by authentication.
   const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts

@@ -23,7 +23,7 @@ const options = {
   trustProxy: Number(TRUST_PROXY),
   skip: (request) => request.path === '/health',
   onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
-  observers: [spw.decisionTable()], // while you develop: a line for each refusal
+  observers: [spw.decisionTable()], // while you develop: a line for each rejection
 };
 
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.

@@ -29,7 +29,7 @@ const spillway = spw.SpillwayModule.forRoot({
   store: redis ? redisStore(redis) : spw.memoryStore(),
   trustProxy: Number(TRUST_PROXY),
   onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
-  observers: [spw.decisionTable()], // while you develop: a line for each refusal
+  observers: [spw.decisionTable()], // while you develop: a line for each rejection
   limiters: [
     ...(FOUR === '1' ? shedders : []),
     spw.rateLimit({ name: 'per-address', limit: 60, window }),

@@ -31,10 +31,10 @@ Try in another terminal (the README of this demo has more):
 
   curl -si ${at}/ | grep -i '^HTTP\\|^RateLimit'          # what is left
   ${loop} curl -so /dev/null -w '%{http_code} ' -H 'x-api-key: ada' ${at}/things; done
-  curl -si -H 'x-api-key: ada' ${at}/things               # refused: when to come again
+  curl -si -H 'x-api-key: ada' ${at}/things               # rejected: when to come back
   for i in 1 2; do curl -s -X POST -H 'Idempotency-Key: order-7' ${at}/charges; echo; done   # one charge
 
-Each refusal is a line here, also those of the trial, which clients do not notice:
+Each rejection prints a line here, including would-be rejections of the trial, which clients do not notice:
 `);
 }
 

@@ -1,6 +1,6 @@
 /** Keys of fifteen characters, and the order in which every contender is asked for them. */
 
-/** A flat string of its own, as one parsed from a request is; not two halves glued together. */
+/** A flat string, like one parsed from a request; not two halves glued together. */
 export function makeKey(index) {
   return Buffer.from(`user:${String(index).padStart(10, '0')}`).toString('latin1');
 }

@@ -1,4 +1,4 @@
-/** A redis-server of the benchmark's own, on a core of its own. */
+/** A private redis-server, on its own core. */
 
 import { findRedis, startRedis as start } from 'spillway-testkit/redis-process';
 import { pin } from './child.js';

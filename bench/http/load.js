@@ -1,4 +1,4 @@
-/** The load: autocannon, in a process of its own. */
+/** The load: autocannon, in a separate process. */
 
 import autocannon from 'autocannon';
 import { answerCalls } from '../harness/child.js';
@@ -33,7 +33,7 @@ async function fire(port, keyCount, amount) {
   });
   return {
     passed: result['2xx'],
-    refused: result['4xx'],
+    rejected: result['4xx'],
     seconds: (last - first) / 1000,
     p50Ms: result.latency.p50,
     errors: result.errors,

@@ -18,33 +18,33 @@ const AMOUNT = 3_000;
 /** The server has a core to itself; the load and Redis share the other. */
 const SERVER_CORE = 0;
 const OTHER_CORE = 1;
-/** Added CPU microseconds to which Spillway in memory is held, and for a refusal a multiple of a bare request. */
+/** Added CPU microseconds to which Spillway in memory is held, and for a rejection a multiple of a bare request. */
 const FRAMEWORKS = {
-  express: { title: 'Express 5', contenders: express, addedUs: 8, refused: 1 },
+  express: { title: 'Express 5', contenders: express, addedUs: 8, rejected: 1 },
   koa: { title: 'Koa 3', contenders: koa, addedUs: 4 },
   fastify: { title: 'Fastify 5', contenders: fastify, addedUs: 4 },
   hono: { title: 'Hono 4 on Node', contenders: hono, addedUs: 3 },
-  nest: { title: 'NestJS 11 on Express', contenders: nest, addedUs: 15, refused: 1.15 },
+  nest: { title: 'NestJS 11 on Express', contenders: nest, addedUs: 15, rejected: 1.15 },
 };
 const KINDS = [
   { title: 'requests that pass', limit: 1_000_000, keys: 10_000, db: 0 },
-  { title: 'requests refused with 429', limit: 1, keys: 1_000, db: 1 },
+  { title: 'requests rejected with 429', limit: 1, keys: 1_000, db: 1 },
 ];
 
 async function turn(server, load, { keys, limit }, name) {
   const port = await server.call('port');
   const before = await server.call('cpu');
-  const { passed, refused, seconds, p50Ms, errors } = await load.call('fire', port, keys, AMOUNT);
+  const { passed, rejected, seconds, p50Ms, errors } = await load.call('fire', port, keys, AMOUNT);
   const spent = (await server.call('cpu')) - before;
-  const expected = limit === 1 && name !== 'bare' ? refused : passed;
-  if (errors > 0 || expected < 0.98 * (passed + refused)) {
-    console.warn(`${name}: ${passed} passed, ${refused} refused, ${errors} errors`);
+  const expected = limit === 1 && name !== 'bare' ? rejected : passed;
+  if (errors > 0 || expected < 0.98 * (passed + rejected)) {
+    console.warn(`${name}: ${passed} passed, ${rejected} rejected, ${errors} errors`);
   }
-  return { rate: (passed + refused) / seconds, cpuUs: spent / (passed + refused), p50Ms };
+  return { rate: (passed + rejected) / seconds, cpuUs: spent / (passed + rejected), p50Ms };
 }
 
 function tableOf(framework, kind, names, results) {
-  const { title, contenders, addedUs, refused } = FRAMEWORKS[framework];
+  const { title, contenders, addedUs, rejected } = FRAMEWORKS[framework];
   const passes = kind.limit > 1;
   const pick = (name, field) => results.get(name).map((result) => result[field]);
   const rows = names.map((name) => {
@@ -53,7 +53,7 @@ function tableOf(framework, kind, names, results) {
     const held = name === 'ours';
     const least = held && passes ? [`${title}, memory: added CPU µs`, '<=', addedUs] : undefined;
     const most =
-      held && !passes && refused ? [`${title}, a refusal ÷ bare`, '<=', refused] : undefined;
+      held && !passes && rejected ? [`${title}, a rejection ÷ bare`, '<=', rejected] : undefined;
     return [
       contenders[name].title,
       spread(pick(name, 'rate')),
@@ -70,7 +70,7 @@ function tableOf(framework, kind, names, results) {
 
 async function measure(framework, kind, redisPort, say) {
   const { title, contenders } = FRAMEWORKS[framework];
-  // Shedders refuse nothing here: the load is less than a process can carry.
+  // Shedders reject nothing here: the load is less than a process can carry.
   const names = Object.keys(contenders).filter((name) => {
     const { redis, sheds } = contenders[name];
     return (redisPort || !redis) && (kind.limit > 1 || !sheds);

@@ -6,7 +6,7 @@ import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { UserRequest } from '../harness/user-request.js';
 
-// Nothing is refused, and no entry but those of `passing` expires: a unit refills in 35 s, and the burst is large.
+// Nothing is rejected, and no entry but those of `passing` expires: a unit refills in 35 s, and the burst is large.
 const RATE = 1_000_000;
 const BURST = 60_000_000;
 const WINDOW_US = 400 * 86_400_000_000;
@@ -100,8 +100,8 @@ function admit() {
   };
 }
 
-/** Every request but the first of a key is refused; told as if it passed, for so the harness counts. */
-function refusal() {
+/** Every request but the first of a key is rejected; reported as passed, which the harness counts. */
+function rejection() {
   const guard = guardOf({ limit: 1, window: '400d' });
   return (key) => {
     const { allowed, status, headers, body } = guard.admit(new UserRequest(key));
@@ -128,7 +128,7 @@ export const contenders = {
   bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
   consume: { title: 'Spillway `createLimiter().consume`, with its numbers read', make: consume },
   admit: { title: 'Spillway `createGuard().admit`, status and headers read', make: admit },
-  refusal: { title: 'the same, a refusal with its body', make: refusal },
+  rejection: { title: 'the same, a rejection with its body', make: rejection },
   fixed: { title: 'Spillway `apply`, fixed window', make: applyOf('fixed-window') },
   counter: {
     title: 'Spillway `apply`, sliding window counter',

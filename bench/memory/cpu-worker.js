@@ -49,7 +49,7 @@ answerCalls({
   async turn() {
     const before = cpuUs();
     const passed = await turn(TURN);
-    if (passed !== TURN) console.warn(`${name}: ${TURN - passed} refusals`);
+    if (passed !== TURN) console.warn(`${name}: ${TURN - passed} rejections`);
     return ((cpuUs() - before) * 1000) / TURN;
   },
 });

@@ -21,7 +21,7 @@ const COLUMNS = [
       bucket: ['CPU of `apply` in memory, 1 key, ÷ raw Map', '<=', 1.6],
       consume: ['CPU of `createLimiter().consume` in memory, 1 key, ÷ raw Map', '<=', 1.9],
       admit: ['CPU of `createGuard().admit` in memory, 1 key, ÷ raw Map', '<=', 6],
-      refusal: ['the same, a refusal with its body', '<=', 10],
+      rejection: ['the same, a rejection with its body', '<=', 10],
     },
   },
   {

@@ -21,7 +21,7 @@ const LISTS = {
 };
 const gate = new Gate(LISTS[name], {});
 
-/** A response that takes fields and says when it is over. */
+/** A response that takes headers and says when it ended. */
 class Exchange {
   fields = new Map();
   closed = undefined;
@@ -37,8 +37,8 @@ class Exchange {
   setHeader(field, value) {
     this.fields.set(field, value);
   }
-  refuse() {
-    throw new Error('nothing is refused');
+  reject() {
+    throw new Error('nothing is rejected');
   }
   repeat() {
     throw new Error('nothing is repeated');

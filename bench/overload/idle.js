@@ -55,10 +55,10 @@ export async function idleTable(say) {
     const result = await run(situate);
     rows.push(
       result
-        ? [title, `${result.refused} of ${result.asked}`, digits(result.p50), digits(result.p99)]
+        ? [title, `${result.rejected} of ${result.asked}`, digits(result.p50), digits(result.p99)]
         : [title, 'control groups cannot be written here', '', ''],
     );
   }
   const title = `Idle: ${RATE} requests/s, both loops`;
-  return table([title, 'refused', 'p50, ms', 'p99, ms'], rows);
+  return table([title, 'rejected', 'p50, ms', 'p99, ms'], rows);
 }

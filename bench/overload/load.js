@@ -75,7 +75,7 @@ async function closedLoop(ms, next) {
   return (served * 1000) / (performance.now() - start);
 }
 
-/** Has the server compile what serves and what refuses. */
+/** Has the server compile what serves and what rejects. */
 function warm(port, ms, clients) {
   let asked = 0;
   const next = () => {
@@ -95,7 +95,7 @@ async function overload(port, rate, { calmMs, warmMs, ms }, clients) {
   const counts = Object.fromEntries(
     Object.keys(MIX).map((name) => [name, { offered: 0, served: 0 }]),
   );
-  const tally = { refused: 0, late: 0, unanswered: 0 };
+  const tally = { rejected: 0, late: 0, unanswered: 0 };
   const pending = [];
   const start = performance.now();
   let dueMs = 0;
@@ -124,13 +124,13 @@ async function steady(port, rate, ms) {
   agent.destroy();
   const took = answers.map((answer) => answer.ms).sort((a, b) => a - b);
   const at = (part) => took[Math.floor(part * (took.length - 1))];
-  const refused = answers.filter(({ status }) => status === 503).length;
-  return { asked: answers.length, refused, p50: at(0.5), p99: at(0.99) };
+  const rejected = answers.filter(({ status }) => status === 503).length;
+  return { asked: answers.length, rejected, p50: at(0.5), p99: at(0.99) };
 }
 
 function count({ name, status, ms }, counts, tally) {
   counts[name].offered += 1;
-  if (status === 503) tally.refused += 1;
+  if (status === 503) tally.rejected += 1;
   else if (status !== 200) tally.unanswered += 1;
   else if (ms > DEADLINE_MS) tally.late += 1;
   else counts[name].served += 1;

@@ -65,7 +65,7 @@ export async function overload(args, rate, clients, besides = 0) {
     offered: sum('offered') / result.seconds,
     spent,
     ...Object.fromEntries(classes),
-    refused: part(result.refused),
+    rejected: part(result.rejected),
     wasted: part(result.late + result.unanswered),
   };
 }

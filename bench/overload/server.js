@@ -78,22 +78,22 @@ function poolHandler(_req, res) {
   query();
 }
 
-// An overload comes to a server that has been running, and lasts: what serves and what refuses is compiled.
+// An overload comes to a server that has been running, and lasts: what serves and what rejects is compiled.
 const late = { name: 'late', read: () => ({ value: 3, ageMs: 0 }) };
 const WARM = '/warm';
-const refuser = () =>
+const rejecter = () =>
   workerShedder({ name: 'warm', ladder: false, brake: { signal: late }, priority });
 
 const app = express();
 let listener = app;
 if (protection === 'front') {
-  const [guard, warming] = [nodeGuard(workers()), nodeGuard(refuser())];
+  const [guard, warming] = [nodeGuard(workers()), nodeGuard(rejecter())];
   listener = (req, res) => {
     const mayPass = req.url === WARM ? warming : guard;
     if (mayPass(req, res)) app(req, res);
   };
 } else if (protection !== 'none') {
-  app.use(WARM, spillway(refuser()));
+  app.use(WARM, spillway(rejecter()));
 }
 app.use(WARM, (_req, res) => res.end('done'));
 const limiters = PROTECTIONS[protection]?.() ?? [];

@@ -22,7 +22,7 @@ const CLIENTS = {
     rows: ['none', 'workers', 'front'],
   },
   reconnect: {
-    title: 'Each request on a connection of its own; clients give up after 1 s',
+    title: 'Each request on a new connection; clients give up after 1 s',
     rows: ['none', 'workers', 'front'],
   },
 };
@@ -54,7 +54,7 @@ async function clientsTable(say, clients, { title, rows: chosen = Object.keys(LO
     }
     rows.push([name, ...cells]);
   }
-  return table([title, ...HEAD, 'refused, %', 'late or unanswered, %'], rows);
+  return table([title, ...HEAD, 'rejected, %', 'late or unanswered, %'], rows);
 }
 
 export async function overloadTables(say) {

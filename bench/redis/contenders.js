@@ -7,7 +7,7 @@ import { redisStore } from '@spillway/redis';
 import { RedisStore } from 'rate-limit-redis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 
-// As in memory: nothing is refused and no key expires meanwhile.
+// As in memory: nothing is rejected and no key expires meanwhile.
 const LIMIT = 1_000_000;
 const WINDOW_US = 400 * 86_400_000_000;
 const UNIT_US = WINDOW_US / LIMIT;
@@ -87,7 +87,7 @@ export const contenders = {
   single: { title: 'Spillway, `coalesce: false`', make: apply({ coalesce: false }, ['api']) },
   consume: { title: 'Spillway `createLimiter().consume`', make: consume({}) },
   allow: {
-    title: "the same without a stand-in, `onStoreError: 'allow'`",
+    title: "the same without fallback counters, `onStoreError: 'allow'`",
     make: consume({ onStoreError: 'allow' }),
   },
   rateLimitRedis: { title: 'rate-limit-redis `increment`', make: rateLimitRedis },

@@ -1,5 +1,5 @@
 /**
- * A network between client and server, in a process of its own: a TCP proxy that holds what it gets for a quarter of a
+ * A network between client and server, in a separate process: a TCP proxy that holds what it gets for a quarter of a
  * millisecond in each direction. Timers of Node count whole milliseconds, so a thread sleeps instead of them.
  */
 

@@ -30,9 +30,9 @@ end
 return 1
 `;
 
-/** Each makes what counts one event: it is told the instant, and which of those in flight it is. */
+/** Each makes what counts one event: it gets the instant, and which of those in flight it is. */
 const MAKERS = {
-  // A store has one clock, and the calls of one turn are sent together: each in flight has a store of its own.
+  // A store has one clock, and the calls of one turn are sent together: each in flight has its own store.
   spillway(logs, size) {
     const askers = Array.from({ length: IN_FLIGHT }, () => {
       const clock = new ManualClock();

@@ -12,7 +12,7 @@ const EVENTS = 2_000;
 const KINDS = {
   spillway: 'Spillway, `sliding-window-log`',
   script: 'sorted set, one `EVALSHA`',
-  multi: 'sorted set, `MULTI`; counts what it refuses too',
+  multi: 'sorted set, `MULTI`; counts what it rejects too',
   flexible: '_rate-limiter-flexible: a fixed window; it has no log_',
 };
 

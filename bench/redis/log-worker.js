@@ -31,7 +31,7 @@ let name = '';
 let sha = '';
 let member = 0;
 
-// A store has one clock, and the calls of one turn are sent together: each has a store of its own.
+// A store has one clock, and the calls of one turn are sent together: each has its own store.
 const askers = Array.from({ length: 100 }, () => {
   const clock = new ManualClock();
   return { clock, store: redisStoreAt(client, clock, { coalesce: false }) };
@@ -85,9 +85,9 @@ const atEntry = (back) => nowUs - (back * WINDOW_US) / size;
 
 /** Each after so much of a window has passed: its part, and the step. */
 const STEPS = {
-  refuseOne: [0, (asker) => take(asker)],
-  refuseHalf: [0, (asker) => ask(asker, 'take', half())],
-  refuseAll: [0, (asker) => ask(asker, 'take', size)],
+  rejectOne: [0, (asker) => take(asker)],
+  rejectHalf: [0, (asker) => ask(asker, 'take', half())],
+  rejectAll: [0, (asker) => ask(asker, 'take', size)],
   recordAll: [0, (asker) => ask(asker, 'record', size)],
   putNewest: [0, (asker) => ask(asker, 'put', 1, atEntry(0))],
   putMiddle: [0, (asker) => ask(asker, 'put', 1, atEntry(half()))],

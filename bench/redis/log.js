@@ -10,9 +10,9 @@ const ROUNDS = 7;
 const KINDS = { log: 'Spillway', zset: 'sorted set' };
 
 const STEPS = {
-  refuseOne: 'refuses 1 unit',
-  refuseHalf: 'refuses half of the limit',
-  refuseAll: 'refuses the whole limit',
+  rejectOne: 'rejects 1 unit',
+  rejectHalf: 'rejects half of the limit',
+  rejectAll: 'rejects the whole limit',
   recordAll: 'records the whole limit',
   putNewest: 'gives back the newest entry',
   putMiddle: 'gives back one of the middle',
@@ -20,7 +20,7 @@ const STEPS = {
   grantHalf: 'grants when half has expired',
 };
 /** A sorted set has no costs, no records, no refunds, and cannot look without removing. */
-const COMPARED = ['refuseOne', 'grantHalf'];
+const COMPARED = ['rejectOne', 'grantHalf'];
 const TARGET = ['Redis, sliding log of 100,000 entries: longest step, µs', '<=', 1000];
 
 export async function logTables(port, say) {

@@ -120,14 +120,14 @@ async function partnerTable(port, say) {
   const rows = [];
   for (const { title, periodMs, isHeldTo } of PACES) {
     say(`a fleet and its partner, ${title}`);
-    const { refused, used } = await partnerAt(port, periodMs);
+    const { rejected, used } = await partnerAt(port, periodMs);
     const targets = isHeldTo
       ? [
           ['a fleet and its partner: % of answers 429', '<=', 1],
           ['the same: % of the limit used', '>=', 95],
         ]
       : [];
-    rows.push([title, judged(refused, targets[0]), judged(used, targets[1])]);
+    rows.push([title, judged(rejected, targets[0]), judged(used, targets[1])]);
   }
   const title = `Eight processes that call all the time; the partner allows ${ALLOWED} a second. Their pace`;
   return table([title, 'answers 429, %', 'of the limit used, %'], rows);
@@ -160,7 +160,7 @@ async function partnerAt(port, periodMs) {
   close();
   const allowed = statuses.filter(Boolean).length;
   return {
-    refused: 100 * (1 - allowed / statuses.length),
+    rejected: 100 * (1 - allowed / statuses.length),
     used: (100 * allowed) / ((MEASURED_MS / 1_000) * ALLOWED),
   };
 }

@@ -5,7 +5,7 @@ import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { makeKeys } from '../harness/keys.js';
 
-// Nothing is refused: a unit comes back in 35 s, and a reservation may wait for it.
+// Nothing is rejected: a unit comes back in 35 s, and a reservation may wait for it.
 const RATE = { name: 'api', limit: 1_000_000, window: '400d' };
 const WAITS = { ...RATE, maxWait: '400d' };
 const KEYS = 10_000;

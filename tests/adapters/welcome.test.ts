@@ -25,7 +25,7 @@ describe.each(demos.map((kind) => [kind.name, kind] as const))('%s', (_, kind) =
     });
     const says = (text: string | RegExp) =>
       vi.waitFor(() => expect(said).toMatch(text), { timeout: 20_000, interval: 20 });
-    await says('Each refusal is a line here');
+    await says('Each rejection prints a line here');
     const [, port] = /^Listening on port (\d+): /m.exec(said) ?? [];
     const limits = [...said.matchAll(/^ {2}(\S+) +(\d+) in 1h, .* +(enforce|shadow)$/gm)];
     expect(limits.map((row) => row.slice(1))).toEqual([

@@ -97,7 +97,7 @@ describe.skipIf(redisProgram === null).each(Object.entries(clients))(
         expect(warnings).toHaveLength(1);
         expect(warnings[0]).toMatch(
           new RegExp(
-            `^Spillway: Redis Cluster of \\d, 127.0.0.1:${shards.ports[0]} does not decide .*user, tenant: ${onStoreError}`,
+            `^Spillway: Redis Cluster of \\d, 127.0.0.1:${shards.ports[0]} is failing .*user, tenant: ${onStoreError}`,
           ),
         );
       },

@@ -31,9 +31,9 @@ async function run(own: Readonly<Record<string, string>>, onText?: (text: string
   return { code, text, errors };
 }
 
-/** How many messages of a line were taken, and refused. */
+/** How many messages of a line were taken, and rejected. */
 function counts(text: string, line: string): readonly number[] {
-  const found = new RegExp(`^${line}: (\\d+) taken, (\\d+) refused`, 'm').exec(text);
+  const found = new RegExp(`^${line}: (\\d+) taken, (\\d+) rejected`, 'm').exec(text);
   return (found ?? []).slice(1).map(Number);
 }
 
@@ -62,7 +62,7 @@ describe('the dispatcher', () => {
     async (way) => {
       const redis = await RedisServer.up();
       let isOut = false;
-      const env = { REDIS_URL: redis.url, SECONDS: '12', REFUSE_EACH: '2' };
+      const env = { REDIS_URL: redis.url, SECONDS: '12', REJECT_EACH: '2' };
       // From the busy time on, to the end.
       const { code, text, errors } = await run(env, (said) => {
         if (isOut || !said.includes('  4.0 s')) return;

@@ -139,9 +139,7 @@ describe.skipIf(redisProgram === null)(
       vanish();
       await expect(untilDecided(3_500)).rejects.toThrow();
       expect(warnings).toHaveLength(2);
-      expect(warnings[0]).toMatch(
-        /^Spillway: Redis at (127\.0\.0\.1|localhost):\d+ does not decide /,
-      );
+      expect(warnings[0]).toMatch(/^Spillway: Redis at (127\.0\.0\.1|localhost):\d+ is failing /);
       expect(warnings[1]).toContain(cure);
     });
 

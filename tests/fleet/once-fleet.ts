@@ -27,7 +27,7 @@ export interface Reply {
 
 /** Whether a run was done whose answer could not be kept. */
 export function isNotKept({ status, body }: Reply): boolean {
-  return status === 409 && JSON.parse(body).title === 'Answer not kept';
+  return status === 409 && JSON.parse(body).title === 'Response not stored';
 }
 
 /** A run of the handler. `askedMs`: when its request came, so before its claim was taken. */

@@ -143,7 +143,7 @@ describe('a constant 0', () => {
     ['limit', () => memoryControl().set('api', { limits: { limit: 0 } }, note)],
   ])('as %s is refused by a message that names block and mode', (option, make) => {
     expect(make).toThrow(`${option} must be an integer from 1 to 1,000,000,000`);
-    expect(make).toThrow("got 0: to refuse a key use block, to switch a limit off mode: 'off'");
+    expect(make).toThrow("got 0: to reject a key use block, to turn a limit off use mode: 'off'");
     expect(make).toThrow('SPW_LIMIT_INVALID');
   });
 });

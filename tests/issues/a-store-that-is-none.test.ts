@@ -28,7 +28,7 @@ const NONE: readonly [string, () => unknown, string][] = [
   ['a client for redisStore', () => fromUpstash(upstash()), 'redisStore(client)'],
   ['a promise', () => Promise.resolve(memoryStore()), 'await it'],
   ['an object', () => ({}), 'without `apply`'],
-  ['a URL', () => 'redis://:secret@127.0.0.1', 'got a text'],
+  ['a URL', () => 'redis://:secret@127.0.0.1', 'got a string'],
   ['a function', () => memoryStore, 'got '],
   ['true', () => true, 'got true'],
 ];

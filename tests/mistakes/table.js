@@ -147,13 +147,13 @@ export const THROWN = [
   guard(
     'UNKNOWN_VALIDATION',
     { validate: 'no' },
-    'validate must be true, false, or as in { SPW_WINDOW_SHORT: false }, got "no" (SPW_OPTION_INVALID)',
+    'validate must be true, false, or an object such as { SPW_WINDOW_SHORT: false }, got "no" (SPW_OPTION_INVALID)',
   ),
   // Values that cannot be right.
   limiter(
     'MAX_ZERO',
     { limit: 0 },
-    "limit must be an integer from 1 to 1,000,000,000, got 0: to refuse a key use block, to switch a limit off mode: 'off' (SPW_LIMIT_INVALID)",
+    "limit must be an integer from 1 to 1,000,000,000, got 0: to reject a key use block, to turn a limit off use mode: 'off' (SPW_LIMIT_INVALID)",
   ),
   limiter(
     '',
@@ -163,7 +163,7 @@ export const THROWN = [
   limiter(
     '',
     { limit: none },
-    'limit must be an integer from 1 to 1,000,000,000, got () => undefined: what differs between callers goes into plan (SPW_LIMIT_INVALID)',
+    'limit must be an integer from 1 to 1,000,000,000, got () => undefined: for limits that differ between callers use plan (SPW_LIMIT_INVALID)',
   ),
   limiter(
     'WINDOW_MS',
@@ -186,11 +186,7 @@ export const THROWN = [
     'cost must be at most 100, the most that passes at once, got 101 (SPW_COST_INVALID)',
   ),
   limiter('', { cost: '5' }, 'cost must be an integer from 0, got "5" (SPW_COST_INVALID)'),
-  limiter(
-    '',
-    { key: 5 },
-    'key must be a string that is not empty, or a function, got 5 (SPW_KEY_INVALID)',
-  ),
+  limiter('', { key: 5 }, 'key must be a non-empty string, or a function, got 5 (SPW_KEY_INVALID)'),
   limiter(
     '',
     { mode: 'shaddow' },
@@ -247,7 +243,7 @@ export const THROWN = [
   guard(
     'TypeError',
     { store: 'redis://:secret@127.0.0.1' },
-    'store must be memoryStore() or redisStore(client), got a text (SPW_STORE_INVALID)',
+    'store must be memoryStore() or redisStore(client), got a string (SPW_STORE_INVALID)',
     { named: true },
   ),
   guard(
@@ -265,7 +261,7 @@ export const THROWN = [
   guard(
     '',
     { store: memoryStore() },
-    'name is required for every limiter of a guard with a store: it identifies the limit there, so that no other meets its counts (SPW_NAME_REQUIRED)',
+    'name is required for every limiter of a guard with a store: it keeps the counts of different limits apart (SPW_NAME_REQUIRED)',
   ),
   guard(
     'TypeError',
@@ -330,20 +326,20 @@ export const THROWN = [
         [5, 6].map((n) => rateLimit({ ...limit, name: 'api', limit: n })),
         {},
       ),
-    says: 'two limiters of one guard have the name "api": give each its own (SPW_NAME_CONFLICT)',
+    says: 'two limiters of one guard have the name "api": give each a different name (SPW_NAME_CONFLICT)',
     except: ['NestJS'], // there the one that stands nearer to a method counts
   },
   // Limiters that are none. On Fastify and NestJS `limiters` is an option: routes and methods may have all of them.
   limiters(
     '[]',
     [],
-    'limiters must have at least one, got an empty list, which limits nobody (SPW_LIMITER_INVALID)',
+    'limiters must have at least one limiter, got an empty list, which limits nobody (SPW_LIMITER_INVALID)',
     ['Fastify', 'NestJS'],
   ),
   limiters(
     '',
     undefined,
-    'limiters must be made by rateLimit() or its like, got undefined (SPW_LIMITER_INVALID)',
+    'limiters must be made by rateLimit() or another function for limiters, got undefined (SPW_LIMITER_INVALID)',
     ['Fastify', 'NestJS'],
   ),
   limiters(
@@ -354,11 +350,11 @@ export const THROWN = [
   limiters(
     '[rateLimit]',
     [rateLimit],
-    /^limiters must be made by rateLimit\(\) or its like, got .* \(SPW_LIMITER_INVALID\)$/,
+    /^limiters must be made by rateLimit\(\) or another function for limiters, got .* \(SPW_LIMITER_INVALID\)$/,
   ),
 ];
 
-const address = 'so that all clients behind a proxy count as one';
+const address = 'so all clients behind a proxy count as one';
 const nobody = 'if there is no proxy, set trustProxy: false (SPW_FORWARDED_UNTRUSTED)';
 
 /** What only shows at requests: a line, once. `headers`: of the requests, of which there are two unless it is told. */
@@ -414,7 +410,7 @@ export const LINES = [
     title: 'a Unix socket, where no address is known',
     unix: true,
     says: () =>
-      'limiter "one" counts as one all callers whose address is not known: give it a key; ' +
+      'limiter "one" counts all callers without a known address as one: give it a key; ' +
       'behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1 (SPW_ADDRESS_UNKNOWN)',
   },
   {
@@ -422,7 +418,7 @@ export const LINES = [
     title: 'a key made of raw.ip',
     limiter: ({ raw }) => ({ key: raw }),
     says: () =>
-      'the key of limiter "one" is an address, of which each IPv6 client has 2^64: leave key out, ' +
+      'the key of limiter "one" is a raw address, and each IPv6 client has 2^64 of them: leave key out, ' +
       'or use clientIp of the request (SPW_KEY_RAW_ADDRESS)',
   },
   {
@@ -433,13 +429,13 @@ export const LINES = [
     title: 'a key made of req.user, as in the framework',
     limiter: () => ({ key: (req) => req.user?.id }),
     says: () =>
-      'the key of limiter "one" reads user of the limit request, which has none: read raw.user (SPW_KEY_MISREAD)',
+      'the key of limiter "one" reads user of the limit request, which has no such property: read raw.user (SPW_KEY_MISREAD)',
   },
   {
     title: 'the name of a header as the key',
     limiter: () => ({ key: 'x-api-key' }),
     says: () =>
-      'the key of limiter "one" is the text "x-api-key", the same for all callers: write a function, ' +
+      'the key of limiter "one" is the string "x-api-key", the same for all callers: write a function, ' +
       'as in key: ({ raw }) => raw.user?.id (SPW_KEY_CONSTANT)',
   },
   {
@@ -450,7 +446,7 @@ export const LINES = [
     title: 'window: 60, meant as seconds',
     limiter: () => ({ window: 60 }),
     says: () =>
-      'the window of limiter "one" is 60 ms: a number means milliseconds, \'60s\' means seconds (SPW_WINDOW_SHORT)',
+      'the window of limiter "one" is 60 ms: a number means milliseconds, write \'60s\' for seconds (SPW_WINDOW_SHORT)',
   },
   {
     title: 'window: 60, where validate is false',
@@ -462,7 +458,7 @@ export const LINES = [
     title: 'one guard twice',
     mount: 'twice',
     says: () =>
-      'the guard of one is mounted twice on the way of a request, which was counted once: mount it once (SPW_REGISTERED_TWICE)',
+      'the guard of one is mounted twice for one request, which was counted once: mount it once (SPW_REGISTERED_TWICE)',
     except: ['Fastify', 'NestJS', 'fetch'], // there it cannot be mounted twice by hand
   },
   {
@@ -472,8 +468,8 @@ export const LINES = [
     says: (_, world) =>
       world === 'Fastify'
         ? 'a limiter is registered for a context and around it, and counts each request once: register it once (SPW_REGISTERED_TWICE)'
-        : 'limiter "one" stands in two guards on the way of a request, and both charge the same count: ' +
-          'leave it out of one of them, or give each limit a name of its own (SPW_COUNTED_TWICE)',
+        : 'limiter "one" is in two guards that see the same request, and both charge the same count: ' +
+          'remove it from one of them, or give the limits different names (SPW_COUNTED_TWICE)',
     except: ['NestJS'], // two configurations of the module throw
   },
   {
@@ -481,7 +477,7 @@ export const LINES = [
     title: 'a limiter made inside a handler',
     mount: 'inHandler',
     says: () =>
-      'limiters are made while requests are handled, and each begins at zero: make them once, outside of handlers (SPW_MADE_IN_HANDLER)',
+      'limiters are created in request handlers, and each starts at zero: create them once, outside of handlers (SPW_MADE_IN_HANDLER)',
     except: ['Fastify', 'NestJS'], // Fastify takes no hook once it listens; Nest takes guards from decorators
   },
   {
@@ -497,7 +493,7 @@ export const LINES = [
     title: 'a store that answers junk',
     options: { store: remoteStore({ sync: true, apply: () => [{ hits: 5 }] }) },
     says: () =>
-      'limiter "one": the store failed with the store gave no answer: allowed of bucket wanted, got undefined ' +
+      'limiter "one": the store failed with invalid answer: expected allowed of bucket, got undefined ' +
       '(SPW_STORE_ERROR); onStoreError decides',
   },
   {
@@ -574,11 +570,7 @@ function callbacks() {
       { options: { skip: bug } },
       'skip failed with Error: bug; the request is not skipped.',
     ),
-    row(
-      'a refundIf that throws',
-      of({ refundIf: bug }),
-      failed('refundIf', 'nothing is given back'),
-    ),
+    row('a refundIf that throws', of({ refundIf: bug }), failed('refundIf', 'nothing is refunded')),
     row(
       'an onDecision that throws',
       { options: { onDecision: bug } },
@@ -607,7 +599,7 @@ function callbacks() {
     row(
       'an async mode',
       of({ mode: later }),
-      'mode of limiter "one" returned a promise: it must answer at once; the limit is enforced.',
+      'mode of limiter "one" returned a promise: it must return the value itself; the limit is enforced.',
     ),
     row(
       'a skip that says yes',
@@ -617,7 +609,7 @@ function callbacks() {
     row(
       'a refundIf that says yes',
       of({ refundIf: () => 'yes' }),
-      'refundIf of limiter "one" returned "yes"; nothing is given back.',
+      'refundIf of limiter "one" returned "yes"; nothing is refunded.',
     ),
   ];
 }

@@ -14,7 +14,7 @@ const amountsAt = ({ amounts }: MachineRun, second: number) =>
   amounts[second - 1] as readonly number[];
 
 describe.each(SEEDS)('four workers, one with little to do (seed %i)', (seed) => {
-  it('shed alike from the first refusal on, if they read the machine', () => {
+  it('shed alike from the first rejection on, if they read the machine', () => {
     const run = runMachine({ ...UNEVEN, ladder: 'machine', seed });
     for (const amounts of run.amounts) expect(spread(amounts)).toBeLessThan(0.06);
     expect(Math.min(...amountsAt(run, 200))).toBeGreaterThan(0.15);

@@ -25,9 +25,9 @@ function goodput(scenario: Scenario, loops: Protection): number {
   return mean(runs(scenario, loops), (one) => one.goodput);
 }
 
-/** The mean of the refused fractions from one second to another. */
-function refused(one: Run, from: number, to: number): number {
-  const bins = one.refused.slice(from * 10, to * 10);
+/** The mean of the rejected fractions from one second to another. */
+function rejected(one: Run, from: number, to: number): number {
+  const bins = one.rejected.slice(from * 10, to * 10);
   return bins.reduce((sum, value) => sum + value, 0) / bins.length;
 }
 
@@ -64,8 +64,8 @@ describe.each<Loops>(['brake', 'both'])('with %s', (loops) => {
 
   it('a neighbour that takes three quarters of the processor for three seconds leaves nothing behind', () => {
     for (const one of runs('a neighbour for three seconds', loops)) {
-      expect(refused(one, 20.5, 23)).toBeGreaterThan(0.7);
-      expect(refused(one, 25, 30)).toBeLessThan(0.62);
+      expect(rejected(one, 20.5, 23)).toBeGreaterThan(0.7);
+      expect(rejected(one, 25, 30)).toBeLessThan(0.62);
     }
   });
 
@@ -86,18 +86,18 @@ describe.each<Loops>(['brake', 'both'])('with %s', (loops) => {
     expect(goodput('pauses', loops)).toBeGreaterThan(0.97 * goodput('pauses', 'none'));
   });
 
-  it('a saturated dependency is not seen: nothing is refused, and nothing is served', () => {
+  it('a saturated dependency is not seen: nothing is rejected, and nothing is served', () => {
     for (const one of runs('saturated dependency', loops)) {
-      expect(refused(one, 0, 120)).toBeLessThan(0.01);
+      expect(rejected(one, 0, 120)).toBeLessThan(0.01);
       expect(one.goodput).toBeLessThan(0.05 * CAPACITY);
     }
   });
 
   it.each<Scenario>(['idle beside neighbours', 'idle under a CPU limit'])(
-    '%s: a late loop that has little to do refuses nothing',
+    '%s: a late loop that has little to do rejects nothing',
     (scenario) => {
       for (const one of runs(scenario, loops)) {
-        expect(one.refused.filter((share) => share > 0)).toEqual([]);
+        expect(one.rejected.filter((share) => share > 0)).toEqual([]);
         expect(one.critical).toBeGreaterThan(0.99);
       }
     },
@@ -106,7 +106,7 @@ describe.each<Loops>(['brake', 'both'])('with %s', (loops) => {
   it('an overload beside neighbours is shed as any other', () => {
     for (const one of runs('twice beside neighbours', loops)) {
       expect(one.critical).toBeGreaterThan(0.98);
-      expect(refused(one, 5, 120)).toBeGreaterThan(0.5);
+      expect(rejected(one, 5, 120)).toBeGreaterThan(0.5);
     }
     const without = goodput('twice beside neighbours', 'none');
     expect(goodput('twice beside neighbours', loops)).toBeGreaterThan(10 * without);
@@ -114,13 +114,13 @@ describe.each<Loops>(['brake', 'both'])('with %s', (loops) => {
 
   it('an overload that meets an idle loop is shed within half a second', () => {
     for (const one of runs('spike from idle', loops)) {
-      expect(refused(one, 5.5, 6)).toBeGreaterThan(0.3);
+      expect(rejected(one, 5.5, 6)).toBeGreaterThan(0.3);
       expect(one.critical).toBeGreaterThan(0.97);
       expect(one.goodput).toBeGreaterThan(0.6 * CAPACITY);
     }
   });
 
-  it('classes are refused in their order', () => {
+  it('classes are rejected in their order', () => {
     for (const { served, offered } of runs('twice', loops)) {
       const share = (name: keyof typeof served) => served[name] / offered[name];
       expect(share('test')).toBeLessThan(0.05);
@@ -172,7 +172,7 @@ describe('what may be in progress, of which the healthy service has 5 on average
     ['fleet of 20', 0.001, 0.006],
     ['fleet of 10', 0.02, 0.04],
   ])('%s: the healthy service loses from %d to %d of its requests', (fleet, least, most) => {
-    const share = mean(runs('pauses', fleet), (one) => refused(one, 0, 120));
+    const share = mean(runs('pauses', fleet), (one) => rejected(one, 0, 120));
     expect(share).toBeGreaterThanOrEqual(least);
     expect(share).toBeLessThan(most);
   });
@@ -190,21 +190,21 @@ describe('a signal of the pool, on the brake', () => {
     expect(goodput('twice', 'pool')).toBeLessThan(0.05 * CAPACITY);
   });
 
-  it('refuses next to nothing while the dependency is well', () => {
+  it('rejects next to nothing while the dependency is well', () => {
     for (const one of runs('pauses', 'pool')) {
-      expect(refused(one, 0, 120)).toBeLessThan(0.01);
+      expect(rejected(one, 0, 120)).toBeLessThan(0.01);
     }
   });
 });
 
 describe('after an overload of two minutes', () => {
   it('the brake alone lets everything pass again within ten seconds', () => {
-    expect(refused(run('aftermath', 'brake', 1), 130, 240)).toBeLessThan(0.01);
+    expect(rejected(run('aftermath', 'brake', 1), 130, 240)).toBeLessThan(0.01);
   });
 
   it('both loops do too: the ladder has left the overload to the brake', () => {
     const one = run('aftermath', 'both', 1);
-    expect(refused(one, 130, 240)).toBeLessThan(0.01);
+    expect(rejected(one, 130, 240)).toBeLessThan(0.01);
     expect(one.shedAmount).toBe(0);
   });
 });
@@ -223,7 +223,7 @@ describe('without the brake', () => {
 
 it('a run is the same each time', () => {
   expect(run('spike', 'both', 9)).toEqual(run('spike', 'both', 9));
-  expect(run('spike', 'both', 9).refused).not.toEqual(run('spike', 'both', 10).refused);
+  expect(run('spike', 'both', 9).rejected).not.toEqual(run('spike', 'both', 10).rejected);
 });
 
 it('a series turns where it goes back by more than was said', () => {

@@ -115,7 +115,7 @@ const CONNECTIONS = 10;
 export interface Run extends Result {
   /** The share of critical requests that were served in time. */
   readonly critical: number;
-  /** How often the refused fraction, over seconds, turned by more than a fifth of all. */
+  /** How often the rejected fraction, over seconds, turned by more than a fifth of all. */
   readonly turns: number;
   /** The ladder's amount at the end. */
   readonly shedAmount: number;
@@ -136,7 +136,7 @@ export function run(scenario: Scenario, protection: Protection, seed: number): R
   return {
     ...result,
     critical: result.served.critical / result.offered.critical,
-    turns: turnsOf(bySecond(result.refused), 0.2),
+    turns: turnsOf(bySecond(result.rejected), 0.2),
     shedAmount: limiter && 'shedAmount' in limiter ? limiter.shedAmount : 0,
   };
 }

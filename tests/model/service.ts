@@ -37,8 +37,8 @@ export interface Result {
   readonly goodput: number;
   readonly offered: Record<Class, number>;
   readonly served: Record<Class, number>;
-  /** The fraction refused, in each tenth of a second. */
-  readonly refused: readonly number[];
+  /** The fraction rejected, in each tenth of a second. */
+  readonly rejected: readonly number[];
 }
 
 /** The dependency as a pool of connections shows it: requests that have a connection, or wait for one. */
@@ -107,8 +107,8 @@ export function begin(
   if (pause) loop.every(pause.everyMs, pause.busyMs, () => {});
   return () => {
     const all = served.critical + served.post + served.get + served.test;
-    const refused = bins.map((bin) => (bin.all === 0 ? 0 : bin.no / bin.all));
-    return { goodput: all / traffic.seconds, offered, served, refused };
+    const rejected = bins.map((bin) => (bin.all === 0 ? 0 : bin.no / bin.all));
+    return { goodput: all / traffic.seconds, offered, served, rejected };
   };
 }
 

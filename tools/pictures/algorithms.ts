@@ -50,7 +50,7 @@ export function algorithms(): string {
     circle([22, bottom + 34], 5, 'a'),
     text(34, bottom + 38, 'allowed', 'quiet'),
     circle([112, bottom + 34], 3, 'no'),
-    text(124, bottom + 38, 'refused', 'quiet'),
+    text(124, bottom + 38, 'rejected', 'quiet'),
     text(left, bottom + 38, 'dashed: a fixed window ends', 'quiet'),
   );
   const alternative = `The same requests under four algorithms, with a limit of ${LIMIT} per ${WINDOW_S} seconds`;

@@ -1,4 +1,4 @@
-/** The fraction that a worker shedder refuses, in and after an overload of two minutes, in the model of tests/model. */
+/** The fraction that a worker shedder rejects, in and after an overload of two minutes, in the model of tests/model. */
 
 import { type Loops, run } from '../../tests/model/scenarios.js';
 import { bar, line, type Point, path, svg, text } from './svg.js';
@@ -11,12 +11,12 @@ const yOf = (fraction: number): number => TOP + (1 - fraction) * HEIGHT;
 
 export function overload(): string {
   const shapes = [
-    text(16, 26, 'Refused of all requests, in each 2 seconds', 'title'),
+    text(16, 26, 'Rejected of all requests, in each 2 seconds', 'title'),
     bar([xOf(0), TOP], xOf(120) - xOf(0), HEIGHT, 'load'),
     text(xOf(60), TOP + 18, 'twice what the process can serve', 'quiet middle'),
     text(xOf(180), TOP + 18, '0.6 of it', 'quiet middle'),
-    path(refusedBy('ladder'), 'b-line'),
-    path(refusedBy('both'), 'a-line'),
+    path(rejectedBy('ladder'), 'b-line'),
+    path(rejectedBy('both'), 'a-line'),
     line([LEFT, yOf(0)], [LEFT + WIDTH, yOf(0)], 'axis'),
   ];
   for (const percent of [0, 25, 50, 75, 100]) {
@@ -33,14 +33,14 @@ export function overload(): string {
     text(LEFT + 202, legend, 'ladder alone', 'quiet'),
   );
   const alternative =
-    'The fraction of requests refused in an overload of two minutes and in the two minutes after it';
+    'The fraction of requests rejected in an overload of two minutes and in the two minutes after it';
   return svg(780, legend + 18, alternative, shapes);
 }
 
-function refusedBy(loops: Loops): Point[] {
-  const { refused } = run('aftermath', loops, SEED);
+function rejectedBy(loops: Loops): Point[] {
+  const { rejected } = run('aftermath', loops, SEED);
   return Array.from({ length: SECONDS / 2 }, (_, at): Point => {
-    const bins = refused.slice(at * 20, at * 20 + 20);
+    const bins = rejected.slice(at * 20, at * 20 + 20);
     return [xOf(at * 2 + 1), yOf(bins.reduce((sum, share) => sum + share, 0) / bins.length)];
   });
 }

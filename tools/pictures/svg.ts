@@ -1,4 +1,4 @@
-/** The few shapes that the pictures are made of. Each picture has a ground of its own, so that it is read anywhere. */
+/** The few shapes that the pictures are made of. Each picture draws its background and so is legible on any page. */
 
 const STYLE = `
     .ground { fill: #fff } text { fill: #24292f; font: 13px system-ui, "Liberation Sans", sans-serif }
@@ -17,7 +17,7 @@ const STYLE = `
 
 export type Point = readonly [x: number, y: number];
 
-/** @param alternative what somebody is told who cannot see the picture */
+/** @param alternative the text for readers who cannot see the picture */
 export function svg(width: number, height: number, alternative: string, shapes: string[]): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img">`,

@@ -47,9 +47,9 @@ function flexible(limiter, limit) {
     let passes = true;
     try {
       state = await limiter.consume(keyOf(req));
-    } catch (refusal) {
-      if (refusal instanceof Error) throw refusal;
-      state = refusal;
+    } catch (rejection) {
+      if (rejection instanceof Error) throw rejection;
+      state = rejection;
       passes = false;
     }
     res.set('X-RateLimit-Limit', String(limit));

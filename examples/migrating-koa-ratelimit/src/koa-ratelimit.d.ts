@@ -1,4 +1,4 @@
-/** The part of koa-ratelimit that is used here: it has no types of its own. */
+/** The part of koa-ratelimit that is used here; the package has no types. */
 
 declare module 'koa-ratelimit' {
   import type { Context, Middleware } from 'koa';

@@ -20,9 +20,9 @@ export function createApp(): Express {
     try {
       await api.consume(String(req.ip));
       next();
-    } catch (refused) {
-      if (!(refused instanceof RateLimiterRes)) return next(refused);
-      res.set('Retry-After', String(Math.ceil(refused.msBeforeNext / 1_000)));
+    } catch (rejected) {
+      if (!(rejected instanceof RateLimiterRes)) return next(rejected);
+      res.set('Retry-After', String(Math.ceil(rejected.msBeforeNext / 1_000)));
       res.status(429).json(TOO_MANY);
     }
   };

@@ -10,5 +10,5 @@ export function isAda(authorization: string | undefined): boolean {
   return authorization === RIGHT;
 }
 
-/** What a refused client reads, before the migration and after it. */
+/** What a rejected client reads, before the migration and after it. */
 export const TOO_MANY = { error: 'too many requests' } as const;

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { type StateBackend, stateStore } from '@spillway/core/store';
 
-/** Unlogged: a crash of Postgres empties the table, and all counts begin again. In return a decision writes no WAL. */
+/** Unlogged: a decision writes no WAL. In return a crash of Postgres empties the table, and all counts start again. */
 export const TABLE = `
   CREATE UNLOGGED TABLE IF NOT EXISTS spillway_counts (
     name text COLLATE "C" PRIMARY KEY,
@@ -17,23 +17,27 @@ const LOCK = `
     SELECT DISTINCT hashtextextended(name, 0) AS id FROM unnest($1::text[]) AS name ORDER BY id
   ) AS ids`;
 
-// A statement of its own: it sees what was committed while LOCK was waiting.
 const NOW_US = '(extract(epoch FROM clock_timestamp()) * 1000000)::bigint';
+// A separate statement, because it must see what was committed while LOCK was waiting.
 const READ = `
   SELECT ${NOW_US} AS now_us, (
     SELECT json_object_agg(name, state) FROM spillway_counts WHERE name = ANY($1::text[])
   ) AS texts`;
 
+/** Takes the changes as JSON. A count without a text is deleted. */
 const WRITE = `
-  INSERT INTO spillway_counts SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[])
+  WITH changes AS (
+    SELECT * FROM json_to_recordset($1) AS change(name text, text text, "expiresUs" bigint)
+  ), deleted AS (
+    DELETE FROM spillway_counts USING changes WHERE spillway_counts.name = changes.name AND text IS NULL
+  )
+  INSERT INTO spillway_counts SELECT * FROM changes WHERE text IS NOT NULL
   ON CONFLICT (name) DO UPDATE SET state = excluded.state, expires_us = excluded.expires_us`;
 
-const DELETE = 'DELETE FROM spillway_counts WHERE name = ANY($1::text[])';
-
-/** Delete what has expired from time to time, such as every ten minutes. It may run beside decisions. */
+/** Deletes expired counts. Run it every ten minutes or so; it may run beside decisions. */
 export const CLEAN = `DELETE FROM spillway_counts WHERE expires_us <= ${NOW_US}`;
 
-/** One connection, in a transaction at the level READ COMMITTED. */
+/** One connection, in a transaction at level READ COMMITTED. */
 export interface Connection {
   query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
@@ -51,24 +55,18 @@ export function postgresBackend(database: Database): StateBackend {
       database.transaction(async (connection) => {
         await connection.query(LOCK, [names]);
         const { rows } = await connection.query(READ, [names]);
-        const { now_us, texts } = rows[0] as { now_us: string; texts: Texts | null };
-        const changes = [
-          ...decide(
-            names.map((name) => texts?.[name]),
-            Number(now_us),
-          ),
-        ];
-        const kept = changes.flatMap(([name, state]) => (state ? [{ name, ...state }] : []));
-        const gone = changes.flatMap(([name, state]) => (state ? [] : [name]));
-        if (kept.length > 0) {
-          const column = (of: 'name' | 'text' | 'expiresUs') => kept.map((row) => row[of]);
-          await connection.query(WRITE, [column('name'), column('text'), column('expiresUs')]);
-        }
-        if (gone.length > 0) await connection.query(DELETE, [gone]);
+        const { now_us, texts } = rows[0] as {
+          now_us: string;
+          texts: Record<string, string> | null;
+        };
+        const states = names.map((name) => texts?.[name]);
+        const changes = Array.from(decide(states, Number(now_us)), ([name, state]) => ({
+          name,
+          ...state,
+        }));
+        if (changes.length > 0) await connection.query(WRITE, [JSON.stringify(changes)]);
       }),
   };
 }
-
-type Texts = Readonly<Record<string, string>>;
 
 export const postgresStore = (database: Database) => stateStore(postgresBackend(database));

@@ -1,4 +1,4 @@
-/** The command that tells under which hash the log of decisions writes a key. */
+/** The command that prints the hash of a key in the decision log. */
 
 import { readFileSync } from 'node:fs';
 import { decisionLog } from '@spillway/core';
@@ -17,7 +17,7 @@ export function addHash(program: Command): void {
   const command = addressed(
     program
       .command('hash')
-      .description('print the keyHash of a key, to find its lines in the log of decisions')
+      .description('print the keyHash of a key, to find its lines in the decision log')
       .argument('[key]', 'as the limiter counts it'),
   )
     .option(
@@ -36,7 +36,7 @@ function printHash(key: string | undefined, options: HashOptions): void {
   else print(keyHash);
 }
 
-/** Never an argument, which others on the machine can see. */
+/** The secret is never an argument: other users of the machine could see it. */
 function secretOf({ secretFile }: HashOptions): string {
   const secret =
     secretFile === undefined
@@ -44,7 +44,7 @@ function secretOf({ secretFile }: HashOptions): string {
       : readFileSync(secretFile, 'utf8').replace(/\r?\n$/, '');
   if (secret) return secret;
   throw new UsageError(
-    'which secret? Set SPILLWAY_LOG_SECRET to the secret of decisionLog, or say --secret-file <path>. Without a secret ' +
-      'of its own each process makes one, and its hashes can be told only there, by log.hashOf(key)',
+    'the secret is missing: set SPILLWAY_LOG_SECRET to the secret of decisionLog, or add --secret-file <path>. If your ' +
+      'decisionLog has no secret, each process makes one, and only its log.hashOf(key) can compute its hashes',
   );
 }

@@ -33,7 +33,7 @@ export function limitersTable(
   return table(['LIMITER', 'MODE', 'IN FORCE', 'KEYS', 'PROCESSES'], rows);
 }
 
-/** The mode and the share, and where they come from if that is `*`. */
+/** The mode and the share, marked if they come from `*`. */
 function modeText({ mode, share }: InForce): string {
   const parts = [
     mode ? `${mode.value}${from(mode)}` : 'as declared',
@@ -46,7 +46,7 @@ function from({ limiter }: Override): string {
   return limiter === '*' ? ' (by *)' : '';
 }
 
-/** The numbers that count, and behind them what they replace. */
+/** The current numbers, followed by the declared ones if they differ. */
 function numbersText({ declared }: KnownLimiter, { numbers, limits }: InForce): string {
   const texts = numbers.map((own, at) => {
     const before = declared[at] as DeclaredNumbers;
@@ -65,7 +65,7 @@ function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const parts = [
     rateOf(numbers),
-    ...(open === undefined ? [] : [`${open} if not critical`]),
+    ...(open === undefined ? [] : [`${open} for requests that are not critical`]),
     ...(leaseMs === undefined ? [] : [`lease ${durationOf(leaseMs)}`]),
     ...(keepMs === undefined ? [] : [`kept for ${durationOf(keepMs)}`]),
     ...(maxWaitMs === undefined ? [] : [`waits up to ${durationOf(maxWaitMs)}`]),
@@ -79,7 +79,7 @@ function rateOf({ limit, windowMs, burst }: DeclaredNumbers): string {
   return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }
 
-/** The duration as a declaration would write it, in the largest unit that divides it. */
+/** A duration in the largest unit that divides it, as in `15m`. */
 function durationOf(ms: number): string {
   const unit = UNITS.find(([length]) => ms >= length && ms % length === 0);
   return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`;

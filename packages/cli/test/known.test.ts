@@ -34,7 +34,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       ]);
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toContain('No process has announced a limiter "per_key".');
-      expect(err).toContain('Announced are: per-key, per-ip, ');
+      expect(err).toContain('Announced: per-key, per-ip, ');
       expect(err).toContain('--anyway');
       expect(await redis().keys('*')).toEqual([LIMITERS]);
       const { error } = JSON.parse(inJson.err) as { error: { code: string; known: string[] } };
@@ -48,7 +48,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
     it('and says so where none is announced at all, and where there are many', async () => {
       expect((await spillway(['set', 'api', 'off', ...because])).err).toContain(
-        'None is announced',
+        'No limiter is announced',
       );
       await announce(...Array.from({ length: 15 }, (_, i) => `limiter-${i}`));
       const { err } = await spillway(['set', 'api', 'off', ...because]);
@@ -139,7 +139,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(2), soon);
     await spillway(['set', 'per_key', 'off', '--anyway', ...because]);
     const { out } = await spillway(['status']);
-    expect(out).toContain('No process has announced a limiter "per_key". Announced are: ');
+    expect(out).toContain('No process has announced a limiter "per_key". Announced: ');
     expect(out).toMatch(/^LIMITER +MODE +IN FORCE +KEYS +PROCESSES$/m);
     expect(out).toMatch(/^api +as declared +100 per 1m \(token-bucket\) +none runs$/m);
     expect(out).toMatch(/^idle +as declared +5 per 1500ms, burst 9 \(token-bucket\) +no control$/m);
@@ -164,10 +164,12 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
     const { code, out } = await spillway(['set', 'api', 'off', ...because]);
     expect(code).toBe(0);
-    expect(out).toContain('nobody is known to follow');
+    expect(out).toContain('none is known to follow');
     await announce('api');
     const { out: after } = await spillway(['set', 'api', 'off', ...because]);
-    expect(after).toContain('No process with it runs now: those that start follow.');
+    expect(after).toContain(
+      'No process with this limiter is running now. Those that start will follow.',
+    );
   });
 
   it('changes settings where the names cannot be told, and resets nothing by halves', async () => {
@@ -176,7 +178,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(set).toMatchObject({ code: 0, err: expect.stringContaining('names are not checked') });
     const reset = await spillway(['reset', 'api', 'ada']);
     expect(reset.code).toBe(1);
-    expect(reset.err).toContain('does not keep the list of limiters');
+    expect(reset.err).toContain('could not store or read the list of limiters');
   });
 
   it('lets nobody write to the terminal through a name', async () => {

@@ -14,21 +14,25 @@ export interface Verdict extends Numbers {
   readonly allowed: boolean;
   /** Whether units were charged. */
   readonly charged: boolean;
-  /** How long who was charged last is to wait, in milliseconds; NaN under a rule that lets nobody wait. */
+  /** How long the last charged unit must wait, in milliseconds; NaN under rules without waits. */
   readonly delayMs: number;
-  /** The end of the pause, in microseconds since the epoch, 0 if there is none; NaN as above. */
+  /** The end of the pause, in microseconds since the epoch; 0 if there is none, NaN under rules without waits. */
   readonly pausedUntilUs: number;
-  /** Of a claim its state, owner, end and note in one text; `''` under another rule. */
+  /** A claim's state, owner, end and note as one string; `''` under other rules. */
   readonly claim: string;
   /** The state after the step, as a store's answer. */
   readonly answer: Answer;
 }
 
 /**
- * Calculates the answers to groups of steps. Steps of a group with the same operation on the same count become one step
- * with the summed cost. First all takes are judged, on the state before the group. Then every step acts, in order. If
- * the clock went back and left a state that the rule does not allow, a take cuts that state even if it charges nothing,
- * unless it could never charge anything. Apart from that, only steps that charge or give back change a state.
+ * Calculates the answers to groups of steps:
+ *
+ * 1. Steps of a group with the same operation on the same count become one step with the summed cost.
+ * 2. All takes are decided, on the state before the group.
+ * 3. Every step acts, in order.
+ *
+ * Only steps that charge or refund change a state, with one exception. If the clock went back and left a state that the
+ * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected.
  *
  * @example
  * ```ts run
@@ -48,7 +52,7 @@ export class Oracle {
   /**
    * What a store whose clock shows `nowUs` must answer to `steps`.
    *
-   * @throws SpillwayError `SPW_GROUP_INVALID` where it must throw that.
+   * @throws SpillwayError `SPW_GROUP_INVALID` if the store must throw it
    */
   apply(steps: readonly Step[], nowUs: number): Verdict[] {
     const now = BigInt(nowUs);
@@ -61,7 +65,7 @@ export class Oracle {
   }
 
   /**
-   * The counts of which a store may have forgotten a part at `nowUs`: it shows if the clock then goes back to
+   * The counts of which a store may have dropped a part by `nowUs`, which would matter if the clock went back to
    * `earlierUs`.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
@@ -106,15 +110,15 @@ export class Oracle {
     } else if (op === 'done') {
       const done = machine.done?.(rule, view, now, step);
       allowed = done !== undefined;
-      // Sent again, it changes nothing.
+      // A retry changes nothing.
       if (done !== view) after = done;
     } else if (op === 'reset') {
-      this.counts.keep(step, undefined);
+      this.counts.storeState(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
     } else if (mayRepair(merged) && state !== undefined && machine.impossible(rule, state, now)) {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
-    if (after !== undefined) this.counts.keep(step, after);
+    if (after !== undefined) this.counts.storeState(step, after);
     return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
   }
 }
@@ -151,7 +155,7 @@ function verdict(
   };
 }
 
-/** What an answer tells of a claim. */
+/** The claim in an answer, as one string. */
 export function claimIn(answer: Answer): string {
   if (!('state' in answer)) return '';
   const { state, owner, endsUs, note } = answer;

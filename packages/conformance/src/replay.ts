@@ -16,7 +16,7 @@ interface Grant {
   readonly oracleReceipt: Receipt;
 }
 
-/** A step; for a `put`, with the grant that it gives back. */
+/** A step; for a `put`, with the grant that it refunds. */
 interface Planned {
   readonly step: Step;
   readonly grant?: Grant;
@@ -28,7 +28,7 @@ interface Planned {
  * @throws Error that shows the rules, the steps so far, and the field that differs
  */
 export async function replay(probe: Probe, trace: Trace): Promise<void> {
-  await new Replay(probe, trace).run();
+  await new Replay(probe, trace).replayTrace();
 }
 
 class Replay {
@@ -50,7 +50,7 @@ class Replay {
     this.subjects = trace.rules.map((rule) => (trace.meet ? meets(rule) : probe.fresh(rule)));
   }
 
-  async run(): Promise<void> {
+  async replayTrace(): Promise<void> {
     const { rules, startUs, groups } = this.trace;
     await this.moveTo(startUs);
     for (const { move, steps } of groups) {
@@ -59,7 +59,7 @@ class Replay {
     }
   }
 
-  /** Before the clock goes back, resets the counts of which a store may have forgotten a part. */
+  /** Moves the clock. Before it goes back, resets the counts of which a store may have dropped a part. */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {
@@ -69,7 +69,7 @@ class Replay {
     await this.probe.at(us);
   }
 
-  /** The steps of the picks, without those that would make a group that is not valid. */
+  /** The steps of the picks, without those that would make the group invalid. */
   private plan(picks: readonly StepPick[]): Planned[] {
     const plans: Planned[] = [];
     for (const pick of picks) {
@@ -137,9 +137,10 @@ class Replay {
     this.lines.push(
       `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${shadow}`,
     );
-    if (got.answer.nowUs !== nowUs) this.fail('nowUs', nowUs, got.answer.nowUs);
+    if (got.answer.nowUs !== nowUs) this.failReplay('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
-      if (!Object.is(expected[field], got[field])) this.fail(field, expected[field], got[field]);
+      if (!Object.is(expected[field], got[field]))
+        this.failReplay(field, expected[field], got[field]);
     }
     if (expected.charged && !isNamed(step.rule)) {
       this.grants.push({
@@ -155,7 +156,7 @@ class Replay {
     this.resetUs = Math.round(expected.resetMs * 1000);
   }
 
-  private fail(field: string, expected: unknown, got: unknown): never {
+  private failReplay(field: string, expected: unknown, got: unknown): never {
     const rules = this.subjects.map(
       ({ limiter, rule }) => `  ${limiter}: ${describe(rule as Rule)}`,
     );
@@ -171,12 +172,12 @@ class Replay {
   }
 }
 
-/** Whether steps under the rule name what they take, and need no receipt to give it back. */
+/** Whether steps under the rule name a permit or claim, and need no receipt for a `put`. */
 function isNamed({ machine }: Rule): boolean {
   return machine === 'leases' || machine === 'claims';
 }
 
-/** One of three ids, and one of four owners. */
+/** A claim with one of three ids and one of four owners. */
 function claimOf({ lease, grant, given }: StepPick): ReturnType<typeof claim> {
   return claim(`id-${lease % 3}`, grant, given === 'whole' ? undefined : `{"kept":"${given}"}`);
 }

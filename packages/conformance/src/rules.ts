@@ -1,4 +1,4 @@
-/** Generated rules: everyday ones, ones that do not divide evenly, and the extremes. */
+/** Generated rules: typical ones, ones that don't divide evenly, and extremes. */
 
 import type { Algorithm } from '@spillway/core';
 import {
@@ -15,7 +15,7 @@ import {
 } from '@spillway/core/store';
 import fc from 'fast-check';
 
-/** The algorithms for rates, as options of a limiter choose them: an anchor makes a fixed window another. */
+/** The algorithms for rates. A fixed window with an anchor counts as a separate algorithm. */
 export type RateAlgorithm = Algorithm | 'anchored-window';
 
 export const ALGORITHMS: readonly RateAlgorithm[] = [
@@ -26,7 +26,7 @@ export const ALGORITHMS: readonly RateAlgorithm[] = [
   'sliding-window-log',
 ];
 
-/** `makeRule` of core, for anchored windows too. */
+/** `makeRule` of core, also for anchored windows. */
 export function rateRule(
   algorithm: RateAlgorithm,
   limit: number,
@@ -41,7 +41,7 @@ export function rateRule(
 const MILLISECOND_US = 1_000;
 const DAYS_400_US: number = 400 * 86_400_000_000;
 
-/** Limit per window: some of each kind. */
+/** Limits per window: some of each kind. */
 const QUOTAS: readonly (readonly [limit: number, windowUs: number])[] = [
   [3, 10_000_000],
   [10, 7_000_000],
@@ -76,14 +76,14 @@ const bursts = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(1, 1_000_000_000) },
 );
 
-/** Rules of one algorithm, as options of a limiter could make them. */
+/** Rules of one algorithm that options of a limiter can produce. */
 export function rulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(quotas, bursts)
     .map(([[limit, windowUs], burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
-/** Everyday rules: at most 20 units in up to 100 s, so that one unit makes a difference. */
+/** Small rules: at most 20 units in up to 100 s, where each unit makes a difference. */
 export function smallRulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
@@ -94,7 +94,7 @@ export function smallRulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
     .map(([limit, windowUs, burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
-/** A few permits, some or all of them for critical holders, with leases short enough to expire within a trace. */
+/** A few permits, some or all of them reserved for critical holders, with leases that expire within a trace. */
 export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   .tuple(
     fc.integer({ min: 1, max: 8 }),
@@ -103,7 +103,7 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
-/** Claims of short and of the longest leases, kept for less time and for more. */
+/** Claims with short and with the longest leases, kept for shorter and for longer than these. */
 export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   .tuple(
     fc.constantFrom(1_000_000, 7_000_003, 60_000_000, 86_400_000_000),
@@ -111,7 +111,7 @@ export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   )
   .map(([leaseUs, keepUs]) => makeClaimsRule(leaseUs, keepUs));
 
-/** Buckets that wait: not at all, for a while, or for as long as may be. */
+/** Queues of shapers that wait not at all, for a while, or for the longest possible time. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
     quotas,
@@ -127,7 +127,7 @@ export const queueRules: fc.Arbitrary<QueueRule> = fc
   )
   .map(([[limit, windowUs], burst, waitUs]) => makeShaperRule(limit, windowUs, burst, waitUs));
 
-/** What one shaper may be changed to while its jobs wait. All share one count. */
+/** Rules that one shaper may be changed to while its jobs wait. All share one count. */
 export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
   fc
     .tuple(
@@ -153,7 +153,7 @@ export const severalRules: fc.Arbitrary<readonly Rule[]> = fc.array(anyRule, {
   maxLength: 4,
 });
 
-/** Rules that releases of one limiter may have. Some share a count, others must not. */
+/** Rules that different releases of one limiter may have. Some share a count, others must not. */
 export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
   fc.oneof(
     {
@@ -188,7 +188,7 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
   { minLength: 2, maxLength: 5 },
 );
 
-/** The time after which nothing that a rule has counted counts any more: its window, or the length of its leases. */
+/** The time after which no unit of a rule counts any more: its window, or the length of its leases. */
 export function periodUs(rule: Rule): number {
   return 'leaseUs' in rule ? rule.leaseUs : rule.windowUs;
 }

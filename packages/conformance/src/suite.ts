@@ -19,7 +19,7 @@ import { valueChecks } from './checks/values.js';
 import { type Check, type ConformanceOptions, DEFAULT_SEED, type Harness } from './harness.js';
 
 /**
- * The checks that a store must pass. Run each in a test of its own, with any runner.
+ * The checks that a store must pass. Run each in a separate test, with any runner.
  *
  * @example
  * ```ts

@@ -1,6 +1,6 @@
 /**
- * @spillway/core/adapter: for those who connect guards with a framework (Gate, Exchange) or with a system of metrics
- * (Tally, METRICS).
+ * @spillway/core/adapter: building blocks for adapters to frameworks (Gate, Exchange) and exporters of metrics (Tally,
+ * METRICS).
  */
 
 export { checkOptions } from './base/check-shapes.js';

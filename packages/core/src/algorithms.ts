@@ -1,3 +1,3 @@
-/** @spillway/core/algorithms: algorithms by name, for configurations that are read from a file. */
+/** @spillway/core/algorithms: algorithms by name, for configuration files. */
 
 export { algorithmByName } from './algorithms/rules.js';

@@ -1,4 +1,4 @@
-/** @spillway/core/control: what a control is made of, for those who keep live settings elsewhere. */
+/** @spillway/core/control: building blocks for controls that keep live settings elsewhere. */
 
 export type {
   ControlLink,

@@ -1,4 +1,4 @@
-/** @spillway/core/direct: what limits without HTTP are made of, for packages that build on them: @spillway/outgoing. */
+/** @spillway/core/direct: building blocks of keyed limiters, for packages such as @spillway/outgoing. */
 
 export { checkFlag, checkHas } from './base/check-shapes.js';
 export {
@@ -20,7 +20,7 @@ export { Turns } from './base/turns.js';
 export type { Numbers as LiveNumbers } from './contract/control-link.js';
 export { DirectClient } from './direct/direct-client.js';
 export type { Limit } from './direct/limit.js';
-export type { CostOptions } from './direct/options.js';
+export type { CostOptions } from './direct/limiter-options.js';
 export { shortWindow } from './limits/limiter-notices.js';
 export { nameOf } from './limits/rule-options.js';
 export { checkObservers } from './observe/check-observers.js';

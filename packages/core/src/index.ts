@@ -1,4 +1,4 @@
-/** @spillway/core: limiters, the guard that runs them, and the store in memory: what apps use. */
+/** @spillway/core, for apps: limiters, the guard that runs them, and the memory store. */
 
 export { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './algorithms/values.js';
 export type { Clock } from './base/clock.js';
@@ -71,6 +71,15 @@ export type {
   Setting,
 } from './control/override.js';
 export { createLimiter } from './direct/keyed-limiter.js';
+export type {
+  CostOptions,
+  GroupDecision,
+  KeyedLimiter,
+  KeyedLimiterOptions,
+  LimiterOptions,
+  LimitOptions,
+  Timely,
+} from './direct/limiter-options.js';
 export { createLimiters } from './direct/limiters.js';
 export type {
   AlternativeDecision,
@@ -80,17 +89,8 @@ export type {
   LimitersOptions,
   LimitKeys,
 } from './direct/limiters-options.js';
-export type {
-  CostOptions,
-  GroupDecision,
-  KeyedLimiter,
-  KeyedLimiterOptions,
-  LimiterOptions,
-  LimitOptions,
-  Timely,
-} from './direct/options.js';
 export { createGuard } from './guard/guard.js';
-export type { Guard, GuardLimiter, GuardOptions } from './guard/options.js';
+export type { Guard, GuardLimiter, GuardOptions } from './guard/guard-options.js';
 export { type RateLimitHeaders, rateLimitHeaders } from './http/rate-limit-headers.js';
 export type { HeaderStyle } from './http/response-writer.js';
 export { type Cached, type CachedOptions, cached } from './limits/cached.js';

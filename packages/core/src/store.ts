@@ -1,4 +1,4 @@
-/** @spillway/core/store: what stores are made of, for those who keep counts elsewhere. */
+/** @spillway/core/store: building blocks for stores that keep counts elsewhere. */
 
 export { refillTime } from './algorithms/bucket/bucket-rule.js';
 export { makeClaimsRule } from './algorithms/claims/claim-rule.js';

@@ -1,10 +1,10 @@
-/** Helpers for tests of code that uses Spillway: time that moves only when told. */
+/** @spillway/core/testing: helpers for tests of code that uses Spillway. */
 
 import type { Clock } from './base/clock.js';
 import { type Duration, toMicroseconds } from './base/duration.js';
 
 /**
- * A clock that stands still until it is moved.
+ * A clock that only moves when you move it.
  *
  * @example
  * ```ts
@@ -22,7 +22,7 @@ import { type Duration, toMicroseconds } from './base/duration.js';
 export class ManualClock implements Clock {
   private instantUs: number;
 
-  /** @param startUs where it starts, in microseconds since the epoch; by default 2026-01-01T00:00:00Z. */
+  /** @param startUs initial time, in microseconds since the epoch. Default: 2026-01-01T00:00:00Z. */
   constructor(startUs: number = 1_767_225_600_000_000) {
     this.instantUs = startUs;
   }
@@ -31,12 +31,12 @@ export class ManualClock implements Clock {
     return this.instantUs;
   }
 
-  /** Moves forward by a duration: `'1m'`, or milliseconds (down to 0.001). */
+  /** Moves forward by a duration such as `'1m'`, or by milliseconds (multiples of 0.001). */
   advance(duration: Duration): void {
     this.instantUs += toMicroseconds(duration);
   }
 
-  /** Moves to an instant in microseconds since the epoch, backwards too: what a real clock must survive. */
+  /** Moves to an instant in microseconds since the epoch, forwards or backwards. */
   setUs(us: number): void {
     this.instantUs = us;
   }

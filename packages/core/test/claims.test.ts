@@ -130,7 +130,7 @@ describe('where the store fails', () => {
     for (let at = 0; at < 2; at += 1) {
       expect(await askAt(down(), [asked])).toMatchObject([{ allowed: false }]);
     }
-    expect(() => memoryStore().apply([asked])).toThrowError(/nothing counts claims but the store/);
+    expect(() => memoryStore().apply([asked])).toThrowError(/has a rule as onStoreError/);
   });
 
   it('no refusal is remembered: who gives up a claim may do so elsewhere', async () => {

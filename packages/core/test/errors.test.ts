@@ -70,8 +70,8 @@ describe('a line for people', () => {
     });
     for (let i = 0; i < 5; i += 1) await guard.admit(request());
     expect(lines).toEqual([
-      'Spillway: the store does not decide (gone (SPW_STORE_UNAVAILABLE)). ' +
-        `Until it does: a: local. See ${PAGE}#spw_store_unavailable`,
+      'Spillway: the store is failing (gone (SPW_STORE_UNAVAILABLE)). ' +
+        `Meanwhile: a: local. See ${PAGE}#spw_store_unavailable`,
     ]);
   });
 });

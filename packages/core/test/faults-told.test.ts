@@ -62,7 +62,7 @@ describe('a fault that nobody hears', () => {
     ]);
     await admit();
     expect(lines).toEqual([
-      'Spillway: mode of limiter "two" returned a promise: it must answer at once; the limit is enforced.',
+      'Spillway: mode of limiter "two" returned a promise: it must return the value itself; the limit is enforced.',
       'Spillway: limiter "now": plan failed with limit must be an integer from 1 to 1,000,000,000, got 0.5 (SPW_LIMIT_INVALID); the declared numbers apply. See https://github.com/spillway/spillway/blob/main/docs/errors.md#spw_limit_invalid',
     ]);
   });
@@ -80,7 +80,7 @@ describe('a fault that nobody hears', () => {
     vi.advanceTimersByTime(1);
     await admit();
     expect(lines.slice(3)).toHaveLength(3);
-    expect(lines[3]).toMatch(/instead\. It has happened 10 times more in the last 60 s\.$/);
+    expect(lines[3]).toMatch(/instead\. It has happened 10 more times in the last 60 s\.$/);
   });
 
   it('is told once, however many guards have the limiter', async () => {
@@ -169,7 +169,7 @@ describe('a store that fails', () => {
     ]);
     vi.advanceTimersByTime(60_000);
     await limiter.consume('ada');
-    expect(lines[3]).toContain(`3 times more in the last 60 s. ${see}`);
+    expect(lines[3]).toContain(`3 more times in the last 60 s. ${see}`);
   });
 
   it('in an outage is told of by its breaker, and after a minute again while it lasts', async () => {

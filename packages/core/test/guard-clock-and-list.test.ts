@@ -52,7 +52,7 @@ describe('the clock of a guard', () => {
     const clock = new ManualClock();
     for (const store of [memoryStore(), memoryStore({ clock: new ManualClock() })]) {
       expect(() => make(rateLimit(two), { clock, store })).toThrow(
-        'clock must be the one of the store, by which it counts: write memoryStore({ clock })',
+        'clock must be the clock of the memory store: write memoryStore({ clock })',
       );
       expect(() => make(rateLimit(two), { store })).not.toThrow();
     }

@@ -294,7 +294,7 @@ describe('mistakes', () => {
     );
     // @ts-expect-error `carrier` is not asked
     expect(() => ask.consume({ customer: 'c1' }, { cost: { carrier: 2 } })).toThrow(
-      'cost must be of limits that are asked (customer), got "carrier" (SPW_COST_INVALID)',
+      'cost must be for limits in this call (customer), got "carrier" (SPW_COST_INVALID)',
     );
     // @ts-expect-error `carrier` is not asked
     expect(ask.peek({ customer: 'c1' }).decisions.carrier).toBeUndefined();

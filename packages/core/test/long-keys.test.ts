@@ -40,7 +40,7 @@ describe('a key of more than 8,192 units', () => {
     expect(faults[0]).toMatchObject({
       limiter: 'two',
       source: 'key',
-      error: { message: 'key of limiter "two" returned a text of 8194 units' },
+      error: { message: 'key of limiter "two" returned a string of length 8194' },
     });
   });
 

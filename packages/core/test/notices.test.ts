@@ -81,14 +81,16 @@ describe('a line', () => {
 
   it('is not written with logger: false', () => {
     const notices = new Notices({ logger: false });
-    expect(notices.hears('SPW_WINDOW_SHORT')).toBe(false);
+    expect(notices.reports('SPW_WINDOW_SHORT')).toBe(false);
     expect(() => notices.tell('SPW_WINDOW_SHORT', '')).not.toThrow();
   });
 });
 
 it.each(['no', 1, null, []])('validate cannot be %j', (validate) => {
   const make = () => createLimiter(hour, { validate: validate as never });
-  expect(make).toThrow('validate must be true, false, or as in { SPW_WINDOW_SHORT: false }');
+  expect(make).toThrow(
+    'validate must be true, false, or an object such as { SPW_WINDOW_SHORT: false }',
+  );
   const flag = () => createLimiter(hour, { validate: { SPW_WINDOW_SHORT: validate as never } });
   expect(flag).toThrow('validate.SPW_WINDOW_SHORT must be true or false');
 });
@@ -185,7 +187,7 @@ describe('limiters without a store', () => {
     expect(lines).toEqual([]);
     for (let i = 0; i < 3; i += 1) createLimiter({ limit: 1, window: '1m' }, settings);
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain('limiters are made while requests are handled');
+    expect(lines[0]).toContain('limiters are created in request handlers');
   });
 
   it('are not those with one', () => {

@@ -31,12 +31,12 @@ describe('a store that comes and goes', () => {
     const { warnings, pass, blip } = flapping();
     for (let i = 0; i < 4; i += 1) await blip();
     expect(warnings).toEqual([
-      'Spillway: the store does not decide (connection lost). Until it does: a: local.',
-      expect.stringMatching(/^Spillway: the store decides again, after (0\.9|1\.0) s\.$/),
+      'Spillway: the store is failing (connection lost). Meanwhile: a: local.',
+      expect.stringMatching(/^Spillway: the store works again, after (0\.9|1\.0) s\.$/),
     ]);
     await pass(60);
     expect(warnings.slice(2)).toEqual([
-      'Spillway: the store did not decide 3 times more in the last minute (connection lost); it does now.',
+      'Spillway: the store failed 3 more times in the last minute (connection lost); it works now.',
     ]);
     await pass(120);
     expect(warnings).toHaveLength(3);
@@ -57,12 +57,12 @@ describe('a store that comes and goes', () => {
     await fail(3);
     await pass(60);
     expect(warnings.slice(2)).toEqual([
-      'Spillway: the store did not decide once more in the last minute (connection lost); it does not now. Until it does: a: local.',
+      'Spillway: the store failed once more in the last minute (connection lost); it is failing now. Meanwhile: a: local.',
     ]);
     store.error = undefined;
     await pass(6);
     expect(await ask()).toBe('allowed');
-    expect(warnings[3]).toMatch(/^Spillway: the store decides again, after 6\d\.\d s\.$/);
+    expect(warnings[3]).toMatch(/^Spillway: the store works again, after 6\d\.\d s\.$/);
   });
 
   it('and has a user who can do something about it, is told of once more, with what to do', async () => {
@@ -83,7 +83,7 @@ it('names the store as it calls itself, and not every limiter of very many', asy
   for (let i = 0; i < 10; i += 1) make(`l${i}`, { onStoreError: 'deny' });
   await fail(3);
   expect(warnings).toEqual([
-    'Spillway: Redis at 10.0.0.7:6379 does not decide (connection lost). ' +
-      'Until it does: a: local; l0, l1, l2, l3, l4, l5, l6, l7 and 2 more: deny.',
+    'Spillway: Redis at 10.0.0.7:6379 is failing (connection lost). ' +
+      'Meanwhile: a: local; l0, l1, l2, l3, l4, l5, l6, l7 and 2 more: deny.',
   ]);
 });

@@ -41,8 +41,8 @@ describe('an outage', () => {
       clock.advance('60s');
     }
     const lines = [
-      'Spillway: the store does not decide (connection lost). Until it does: a, b, c, e: local; d: deny.',
-      'Spillway: the store decides again, after 1.5 s.',
+      'Spillway: the store is failing (connection lost). Meanwhile: a, b, c, e: local; d: deny.',
+      'Spillway: the store works again, after 1.5 s.',
     ];
     expect(warnings).toEqual([...lines, ...lines]);
   });
@@ -128,7 +128,10 @@ describe('three processes that count by themselves while the breaker is open, ea
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
         const step = await limiter.step(request(), true, context);
-        return await guarded.ask([step as Step], ([answer]) => answer?.allowed === true);
+        return await guarded.askWithFallback(
+          [step as Step],
+          ([answer]) => answer?.allowed === true,
+        );
       };
       return { store, ask };
     });

@@ -88,7 +88,7 @@ describe('a store of which one part does not answer', () => {
     for (let i = 0; i < 3; i += 1) outcomes.push((await direct.consume('a')).outcome);
     expect(outcomes).toEqual(['allowed', 'allowed', 'denied']);
     expect(warnings).toEqual([
-      'Spillway: shards, b does not decide (gone). Until it does: user, tenant, direct: local.',
+      'Spillway: shards, b is failing (gone). Meanwhile: user, tenant, direct: local.',
     ]);
     expect(events).toMatchObject([{ state: 'open', part: 'b' }]);
   });

@@ -95,7 +95,7 @@ describe('a store that answers late', () => {
     expect(await traffic(20, 20)).toBeGreaterThan(370);
     expect(lines).toEqual([
       expect.stringMatching(
-        /^Spillway: the store is slow \(\d+ of \d+ calls in 10 s took longer than 20 ms \(SPW_STORE_UNAVAILABLE\)\)\. Until it is not: watcher, api: local\. See /,
+        /^Spillway: the store is slow \(\d+ of \d+ calls in 10 s took longer than 20 ms \(SPW_STORE_UNAVAILABLE\)\)\. Meanwhile: watcher, api: local\. See /,
       ),
     ]);
     expect(events).toEqual([
@@ -166,7 +166,7 @@ describe('a store that answers late', () => {
       'open slow',
       'closed slow',
     ]);
-    expect(lines.at(-1)).toMatch(/^Spillway: the store decides again, after \d\.\d s\.$/);
+    expect(lines.at(-1)).toMatch(/^Spillway: the store works again, after \d\.\d s\.$/);
     const probes = store.asked.slice(length).filter(({ limiter }) => limiter === PROBE);
     expect(probes.length).toBeLessThan(25); // at the pace of probes, whatever the requests do
   });
@@ -205,7 +205,9 @@ describe('a store that answers late', () => {
     store.delayMs = 45;
     expect(await traffic(10, 20)).toBe(200);
     expect(lines.slice(1)).toEqual([
-      expect.stringMatching(/^Spillway: the store: the store is slow and is not asked /),
+      expect.stringMatching(
+        /^Spillway: the store: the store is slow, and its circuit breaker is open /,
+      ),
     ]);
     store.delayMs = 1;
     await traffic(1, 20);
@@ -312,9 +314,7 @@ describe('a store that fails now and then, never five times in a row', () => {
     const { events, lines, store } = await failing(2, 20);
     expect(store.count('api')).toBe(20);
     expect(events).toMatchObject([{ state: 'open', reason: 'failures' }]);
-    expect(lines[0]).toContain(
-      'the store does not decide (10 of 20 calls in 10 s failed, the last',
-    );
+    expect(lines[0]).toContain('the store is failing (10 of 20 calls in 10 s failed, the last');
     expect(lines[0]).toContain('with: connection lost');
   });
 

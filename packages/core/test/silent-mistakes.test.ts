@@ -55,7 +55,7 @@ describe('a key that reads the limit request as if it were the framework request
     const lines = linesFor(functionOf(text));
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(
-      `reads ${property} of the limit request, which has none: read raw.${property}`,
+      `reads ${property} of the limit request, which has no such property: read raw.${property}`,
     );
     expect(lines[0]).toContain('SPW_KEY_MISREAD');
     expect(linesFor(functionOf(text), { validate: { SPW_KEY_MISREAD: false } })).toEqual([]);
@@ -82,7 +82,7 @@ describe('a text in place of a function for the key', () => {
   it.each(['x-api-key', 'ip', 'req.ip', 'userId', 'Authorization', 'api-key'])('%s', (key) => {
     const lines = linesFor(key);
     expect(lines).toHaveLength(1);
-    expect(lines[0]).toContain(`is the text "${key}", the same for all callers`);
+    expect(lines[0]).toContain(`is the string "${key}", the same for all callers`);
     expect(lines[0]).toContain('SPW_KEY_CONSTANT');
     expect(linesFor(key, { validate: { SPW_KEY_CONSTANT: false } })).toEqual([]);
   });
@@ -256,7 +256,7 @@ describe('a guard that receives no requests', () => {
     await asked.admit(request());
     expect(lines).toHaveLength(1);
     expect(lines[0]).toContain(
-      'no request reached the guard of late, nor that of lost, but others',
+      'no request reached the guard of late, or the guard of lost in 10 minutes, but other',
     );
     expect(lines[0]).toContain('SPW_GUARD_UNUSED');
   });

@@ -254,7 +254,7 @@ describeOnEachServer('a Redis that', (start) => {
       expect(outcomes).toEqual(new Set(['ok', kind]));
       expect(warnings).toHaveLength(2);
       expect(warnings[0]).toContain(kind.toUpperCase());
-      expect(warnings[1]).toContain('decides again');
+      expect(warnings[1]).toContain('works again');
     },
   );
 });

@@ -1,4 +1,4 @@
-/** Rules as they travel: their numbers. The code of the algorithm is added again in the object. */
+/** The wire format of rules: their numbers. The object adds the code of the algorithm. */
 
 import {
   type Machine,
@@ -18,7 +18,7 @@ export function numbersOf(rule: Rule): RuleNumbers {
   return numbers;
 }
 
-/** Makes rules of numbers, with the code of any rule of the same algorithm. */
+/** Makes rules from numbers. The code is that of any rule with the same algorithm. */
 export class Rules {
   private readonly logics: Readonly<Record<Rule['machine'], Machine>> = {
     bucket: makeRule('token-bucket', 1, 1_000).logic,
@@ -30,7 +30,7 @@ export class Rules {
   };
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
-  of(numbers: RuleNumbers): Rule {
+  ruleOf(numbers: RuleNumbers): Rule {
     const { machine } = numbers;
     if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
     return { ...numbers, logic: this.logics[machine] } as unknown as Rule;

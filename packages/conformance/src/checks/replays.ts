@@ -68,14 +68,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
   ];
 }
 
-/** Lease and keeping are changed while claims run. All rules share their claims. */
+/** Rules whose lease and keep times change while claims run. All of them share their claims. */
 const severalClaims = fc.array(claimsRules, { minLength: 1, maxLength: 2 });
 
 function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
   return rule.map((one) => [one]);
 }
 
-/** Limits that divide the window, so that under each of them a bucket's instant is a whole number. */
+/** Limits that divide the window: a bucket's instant is then an integer under each of them. */
 const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);
 
 function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {
@@ -94,7 +94,7 @@ function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Sett
       forAll(input, settings, async ({ costs, changes, passUs }) => {
         const oracle = new Oracle();
         const first = probe.fresh(rateRule(algorithm, 10, 1_000_000));
-        const take = async (subject: Subject, cost: number): Promise<void> => {
+        const takeUnits = async (subject: Subject, cost: number): Promise<void> => {
           await probe.pass(passUs);
           const taken = step('take', subject, cost);
           const [got] = await probe.apply([taken]);
@@ -104,9 +104,9 @@ function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Sett
             expectEqual(what, expected[field], got?.[field] ?? Number.NaN);
           }
         };
-        for (const cost of costs) await take(first, cost);
+        for (const cost of costs) await takeUnits(first, cost);
         for (const { limit, cost } of changes) {
-          await take({ ...first, rule: rateRule(algorithm, limit, 1_000_000) }, cost);
+          await takeUnits({ ...first, rule: rateRule(algorithm, limit, 1_000_000) }, cost);
         }
       }),
   );

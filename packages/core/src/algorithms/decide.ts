@@ -1,4 +1,4 @@
-/** Makes the decision from a store's answer, or the answer where the store gave none: the same for all limiters. */
+/** Makes decisions from a store's answers, and the answers if the store gave none. The same for all limiters. */
 
 import type { Answer } from '../contract/ask.js';
 import {
@@ -16,7 +16,7 @@ export function policyOf(name: string, rule: Rule): Policy {
   return rule.logic.policy(name, rule);
 }
 
-/** {@link policyOf} of a limit of requests in a time. */
+/** {@link policyOf} for a rate limit. */
 export function ratePolicy(
   name: string,
   rule: { readonly limit: number; readonly windowUs: number; readonly burst?: number },
@@ -26,10 +26,10 @@ export function ratePolicy(
 }
 
 /**
- * The decision of the limiter named `limiter` about one step. `reason` is the reason of a refusal, unless the cost can
- * never pass.
+ * The decision of the limiter named `limiter` about one step. `reason` is the reason of a rejection, unless the cost
+ * can never pass.
  */
-export function decide(
+export function decideStep(
   limiter: string,
   step: Step,
   answer: Answer,
@@ -80,7 +80,10 @@ export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
   return rule.logic.measure(rule, answer, cost);
 }
 
-/** By the step's policy; what fails closed passes only where it is `allow`. */
+/**
+ * The answer to a step that the store didn't answer, by the step's policy. An algorithm that fails closed passes only
+ * with `allow`.
+ */
 export function unanswered(step: Step, failure: Error): Answer {
   return { allowed: passes(step), nowUs: 0, tatUs: 0, tatNum: 0, failure };
 }

@@ -5,21 +5,25 @@ import type { Answer } from '../contract/ask.js';
 import { countOf, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** A group in which no count comes twice, and where each step of the caller finds its answer. */
+/** A group without duplicate counts, and where to find the answer to each step of the caller. */
 export interface UniqueGroup {
   readonly steps: readonly Step[];
-  /** For each step of the caller the index of its merged step; undefined if nothing was merged. */
+  /** The index of the merged step for each step of the caller; undefined if nothing was merged. */
   readonly places?: readonly number[];
 }
 
 /**
- * Merges the steps of one count (see {@link countOf}) into one step of the summed cost. So a group that names a key
- * twice cannot pass the limit twice. Permits and claims are never merged: steps that renew them or give them back stay
- * separate and are done in order.
+ * Merges the steps on one count (see {@link countOf}) into one step with the summed cost, so a group that names a key
+ * twice can't pass the limit twice. Permits and claims are never merged: steps that renew or release them stay separate
+ * and are applied in order.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if steps of one count differ in operation or numbers, a `put` or a `hold`
- * names a count twice, a take of a permit or claim is not the only step of its count, a `hold` is of a rule that does
- * not wait, or a step asks for a claim wrongly.
+ * @throws SpillwayError `SPW_GROUP_INVALID` if
+ *
+ * - steps on one count differ in operation or numbers,
+ * - a `put` or `hold` names a count twice,
+ * - a take of a permit or claim is not the only step on its count,
+ * - a `hold` is not under a `queue` rule, or
+ * - a step names a claim incorrectly.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   for (const step of steps) checkStep(step);
@@ -28,7 +32,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   const places: number[] = [];
   const seen = new Map<string, number>();
   for (const step of steps) {
-    // The lengths keep (a, b:c) and (a:b, c) apart.
+    // The lengths make (a, b:c) and (a:b, c) different.
     const code = countOf(step);
     const id = `${step.limiter.length} ${code.length} ${step.limiter}${code}${step.key}`;
     const place = seen.get(id);
@@ -44,7 +48,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   return { steps: merged, places };
 }
 
-/** Two steps of one count that name a permit or a claim each and do not take one. */
+/** Whether two steps on one count must not be merged: neither takes, and each names a permit or claim. */
 function staysApart(a: Step, b: Step): boolean {
   return !a.rule.logic.merges && a.op !== 'take' && b.op !== 'take';
 }
@@ -55,9 +59,9 @@ function merge(first: Step, step: Step): Step {
   if (differ || op === 'put' || op === 'hold' || !rule.logic.merges) {
     throw new SpillwayError(
       'SPW_GROUP_INVALID',
-      `a group names one count of limiter ${show(limiter)} twice and ${
-        differ ? 'asks different things of it' : `cannot ${op} both as one`
-      }: ask in two groups`,
+      `a group names one count of limiter ${show(limiter)} twice, ${
+        differ ? 'with different operations or rules' : `and two steps to ${op} cannot be merged`
+      }: send two groups`,
     );
   }
   const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
@@ -86,17 +90,17 @@ function checkStep(step: Step): void {
   const { op, limiter, rule, claim } = step;
   rule.logic?.checkStep?.(step);
   const invalid = (why: string) =>
-    new SpillwayError('SPW_GROUP_INVALID', `a group asks to ${op} limiter ${show(limiter)}${why}`);
-  if (op === 'hold' && rule.machine !== 'queue') throw invalid(', whose rule lets nobody wait');
+    new SpillwayError('SPW_GROUP_INVALID', `step ${show(op)} of limiter ${show(limiter)} ${why}`);
+  if (op === 'hold' && rule.machine !== 'queue') throw invalid('needs a rule of makeShaperRule');
   if ((op === 'done' || claim !== undefined) && rule.machine !== 'claims') {
-    throw invalid(' with a claim, but its rule is about something else');
+    throw invalid('with a claim needs a rule of makeClaimsRule');
   }
 }
 
 /**
- * Whether the takes of a group are charged: those that pass, if every binding one does.
+ * Whether the takes of a group are charged: those that pass, provided that every binding one passes.
  *
- * @param passes whether a step passes by itself, on the state before the group; asked of binding takes only
+ * @param passes whether a step alone passes, on the state before the group; called only for binding takes
  */
 export function groupPasses(
   steps: readonly Step[],
@@ -110,24 +114,24 @@ export function spread({ places }: UniqueGroup, answers: readonly Answer[]): rea
   return places ? places.map((place) => answers[place] as Answer) : answers;
 }
 
-/** The most steps of one group: Redis does one thing at a time, and so many steps take it some 10 ms. */
+/** The most steps of one group. Redis is single-threaded, and this many steps block it for about 10 ms. */
 export const MAX_STEPS = 1_000;
 
-/** Up to so many steps have the deadline of one step. */
+/** Up to this many steps have the deadline of one step. */
 const FREE_STEPS = 128;
 
-/** Each further block of so many steps adds that time once more. */
+/** Each further block of this many steps adds the same time again. */
 const EXTRA_STEPS = 512;
 
-/** The error for a group of more than {@link MAX_STEPS} steps; such a group is not sent. */
+/** The error for a group of more than {@link MAX_STEPS} steps, which is not sent. */
 export function tooLarge(): SpillwayError {
   return new SpillwayError(
     'SPW_GROUP_TOO_LARGE',
-    `one call may ask for at most ${MAX_STEPS} keys or limits: ask in several calls`,
+    `one call can have at most ${MAX_STEPS} keys or limits: split it into several calls`,
   );
 }
 
-/** How long to wait for a group of `steps`, where one step may take `timeoutUs`. */
+/** The timeout of a group of `steps`, if one step may take `timeoutUs`. */
 export function timeoutOf(steps: number, timeoutUs: number): number {
   if (steps <= FREE_STEPS) return timeoutUs;
   return timeoutUs * (1 + Math.ceil((steps - FREE_STEPS) / EXTRA_STEPS));

@@ -1,22 +1,22 @@
-/** The rules under which each limiter counts, as the store was told: one rule for each code. */
+/** The rules registered for each limiter: one rule for each code. */
 
 import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /**
- * Codes kept for each limiter. Plans may make any number of them, so the second oldest is dropped for a
- * new one; the oldest is the declared one and stays.
+ * The most codes for each limiter. Plans may produce any number of them, so a new one replaces the second oldest. The
+ * oldest is the declared one and stays.
  */
 export const MAX_CODES = 64;
 
-/** Limiters kept; the oldest is dropped for a new one. Names stand in code, so there are few. */
+/** The most limiters; a new one replaces the oldest. Names are constants in code, so there are few. */
 export const MAX_LIMITERS = 1_000;
 
-/** A store makes it; the store's `register` writes it, its `reset` reads it. */
+/** Written by a store's `register`, and read by its `reset`. */
 export class KnownCounts {
   private readonly limiters = new Map<string, Map<string, Rule>>();
 
-  /** Notes a rule. Returns whether its code is new. */
+  /** Adds a rule. Returns whether its code is new. */
   note(limiter: string, rule: Rule): boolean {
     let rules = this.limiters.get(limiter);
     if (!rules) {
@@ -39,9 +39,9 @@ export class KnownCounts {
     for (const [limiter, rules] of this.limiters) yield [limiter, [...rules.values()]];
   }
 
-  /** The further steps of a `reset`: one for each other count of its limiter. */
+  /** The additional steps of a `reset`: one for each other count of its limiter. */
   otherResets(step: Step): Step[] {
-    // A claim is dropped alone: it is what the caller has named, not all that is kept of the key.
+    // With a claim, `reset` deletes only that claim, not the counts of its key.
     if (step.claim) return [];
     const own = countOf(step);
     const others: Step[] = [];

@@ -1,25 +1,26 @@
-/** The receipt of a grant: what a later `put` needs to give the grant back, and how much that is. */
+/** Receipts of grants: a later `put` gives a grant back by its receipt. */
 
 import type { Answer, Receipt } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** Stands in `atUs` if the store has charged nothing. */
+/** The value of `atUs` if the store has charged nothing. */
 const NOTHING = -1;
 
 /**
- * Makes the receipt of a grant of `units` from the store's answer. If the stand-in charged too, its receipt is inside.
+ * Makes the receipt of a grant of `units` from the store's answer. It includes the receipt of the fallback counters, if
+ * they charged too.
  */
 export function receiptFrom(rule: Rule, answer: Answer, units: number): Receipt {
-  const { standIn, failure } = answer;
-  if (failure) return { atUs: NOTHING, num: 0, units, ...(standIn && { standIn }) };
+  const { fallbackReceipt, failure } = answer;
+  if (failure) return { atUs: NOTHING, num: 0, units, ...(fallbackReceipt && { fallbackReceipt }) };
   const receipt = rule.logic.receipt(answer, units);
-  return standIn ? { ...receipt, standIn } : receipt;
+  return fallbackReceipt ? { ...receipt, fallbackReceipt } : receipt;
 }
 
 /**
- * The receipt of what a `put` has left of its grant, for another `put`; undefined if it has left nothing. To be called
- * when the `put` has given back. What a `put` of no receipt leaves, nobody knows.
+ * The receipt of the rest of a grant after a `put`, for another `put`; undefined if nothing is left or the `put` had no
+ * receipt. Call it after the `put` has given back.
  *
  * @example
  * ```ts run
@@ -40,10 +41,10 @@ export function receiptFrom(rule: Rule, answer: Answer, units: number): Receipt 
 export function receiptOfRest({ rule, cost, receipt, onStoreError }: Step): Receipt | undefined {
   if (!receipt) return undefined;
   const rest = restOf(rule, receipt, cost);
-  const { standIn } = receipt;
-  if (!rest || !standIn || typeof onStoreError !== 'object') return rest;
-  const ofStandIn = restOf(onStoreError, standIn, cost);
-  return ofStandIn && { ...rest, standIn: ofStandIn };
+  const { fallbackReceipt } = receipt;
+  if (!rest || !fallbackReceipt || typeof onStoreError !== 'object') return rest;
+  const fallbackRest = restOf(onStoreError, fallbackReceipt, cost);
+  return fallbackRest && { ...rest, fallbackReceipt: fallbackRest };
 }
 
 function restOf(rule: Rule, receipt: Receipt, cost: number): Receipt | undefined {
@@ -56,9 +57,8 @@ function restOf(rule: Rule, receipt: Receipt, cost: number): Receipt | undefined
 }
 
 /**
- * The units that a `put` of `cost` gives back: at most those that were granted. A receipt of an older release does not
- * tell them; its `put` gives back the whole cost. What is no number of units gives back nothing: it would spoil the
- * count.
+ * The units that a `put` of `cost` gives back: at most those granted. Receipts of older releases have no units; their
+ * `put` gives back the whole cost. An invalid number of units gives back nothing, because it would corrupt the count.
  */
 export function givenBack(cost: number, receipt: Receipt): number {
   const units = Math.min(cost, receipt.units ?? cost);

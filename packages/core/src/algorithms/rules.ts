@@ -1,4 +1,4 @@
-/** Algorithms for rates by their names, for who reads these from a file or the network: has the code of all. */
+/** Algorithms for rate limits by name, for code that reads names from a file or the network. Imports all algorithms. */
 
 import { oneOf } from '../base/checks.js';
 import type { Algorithm, Anchor, RateAlgorithm, RateRule } from '../contract/rule.js';
@@ -11,11 +11,11 @@ const VALUES: Readonly<Record<Algorithm, RateAlgorithm>> = {
   'sliding-window-counter': slidingWindow,
 };
 
-/** The names of the algorithms for rates. Without the mark, a bundle of a store alone has all of their code. */
+/** Without the mark, a bundle of only a store would include all algorithms. */
 const NAMES: readonly Algorithm[] = /* @__PURE__ */ Object.keys(VALUES) as Algorithm[];
 
 /**
- * The algorithm that metrics, the command line and the registry call by this name.
+ * The algorithm with this name in metrics, the command line and the registry.
  *
  * @throws SpillwayError `SPW_ALGORITHM_INVALID`
  * @example
@@ -34,7 +34,7 @@ export function algorithmByName(name: Algorithm): RateAlgorithm {
 
 /**
  * Makes the rule of an algorithm. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
- * `windowUs` from 1,000 to 400 days. `burst` counts for `token-bucket` only, `anchor` for `fixed-window` only.
+ * `windowUs` from 1,000 to 400 days. Only `token-bucket` uses `burst`, and only `fixed-window` uses `anchor`.
  */
 export function makeRule(
   algorithm: Algorithm,

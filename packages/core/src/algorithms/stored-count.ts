@@ -1,26 +1,26 @@
-/** A count that is stored as a text: what each machine makes of its text, and the error for a text that is not ours. */
+/** A count that is stored as a text, and the error for a text in another format. */
 
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
 import type { Op, Step } from '../contract/store.js';
 
-/** A count that was read from its text. Steps change it in place; nothing is stored until somebody writes its text. */
+/** A count that was read from its text. Steps change it in place; the caller must store the new text. */
 export interface StoredCount {
   /** Applies a step and answers it; see `stepBucket` for `charge`. */
   step(step: Step, nowUs: number, charge: boolean): Answer;
-  /** Whether a step has changed what must be stored: see {@link isWritten}. */
+  /** Whether a step has changed the text: see {@link isWritten}. */
   readonly changed: boolean;
-  /** When the count will be the same as that of a key that was never used. A time in the past: it is already. */
+  /** When the count expires, that is, decides like an unused key. May be in the past. */
   readonly expiresUs: number;
   /** The state as a text. */
   text(): string;
 }
 
 /**
- * Whether a step changes what must be stored. A step that charges, gives back or resets does. So does a take that is
- * not charged, if it `repairs` a state that is impossible because the clock went back.
+ * Whether a step changes the stored state. A step that charges, gives back or resets does. So does a take that isn't
+ * charged, if it `repairs` a state that is impossible because the clock went back.
  *
- * @param acts whether the step passes by itself, or acts in any case
+ * @param acts whether the step passes on its count, or applies in any case
  */
 export function isWritten(
   { op, cost }: { readonly op: Op; readonly cost: number },
@@ -34,9 +34,9 @@ export function isWritten(
 }
 
 /**
- * The whole numbers of a text, as the groups of `form` name them.
+ * The whole numbers of a text: the groups of `form`.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if the text is of another form
+ * @throws SpillwayError `SPW_STORE_ERROR` if the text doesn't match
  */
 export function numbersOf(text: string, form: RegExp): number[] {
   const match = form.exec(text);
@@ -50,7 +50,7 @@ export function wholeNumber(value: unknown): number {
   throw unknownFormat();
 }
 
-/** The error for a text that no machine of ours has written. */
+/** The error for a text in another format. */
 export function unknownFormat(): SpillwayError {
   return new SpillwayError('SPW_STORE_ERROR', 'the stored value is not one of this format');
 }

@@ -1,4 +1,4 @@
-/** The state of a count as a text, for stores that keep texts: docs/writing-a-store.md has their formats. */
+/** The state of a count as a text, for stores that store texts. The formats are in docs/writing-a-store.md. */
 
 import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
@@ -22,25 +22,23 @@ const READERS: Readonly<Record<Rule['machine'], Read>> = {
   claims: readClaim,
 };
 
-/** What is stored of a count. */
+/** The stored form of a count. */
 export interface StateText {
   readonly text: string;
-  /**
-   * When the text is the same as none, in microseconds since the epoch, a whole number. From then on it may be deleted.
-   */
+  /** When the text expires and may be deleted, in whole microseconds since the epoch. */
   readonly expiresUs: number;
 }
 
 /**
- * Reads a count under the algorithm of `rule`. A count that is to be reset is not read: its text may be anything.
+ * Reads a count with the algorithm of `rule`. Before a reset the text is ignored, so it may be invalid.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours
+ * @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format
  */
 export function readCount({ rule, op }: Step, text: string | undefined): StoredCount {
   return READERS[rule.machine](op === 'reset' ? undefined : text, rule);
 }
 
-/** What to store of a count at `nowUs`; undefined if it is the same as that of a key that was never used. */
+/** What to store for a count at `nowUs`; undefined if it has expired. */
 export function stateOf(count: StoredCount, nowUs: number): StateText | undefined {
   const { expiresUs } = count;
   return expiresUs > nowUs ? { text: count.text(), expiresUs } : undefined;
@@ -49,22 +47,22 @@ export function stateOf(count: StoredCount, nowUs: number): StateText | undefine
 /** What {@link stepText} returns. */
 export interface SteppedText {
   readonly answer: Answer;
-  /** The text after the step: the same text if nothing is to be written, undefined if nothing is left to be stored. */
+  /** The text after the step: the same text if nothing must be written, undefined if it must be deleted. */
   readonly text: string | undefined;
-  /** Of a text that has changed: when it is the same as none, in microseconds since the epoch. Else 0. */
+  /** When a changed text expires, in microseconds since the epoch. 0 if the text has not changed. */
   readonly expiresUs: number;
 }
 
 /**
- * Applies a step to the text of its count. For stores that do not go through `stateStore`.
+ * Applies a step to the text of its count. For stores that don't use `stateStore`.
  *
- * A log keeps at most 10,000 entries in its text. Beyond that, new units join the newest entry, and all of that entry
- * expires with the newest unit: later than it should, never earlier.
+ * The text of a log has at most 10,000 entries. Beyond that, new units join the newest entry, which then expires with
+ * its newest unit: later than it should, never earlier.
  *
- * @param text what is stored under the name of the count; undefined if nothing is
+ * @param text the stored text of the count; undefined if there is none
  * @param nowUs the store's clock, in whole microseconds since the epoch
- * @param charge whether a take may charge; false if another step of its group was refused. See `chargedBranch`.
- * @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours; then nothing may be written
+ * @param charge whether a take may charge; false if another step of its group was rejected
+ * @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format; then nothing may be written
  * @example
  * ```ts run
  * import { makeRule, type Step, stepText } from '@spillway/core/store';

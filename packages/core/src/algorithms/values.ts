@@ -1,6 +1,6 @@
 /**
- * The algorithms for rates as values, so that a program has the code of those that it imports. As strings they cost
- * every bundle 5.9 of 33.6 kB, 4.9 of them for the sliding log.
+ * The algorithms for rate limits as values, so a program contains only those that it imports. With strings, every
+ * bundle would be 5.9 of 33.6 kB larger, 4.9 of them for the sliding log.
  */
 
 import type { RateAlgorithm } from '../contract/rule.js';
@@ -9,12 +9,12 @@ import { makeLogRule } from './log/log-rule.js';
 import { makeWindowRule } from './window/window-rule.js';
 
 /**
- * Units come back continuously, and up to `burst` may be used at once: the default, and the token bucket of Stripe's
- * request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017).
+ * Units refill continuously, and up to `burst` can be used at once. The default; the token bucket of Stripe's request
+ * rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017).
  */
 export const tokenBucket: RateAlgorithm = { name: 'token-bucket', makeRule: makeBucketRule };
 
-/** Windows that begin at multiples of their length since 1970, or with the first request of a key (`anchor`). */
+/** Windows that start at multiples of their length since 1970, or with the first request of a key (`anchor`). */
 export const fixedWindow: RateAlgorithm = {
   name: 'fixed-window',
   makeRule: (limit, windowUs, _burst, anchor) =>
@@ -22,13 +22,13 @@ export const fixedWindow: RateAlgorithm = {
 };
 
 /**
- * At most `limit` per aligned window, and the previous window counts for the part of it that is less than a window ago,
- * as if its requests had been spread evenly.
+ * At most `limit` per aligned window. The part of the previous window that is less than a window ago also counts, as if
+ * its requests had been spread evenly.
  */
 export const slidingWindow: RateAlgorithm = {
   name: 'sliding-window-counter',
   makeRule: (limit, windowUs) => makeWindowRule(limit, windowUs, 'sliding'),
 };
 
-/** At most `limit` in any interval as long as the window, exactly: each request is remembered. */
+/** At most `limit` in any interval of the window's length, exactly: the time of each request is stored. */
 export const slidingLog: RateAlgorithm = { name: 'sliding-window-log', makeRule: makeLogRule };

@@ -1,4 +1,4 @@
-/** Bytes as a text, for databases that keep texts. */
+/** Bytes as strings, for databases that store strings. */
 
 import { SpillwayError } from './errors.js';
 import { utf8Bytes } from './utf8.js';
@@ -10,13 +10,13 @@ declare class TextDecoder {
 declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
 
-/** A function cannot be given many more arguments at once. */
+/** Engines limit the number of arguments of a call. */
 const CHUNK = 8_192;
 
 /**
- * `t` and the text itself, if the bytes are UTF-8 and have no NUL, which some databases refuse; else `b` and base64. So
- * most bodies are a third shorter than in base64, and are made in a fraction of the time. The letter also keeps clients
- * from taking a text for a number or for JSON.
+ * Encodes bytes as a string: `t` and the text if they are UTF-8 without NUL, which some databases reject; otherwise `b`
+ * and base64. Most bodies are text, which takes a quarter less space than base64 and a fraction of the time. The letter
+ * also keeps clients from parsing the string as a number or JSON.
  *
  * @example
  * ```ts run
@@ -38,9 +38,9 @@ export function textOfBytes(bytes: Uint8Array): string {
 }
 
 /**
- * The bytes of which {@link textOfBytes} has made `text`.
+ * Decodes what {@link textOfBytes} has encoded.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if it is none of its texts
+ * @throws SpillwayError `SPW_STORE_ERROR` if `text` is not in its format
  */
 export function bytesOfText(text: string): Uint8Array {
   if (text.startsWith('t')) return utf8Bytes(text.slice(1));
@@ -56,10 +56,10 @@ export function bytesOfText(text: string): Uint8Array {
   return bytes;
 }
 
-/** Undefined for what is no UTF-8. */
+/** Undefined if the bytes are not UTF-8. */
 function validText(bytes: Uint8Array): string | undefined {
   try {
-    // A byte order mark is a part of what is kept.
+    // A byte order mark is part of the stored bytes.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;

@@ -1,16 +1,16 @@
-/** Checks of what kind of thing was given: what TypeScript refuses, and JavaScript lets through. */
+/** Checks the types of options, for callers in JavaScript, where the compiler doesn't. */
 
 import { isPlainObject } from './checks.js';
 import { mustBe } from './errors.js';
 import { checkNames, type NamesOf, type OtherPlace } from './option-names.js';
 
 /**
- * The options of a function; to be called before any of them is read.
+ * Checks that options are an object, without unknown names. Call it before any of them is read.
  *
- * @param of how messages call the function, as in `rateLimit()`
- * @param names the options that it has; without them, any are taken
- * @param other a second object of options that it takes
- * @throws SpillwayError `SPW_OPTION_INVALID` for what is no object, `SPW_OPTION_UNKNOWN` for an option that it has not
+ * @param of the function's name in messages, as in `rateLimit()`
+ * @param names the known options; if omitted, any names are accepted
+ * @param other a second object of options that the function takes
+ * @throws SpillwayError `SPW_OPTION_INVALID` if `options` is not an object, `SPW_OPTION_UNKNOWN` for an unknown name
  * @example
  * ```ts
  * import { checkOptions, type NamesOf } from '@spillway/core/adapter';
@@ -35,7 +35,7 @@ export function checkOptions<Options>(
 }
 
 /**
- * An object that is no list.
+ * Checks that a value is an object, not an array.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -44,8 +44,9 @@ export function checkObject(option: string, value: unknown): void {
 }
 
 /**
- * A list of objects or words, or undefined.
+ * Checks that a value is an array, or undefined.
  *
+ * @param what names the elements in the message
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
 export function checkList(option: string, list: unknown, what: string): void {
@@ -53,7 +54,7 @@ export function checkList(option: string, list: unknown, what: string): void {
 }
 
 /**
- * An object, or function, with a method of this name; or undefined.
+ * Checks that a value has a method of this name, or is undefined.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -67,7 +68,7 @@ export function checkHas(option: string, method: string, value: unknown): void {
 type Methods = { readonly [name: string]: unknown };
 
 /**
- * True, false or undefined.
+ * Checks that a value is a boolean, or undefined.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -1,4 +1,4 @@
-/** Checks of what users write. One that fails throws a SpillwayError that names the option and shows the value. */
+/** Checks values of options and arguments. A failed check throws a SpillwayError with the option's name and value. */
 
 import type { Clock } from './clock.js';
 import { type Duration, parseDuration } from './duration.js';
@@ -7,33 +7,33 @@ import { mustBe, SpillwayError, type SpillwayErrorCode, show } from './errors.js
 /** The largest limit and burst. */
 export const MAX_LIMIT = 1_000_000_000;
 
-/** The longest key in UTF-16 units. To name one costs a tenth of a millisecond; a megabyte would cost twenty. */
+/** The longest key in UTF-16 units. Encoding one takes 0.1 ms; a megabyte would take 20 ms. */
 const MAX_KEY = 8_192;
 
-/** Whether `limit` is one that a rule can have. */
 function isLimit(limit: unknown): limit is number {
   return isIntegerBetween(limit, 1, MAX_LIMIT);
 }
 
-/** Whether `key` can name a count. */
+/** Whether `key` is a non-empty string of at most 8,192 UTF-16 units. */
 export function isKey(key: unknown): key is string {
   return typeof key === 'string' && key !== '' && key.length <= MAX_KEY;
 }
 
-/** Whether `cost` is a number of units: an integer from 0 to 2^53 - 1. */
+/** Whether `cost` is an integer from 0 to 2^53 - 1. */
 export function isCost(cost: unknown): cost is number {
   return isIntegerBetween(cost, 0);
 }
 
 /**
- * A key that was given directly; `alternative` is what the option takes beside one.
+ * Checks a key.
  *
+ * @param alternative what the option accepts besides a key, for the message
  * @throws SpillwayError `SPW_KEY_INVALID`
  */
 export function checkKey(key: unknown, alternative = ''): asserts key is string {
   if (isKey(key)) return;
   if (typeof key !== 'string' || key === '') {
-    throw mustBe('key', `a string that is not empty${alternative}`, key, 'SPW_KEY_INVALID');
+    throw mustBe('key', `a non-empty string${alternative}`, key, 'SPW_KEY_INVALID');
   }
   throw new SpillwayError(
     'SPW_KEY_INVALID',
@@ -42,15 +42,16 @@ export function checkKey(key: unknown, alternative = ''): asserts key is string 
 }
 
 /**
- * A limit; `addition` is what the option takes beside one, or when it is needed. Who writes 0 is told what there is for
- * it.
+ * Checks a limit.
  *
+ * @param addition what the option accepts besides a limit, or when it is required, for the message
  * @throws SpillwayError `SPW_LIMIT_INVALID`
  */
 export function checkLimit(option: string, limit: unknown, addition = ''): number {
   if (isLimit(limit)) return limit;
-  let hint = limit === 0 ? ": to refuse a key use block, to switch a limit off mode: 'off'" : '';
-  if (typeof limit === 'function') hint = ': what differs between callers goes into plan';
+  let hint = '';
+  if (limit === 0) hint = ": to reject a key use block, to turn a limit off use mode: 'off'";
+  if (typeof limit === 'function') hint = ': for limits that differ between callers use plan';
   throw new SpillwayError(
     'SPW_LIMIT_INVALID',
     `${option} must be ${integers(1, MAX_LIMIT)}${addition}, got ${show(limit)}${hint}`,
@@ -69,7 +70,7 @@ export function checkCost(cost: unknown): number {
 }
 
 /**
- * A limiter's name: 1 to 64 printable ASCII characters, because it stands in headers.
+ * Checks a limiter's name: 1 to 64 printable ASCII characters, because it appears in headers.
  *
  * @throws SpillwayError `SPW_NAME_INVALID`
  */
@@ -79,7 +80,7 @@ export function checkName(name: unknown): string {
 }
 
 /**
- * One of a list of words, or undefined.
+ * Checks that a value is one of `words`, or undefined.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, or `code`
  */
@@ -94,7 +95,7 @@ export function oneOf<Word extends string>(
 }
 
 /**
- * An integer from `least` to `most`.
+ * Checks an integer from `least` to `most`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, or `code`
  */
@@ -110,7 +111,7 @@ export function integerBetween(
 }
 
 /**
- * An integer from 1 to 2^53 - 1, for the options of a store.
+ * Checks an integer from 1 to 2^53 - 1, for options of stores.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -126,7 +127,7 @@ export function positiveInteger(option: string, value: unknown): number {
 }
 
 /**
- * A share of something, 0 to 1.
+ * Checks a number from 0 to 1.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -136,7 +137,7 @@ export function shareFromZero(option: string, share: unknown): number {
 }
 
 /**
- * A share of something, above 0 and at most 1.
+ * Checks a number above 0 and at most 1.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -146,7 +147,7 @@ export function shareAboveZero(option: string, share: unknown): number {
 }
 
 /**
- * A duration from `least` to `most`, in whole microseconds.
+ * Checks a duration from `least` to `most` and returns it in whole microseconds.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -168,7 +169,7 @@ export function durationBetween(
 }
 
 /**
- * A function, or undefined.
+ * Checks that a value is a function, or undefined.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -177,7 +178,7 @@ export function checkCallback(option: string, value: unknown): void {
 }
 
 /**
- * A clock, or undefined.
+ * Checks that a value is a clock, or undefined.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -187,12 +188,11 @@ export function checkClock(clock: Clock | undefined): void {
   }
 }
 
-/** Whether `share` is a number from 0 to 1. */
 function isShare(share: unknown): share is number {
   return typeof share === 'number' && share >= 0 && share <= 1;
 }
 
-/** Whether a value is an object that is no list. */
+/** Whether a value is an object and not an array. */
 export function isPlainObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,4 @@
-/** The only place that reads a clock. */
+/** Clocks. Nothing else in core reads the time of the host. */
 
 interface Performance {
   now(): number;
@@ -6,14 +6,14 @@ interface Performance {
 }
 declare const performance: Performance;
 
-/** A source of time that never runs backwards. */
+/** A clock that never runs backwards. */
 export interface Clock {
   /** Microseconds since the Unix epoch, a whole number. */
   nowUs(): number;
 }
 
 class SystemClock implements Clock {
-  // Both are looked up once, when first needed: each look costs a quarter of a decision.
+  // Looked up once, on first use: a lookup takes a quarter of the time of a decision.
   private source: Performance | undefined;
   private originMs = 0;
 
@@ -27,8 +27,8 @@ class SystemClock implements Clock {
 }
 
 /**
- * The process's monotonic clock, set to the epoch when the process started; not moved by later changes of the wall
- * clock.
+ * The process's monotonic clock: the wall-clock time of the process's start plus the time since then. Later changes of
+ * the wall clock don't affect it.
  */
 export const systemClock: Clock = new SystemClock();
 
@@ -37,21 +37,25 @@ export function wallClockMs(): number {
   return Date.now();
 }
 
-/** So long the wall clock is not read again: it is set rarely, and to read it costs a tenth of a reservation. */
+/** How long a reading of the wall clock is reused: the clock is rarely set, and reading it takes time. */
 const READ_EVERY_US = 10_000;
 
-/** The instants of a clock by the wall clock. */
+/** Converts instants of a clock to wall-clock time. */
 export class WallTime {
   private readonly everyUs: number;
   private readUs = -Infinity;
   private offsetMs = 0;
 
   constructor(clock: Clock) {
-    // A clock that a test moves does not tell how old a reading is.
+    // By a manual clock one can't tell how old a reading is.
     this.everyUs = clock === systemClock ? READ_EVERY_US : 0;
   }
 
-  /** In milliseconds since the epoch, by `Date.now()`. @param nowUs what the clock says now */
+  /**
+   * The instant in milliseconds since the epoch, by `Date.now()`.
+   *
+   * @param nowUs the clock's current time
+   */
   at(us: number, nowUs: number): number {
     if (!(Math.abs(nowUs - this.readUs) < this.everyUs)) {
       this.readUs = nowUs;

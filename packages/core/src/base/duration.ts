@@ -1,13 +1,13 @@
-/** Durations as people write them, in whole microseconds. */
+/** Durations such as `'10s'`, converted to whole microseconds. */
 
 import { mustBe } from './errors.js';
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w';
 
 /**
- * `'250ms'`, `'10s'`, `'1m'`, `'1.5h'`, `'1d'`, `'2w'`, or a number of milliseconds. Any string has this type, because
- * many durations come from the environment; one that is none throws where it is given. The texts here are what editors
- * suggest.
+ * `'250ms'`, `'10s'`, `'1m'`, `'1.5h'`, `'1d'`, `'2w'`, or a number of milliseconds. The type accepts any string,
+ * because durations often come from environment variables; an invalid one throws where it is used. The literals below
+ * are suggestions for editors.
  */
 export type Duration =
   | number
@@ -33,8 +33,8 @@ const UNIT_US: Record<Unit, number> = {
 const MAX_WINDOW_US: number = 400 * UNIT_US.d;
 
 /**
- * A duration in whole microseconds, or NaN if it is none: not a string of the form above, negative, not finite, or not
- * a whole number of microseconds.
+ * A duration in whole microseconds. NaN if it is invalid: not in the form above, negative, not finite, or not a whole
+ * number of microseconds.
  */
 export function parseDuration(duration: unknown): number {
   let us = Number.NaN;
@@ -44,7 +44,7 @@ export function parseDuration(duration: unknown): number {
     const match = /^(\d{1,15}(?:\.\d{1,9})?)(ms|s|m|h|d|w)$/.exec(duration);
     if (match) us = Number(match[1]) * UNIT_US[match[2] as Unit];
   }
-  // 0.3 ms is 300.00000000000006 us in floating point: take the whole number that was meant.
+  // 0.3 ms is 300.00000000000006 us in floating point, so allow for a rounding error.
   const whole = Math.round(us);
   return whole >= 0 && whole <= Number.MAX_SAFE_INTEGER && Math.abs(us - whole) < 1e-3
     ? whole
@@ -54,7 +54,7 @@ export function parseDuration(duration: unknown): number {
 /**
  * A duration in whole microseconds.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID` if it is no duration.
+ * @throws SpillwayError `SPW_OPTION_INVALID` if it is not a duration
  */
 export function toMicroseconds(duration: Duration, option = 'duration'): number {
   const us = parseDuration(duration);
@@ -65,10 +65,10 @@ export function toMicroseconds(duration: Duration, option = 'duration'): number 
 }
 
 /**
- * A duration in milliseconds, read as every option reads it: for timers and sums of your own. A number stays as it is.
+ * Converts a duration to milliseconds, as all options do, for your own timers and sums. A number is returned unchanged.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID` if it is no duration: negative, not finite, without a unit that we have
- * (`ms`, `s`, `m`, `h`, `d`, `w`), or not a whole number of microseconds
+ * @throws SpillwayError `SPW_OPTION_INVALID` if it is not a duration: negative, not finite, a string without one of the
+ * units `ms`, `s`, `m`, `h`, `d`, `w`, or not a whole number of microseconds
  * @example
  * ```ts run
  * import { duration } from '@spillway/core';
@@ -84,7 +84,7 @@ export function duration(value: Duration): number {
 /**
  * A window in whole microseconds.
  *
- * @throws SpillwayError `SPW_WINDOW_INVALID` unless it is from 1 ms to 400 days.
+ * @throws SpillwayError `SPW_WINDOW_INVALID` unless it is from 1 ms to 400 days
  */
 export function windowToMicroseconds(window: Duration): number {
   const us = parseDuration(window);

@@ -1,39 +1,41 @@
-/** The name of a count as one text, for stores that keep counts by names. */
+/** Encodes the name of a count as one string, for stores that look up counts by name. */
 
 /**
- * The version of the stored format: of these names and of all that stores keep under them (docs/stored-format.md). With
- * another one all counts begin anew.
+ * The version of the stored format, which covers these names and everything stored under them (docs/stored-format.md).
+ * A new version makes all counts start over.
  */
 const FORMAT = '1';
 
-/** Longer texts, in UTF-16 units, are hashed. */
+/** Longer strings, in UTF-16 units, are hashed. */
 const LONGEST = 256;
 
-/** Text that needs no escaping: none of our marks, no control characters, no surrogate that stands alone, not empty. */
+/** Text that needs no escaping: not empty, no special characters, control characters or unpaired surrogates. */
 const PLAIN = /^[^{}%#\p{Cc}\p{Surrogate}]+$/u;
 const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 
 /** Options of {@link encodeName}. */
 export interface EncodeNameOptions {
   /**
-   * Makes a short text out of a long one, such as its SHA-256 in hexadecimal digits. It is given limiters and keys of
-   * more than 256 UTF-16 units, escaped already, and the id of each claim. Without it they stand in the name as they
-   * are.
+   * Shortens a string, for example to its SHA-256 in hexadecimal. Applied to limiters and keys of more than 256 UTF-16
+   * units, after escaping, and to the id of every claim. Without it, names contain them in full.
    */
   readonly hash?: ((text: string) => string) | undefined;
   /**
-   * Makes the text that stands for every key and id, for keys that nobody may read in the store. It begins with `#` and
-   * has no braces.
+   * Returns what replaces each key and id, for keys that must not be readable in the store. The result must begin with
+   * `#` and contain no braces.
    */
   readonly hide?: ((key: string) => string) | undefined;
 }
 
 /**
- * The name of the count of a limiter, a key and a code (see `countOf`): `1{key}limiter}code`. The 1 is the version of
- * the stored format. No two counts have the same name. A key that is hashed or hidden begins with `#`; no other does.
- * Of a code with a `:`, as steps with a claim have it, the text behind is hidden or hashed like a key, and `#` stands
- * in place of the `:`. Names have no control characters and are valid Unicode, so that any database can store them. A
- * database must compare them exactly: `Ada` and `ada` differ.
+ * The name of the count of a limiter, a key and a code (see `countOf`): `1{key}limiter}code`, where 1 is the version of
+ * the stored format.
+ *
+ * - Different counts have different names.
+ * - Hashed and hidden keys begin with `#`; other keys don't.
+ * - In a code with a `:` (steps with a claim), the rest is hidden or hashed like a key, and `#` replaces the `:`.
+ * - Names are valid Unicode without control characters, so any database can store them. It must compare them exactly:
+ *   `Ada` and `ada` differ.
  *
  * @example
  * ```ts run
@@ -53,7 +55,7 @@ export function encodeName(
   return `${FORMAT}{${shown}}${encodeText(limiter, hash)}}${encodeCode(code, hash, hide)}`;
 }
 
-/** Behind a `:` stands a text that a client may have chosen. It is always hashed, where there is a hash. */
+/** Clients may choose what follows a `:`, so it is hashed whatever its length, if there is a hash function. */
 function encodeCode(
   code: string,
   hash: EncodeNameOptions['hash'],
@@ -65,9 +67,9 @@ function encodeCode(
   return code.slice(0, at) + (hide ? hide(text) : `#${hash?.(text)}`);
 }
 
-/** Different texts give different results. The result has no braces and no control characters, and is never empty. */
+/** Injective. The result is never empty and has no braces or control characters. */
 export function encodeText(text: string, hash?: EncodeNameOptions['hash']): string {
-  // After a '%' comes '-' here, or the four hex digits of a unit below, and nothing else.
+  // Unambiguous: elsewhere, '%' is always followed by four hex digits.
   if (text === '') return '%-';
   const escaped = PLAIN.test(text) ? text : text.replace(SPECIAL, escapeUnit);
   return text.length > LONGEST && hash ? `#${hash(escaped)}` : escaped;

@@ -1,6 +1,6 @@
-/** The one error class of Spillway: a stable code, a sentence that names option and value, and where to read on. */
+/** The error class of Spillway: a stable code, a message with option and value, and a link to the documentation. */
 
-/** Every code. Each has its heading in docs/errors.md. */
+/** Each code has a heading in docs/errors.md. */
 export type SpillwayErrorCode =
   | 'SPW_ADDRESS_REQUIRED'
   | 'SPW_ADDRESS_UNKNOWN'
@@ -50,22 +50,22 @@ export type SpillwayErrorCode =
 
 const BRAND = Symbol.for('spillway.error');
 
-/** Codes that requests and jobs end with: made often, so that nothing is made of them beforehand. */
+/** Codes of errors that are created for single requests and jobs, so they must be cheap. */
 const MADE_OFTEN = /SHAPER|ANSWER|STORE_(ERROR|TIMEOUT|UNAVAILABLE)/;
 
 const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
 
-/** The headings of docs/errors.md that are about refusals. */
+/** The headings of docs/errors.md that explain rejections. */
 type ProblemHeading = 'blocked' | 'running' | 'mismatch' | 'key-invalid' | 'not-kept';
 
-/** The address of a heading of docs/errors.md. */
+/** The URL of a heading of docs/errors.md. */
 export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
   return `${PAGE}#${heading.toLowerCase()}`;
 }
 
 /**
- * A mistake in how Spillway is used, or a store that cannot answer. A refusal is an error only where a shaper's
- * `schedule` rejects with it, because it settles otherwise as the work does.
+ * Wrong use of Spillway, or a store that can't answer. Rejections are returned as decisions, with one exception: a
+ * shaper's `schedule` throws them, because it otherwise returns the result of the job.
  *
  * @example
  * ```ts run
@@ -81,11 +81,11 @@ export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
  * ```
  */
 export class SpillwayError extends Error {
-  /** Stable across releases; what to test for. */
+  /** Stable across releases: compare this, not the message. */
   readonly code: SpillwayErrorCode;
-  /** Of an error that a store answered with: which, in a word of few values such as `readonly` or `oom`. */
+  /** For errors of a store, the kind of failure, such as `readonly` or `oom`; has few values. */
   declare readonly kind?: string;
-  /** Of `SPW_SHAPER_WAIT`: how long the wait for a start would have been, in milliseconds. */
+  /** For `SPW_SHAPER_WAIT`: how long the job would have waited, in milliseconds. */
   declare readonly wouldWaitMs?: number;
 
   constructor(
@@ -99,26 +99,26 @@ export class SpillwayError extends Error {
     if (options?.kind !== undefined) this.kind = options.kind;
     if (options?.wouldWaitMs !== undefined) this.wouldWaitMs = options.wouldWaitMs;
     Object.defineProperty(this, BRAND, { value: true });
-    // An own property is printed with the error when nobody catches it.
+    // Own properties are printed with an uncaught error.
     if (!MADE_OFTEN.test(code)) {
       Object.defineProperty(this, 'help', { value: this.help, enumerable: true });
     }
   }
 
-  /** Where the code is explained: what happened, why it matters, what to write, how to silence it. */
+  /** URL of the code's explanation. */
   get help(): string {
     return helpFor(this.code);
   }
 }
 
-/** Whether `error` is a {@link SpillwayError}, also one made by another copy of the package. */
+/** Whether `error` is a {@link SpillwayError}, including one created by another copy of the package. */
 export function isSpillwayError(error: unknown): error is SpillwayError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }
 
 /**
- * The error for a wrong value, in the one form of such messages: `<option> must be <what>, got <value>`. It shows at
- * most 60 characters of the value; never give it a secret.
+ * Creates the error for a wrong value, with the message `<option> must be <what>, got <value>`. The message shows at
+ * most 60 characters of the value, so never pass a secret.
  *
  * @param code default `SPW_OPTION_INVALID`
  * @example
@@ -138,17 +138,17 @@ export function mustBe(
   return new SpillwayError(code, `${option} must be ${what}, got ${show(value)}`);
 }
 
-/** The end of a line that tells of an error: where to read on, if the error is one of ours. */
+/** The end of a log line about an error: the URL that explains it, for a SpillwayError. */
 export function seeHelp(error: unknown): string {
   return isSpillwayError(error) ? ` See ${helpFor(error.code)}` : '';
 }
 
-/** What was thrown, as an error: anything can be thrown. */
+/** What was thrown, wrapped in an Error if it is none. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(show(thrown));
 }
 
-/** What a thrown value says of itself. Never throws, whatever was thrown. */
+/** The message of a thrown value. Never throws, whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   try {
     const message: unknown = thrown instanceof Error ? thrown.message : undefined;
@@ -158,11 +158,11 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** How a wrong value is shown in a message: short, one line, strings quoted. */
+/** Formats a value for a message: one line, at most 60 characters, strings quoted. */
 export function show(value: unknown): string {
   let text: string;
   try {
-    // A function shows its source.
+    // String() of a function is its source, which may have several lines.
     text = typeof value === 'string' ? JSON.stringify(value) : String(value).replace(/\s+/g, ' ');
   } catch {
     text = typeof value;

@@ -1,14 +1,14 @@
-/** Exact integer arithmetic on numbers whose products may pass 2^53. */
+/** Exact integer arithmetic on numbers whose products may exceed 2^53. */
 
-/** a x b / c as a whole part and a rest below c. */
+/** a x b / c as a whole part and a remainder below c. */
 export interface Quotient {
   readonly whole: number;
   readonly rest: number;
 }
 
 /**
- * Divides the product of two non-negative integers exactly. BigInt only where the product passes 2^53; a whole part
- * beyond 2^53 is returned as `Number.MAX_SAFE_INTEGER`, with no rest.
+ * Computes a x b / c of non-negative integers exactly; with BigInt only if the product exceeds 2^53. A whole part
+ * beyond 2^53 is returned as `Number.MAX_SAFE_INTEGER`, with remainder 0.
  */
 export function mulDiv(a: number, b: number, c: number): Quotient {
   const product = a * b;

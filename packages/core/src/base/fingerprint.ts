@@ -1,9 +1,9 @@
 /**
- * Fingerprints: 64 bits that stand for a limiter and a key, so that no string need be kept.
+ * Fingerprints: 64-bit hashes of a limiter and a key, stored in place of the strings.
  *
  * HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein; the variant that Linux uses for its hash tables) over UTF-16
- * code units, under a random key of this process: nobody outside can choose two keys that meet. Among n keys tracked at
- * once, two share a count with probability n^2 / 2^65: 3 in 10^8 for a million.
+ * code units, with a random seed per process, so clients can't construct collisions. Among n keys tracked at once, two
+ * share a count with probability n^2 / 2^65: 3 in 10^8 for a million.
  */
 
 declare const crypto: { getRandomValues(array: Int32Array): Int32Array };
@@ -14,13 +14,13 @@ export interface Fingerprint {
   readonly hi: number;
 }
 
-/** A random key, made when first needed: some runtimes refuse random values at import. */
+/** A random seed. Call it on first use: some runtimes don't allow random values at import. */
 export function randomSeed(): Fingerprint {
   const words = crypto.getRandomValues(new Int32Array(2));
   return { lo: words[0] as number, hi: words[1] as number };
 }
 
-/** HalfSipHash-1-3 with a 64-bit output, of the text's UTF-16 code units in little-endian order. */
+/** HalfSipHash-1-3 with 64-bit output over the text's UTF-16 code units in little-endian order. */
 export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   const { length } = text;
   let v0 = seed.lo | 0;
@@ -29,7 +29,7 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   let v3 = seed.hi ^ 0x74656462;
   let lo = 0;
 
-  // Two code units a word; the last word holds the odd one, if any, and the length. Then two finishing passes.
+  // Two code units per word; the last word has the odd code unit, if any, and the length. Then two finalization passes.
   const words = (length >> 1) + 1;
   for (let step = 0; step < words + 2; step += 1) {
     let word = 0;
@@ -61,18 +61,15 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   return { lo, hi: v1 ^ v3 };
 }
 
-/**
- * What stands for a text that is too long to be kept: no text of a user can be made to look like it, for the seed is
- * secret.
- */
+/** A short replacement for a long text. Clients can't forge one, because the seed is secret. */
 export function shortened(text: string, seed: Fingerprint): string {
   const { lo, hi } = fingerprint(text, seed);
   return `\0${lo.toString(16)}.${hi.toString(16)}.${text.length}`;
 }
 
 /**
- * A copy: engines keep the whole text from which a short one was cut, such as a header, for as long as the short one
- * lives. Not by cutting it once more: a map whose keys are cut texts takes half as long again to find one.
+ * Copies a string. Engines represent a substring as a slice that keeps the whole string alive, such as a header. JSON,
+ * because a map with sliced strings as keys takes 1.5 times as long per lookup.
  */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string;

@@ -1,13 +1,13 @@
-/** When to come again, where nobody can know: a hint, spread so that not all come back at once. */
+/** Randomized retry hints, for rejections whose real wait is unknown. */
 
 import { checkCallback } from './checks.js';
 import { type Duration, toMicroseconds } from './duration.js';
 
-/** Options of limiters whose refusals can only guess when to come back. */
+/** Options of limiters that can only estimate when to retry. */
 export interface HintOptions {
   /**
-   * The hint of when to come back; each refusal says a random time from this to twice this, in whole seconds from one
-   * second on, so that clients do not all come back at once. Default `'1s'`.
+   * When rejected clients should retry. Each rejection gets a random time between one and two times this value, so that
+   * clients don't all return at once; in whole seconds if the value is at least 1 s. Default `'1s'`.
    */
   readonly retryAfter?: Duration | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
@@ -15,14 +15,14 @@ export interface HintOptions {
 }
 
 /**
- * Makes hints, in milliseconds.
+ * Returns a function that generates hints, in milliseconds.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
 export function hints(options: HintOptions): () => number {
   const random = randomOf(options);
   const ms = toMicroseconds(options.retryAfter ?? '1s', 'retryAfter') / 1000;
-  // `Retry-After` has whole seconds: of times between two of them, all clients would be told the same.
+  // The header `Retry-After` has whole seconds, so anything between two of them would be rounded to the same value.
   const unit = ms < 1_000 ? 1 : 1_000;
   const least = Math.ceil(ms / unit);
   const choices = Math.max(2, Math.floor((2 * ms) / unit) - least + 1);
@@ -32,6 +32,6 @@ export function hints(options: HintOptions): () => number {
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function randomOf({ random }: HintOptions): () => number {
   checkCallback('random', random);
-  // Looked up at each call, so that a test may replace it.
+  // Looked up at each call: tests may replace it.
   return random ?? (() => Math.random());
 }

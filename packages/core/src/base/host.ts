@@ -1,4 +1,4 @@
-/** The little that core takes from its host beside the clock, with what to do where it is missing. */
+/** What core uses of its host besides the clock, with fallbacks where it is missing. */
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
 declare function clearTimeout(timer: unknown): void;
@@ -12,8 +12,8 @@ interface BuiltIns {
 }
 
 /**
- * Makes a call in the async context in which this module was loaded, where the host can. What lives longer than a
- * request is begun in it: a timer or a promise would keep the request's context, and all that this holds.
+ * Makes a call in the async context in which this module was loaded, if the host supports that. Use it to start timers
+ * and promises that outlive a request: they would otherwise keep the request's context, and all it holds, alive.
  */
 export const outside: <Value>(call: () => Value) => Value =
   /* @__PURE__ */ contextNow() ?? ((call) => call());
@@ -28,13 +28,13 @@ function contextNow(): (<Value>(call: () => Value) => Value) | undefined {
   }
 }
 
-/** Calls back after a time, outside of any request's context; returns how to call it off. */
+/** Calls back after a time, outside of any request's context. Returns a function that cancels the timer. */
 export function after(ms: number, callback: () => void): () => void {
   const timer = outside(() => setTimeout(callback, ms));
   return () => clearTimeout(timer);
 }
 
-/** {@link after}, but nothing stays alive for it, where the host can tell. */
+/** Like {@link after}, but the timer doesn't keep the process alive, if the host supports that. */
 export function afterIdly(ms: number, callback: () => void): () => void {
   const timer = outside(() => setTimeout(callback, ms));
   (timer as { unref?: () => void }).unref?.();
@@ -47,22 +47,22 @@ export function endsTimersWithRequests(): boolean {
   return navigator?.userAgent === 'Cloudflare-Workers';
 }
 
-/** Calls back once the input that has already arrived was handled: after the poll phase on Node, soon elsewhere. */
+/** Calls back after input that has already arrived is handled: after the poll phase on Node, soon elsewhere. */
 export function afterPendingInput(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
   if (setImmediate) setImmediate(callback);
   else setTimeout(callback, 0);
 }
 
-/** A value that comes now or later. */
+/** A value, or a promise of it. */
 export type Eventually<Value> = Value | Promise<Value>;
 
-/** Whether a value that may come now or later comes later. */
+/** Whether a value is a promise. */
 export function isLater<T>(value: Eventually<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
 
-/** Whether anything at all is a promise, of whoever's making. */
+/** Whether any value is a promise or another thenable. */
 export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' &&
@@ -71,12 +71,12 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** Nobody waits for `value`: if it is a promise that rejects, that must not end the process. */
+/** Ignores `value`: if it is a promise that rejects, it must not end the process as an unhandled rejection. */
 export function disregard(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => undefined);
 }
 
-/** Where outages are told. */
+/** Receives log lines. */
 export interface Logger {
   /** Takes one line. */
   warn(message: string): void;
@@ -84,17 +84,17 @@ export interface Logger {
 
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
-/** The console, where there is one: always the same object, so that it can be told apart from others. */
+/** The console as a logger, if there is one. Always the same object, because loggers are compared. */
 export function consoleLogger(): Logger {
   return toConsole;
 }
 
-/** Writes a line to the console that is no warning. */
+/** Writes a line to the console with `console.log`. */
 export function toConsoleLine(line: string): void {
   globalConsole()?.log(line);
 }
 
-/** A variable of the environment; undefined on Deno, which would ask its user for the permission to read it. */
+/** An environment variable; undefined on Deno, which would prompt its user for permission. */
 export function environment(name: string): string | undefined {
   const { process, Deno } = globalThis as { process?: Process; Deno?: unknown };
   try {
@@ -104,12 +104,12 @@ export function environment(name: string): string | undefined {
   }
 }
 
-/** What says that this process is one of several that do the same; undefined if nothing does. */
+/** Why this process is probably one of several instances of the app, for a message; undefined if unknown. */
 export function oneOfMany(): string | undefined {
   const { process } = globalThis as { process?: Process };
   if (environment('AWS_LAMBDA_FUNCTION_NAME')) return 'an instance of a Lambda function';
   if (Number(environment('NODE_APP_INSTANCE')) > 0) return 'one of several under PM2';
-  // Only a child has a channel, and only there is it worth the 2 ms that loading node:cluster takes.
+  // Loading node:cluster takes 2 ms, so do it only in a process that has an IPC channel.
   const cluster = process?.send && process?.getBuiltinModule?.('node:cluster');
   return (cluster as { isWorker?: boolean } | undefined)?.isWorker
     ? 'a worker of node:cluster'
@@ -122,7 +122,7 @@ export function showsColors(): boolean {
   try {
     return process?.stdout?.isTTY === true && !process?.env?.['NO_COLOR'];
   } catch {
-    return false; // Deno lets nobody read the environment without permission
+    return false; // Deno throws without permission to read the environment
   }
 }
 

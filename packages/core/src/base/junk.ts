@@ -1,12 +1,12 @@
-/** What a callback of yours should not have returned, as an error. */
+/** The error for an invalid return value of a user's callback. */
 
 import { show } from './errors.js';
 import { disregard, isThenable } from './host.js';
 
-/** Longer texts are told by their length. */
+/** Longer strings are described by their length. */
 const SHOWN = 60;
 
-/** Named by the callback, as in `key of limiter "api"`. A promise is disregarded: that it may reject harms nobody. */
+/** @param what the callback, as in `key of limiter "api"` */
 export class Junk extends TypeError {
   constructor(what: string, value: unknown) {
     super(`${what} returned ${textOf(value)}`);
@@ -15,7 +15,9 @@ export class Junk extends TypeError {
 }
 
 function textOf(value: unknown): string {
-  if (isThenable(value)) return 'a promise: it must answer at once';
-  if (typeof value === 'string' && value.length > SHOWN) return `a text of ${value.length} units`;
+  if (isThenable(value)) return 'a promise: it must return the value itself';
+  if (typeof value === 'string' && value.length > SHOWN) {
+    return `a string of length ${value.length}`;
+  }
   return show(value);
 }

@@ -1,18 +1,18 @@
-/** Lines for a logger, and what is remembered of them. */
+/** Writes log lines, and remembers values by their reason. */
 
 import { disregard, type Logger } from './host.js';
 
-/** A logger that fails must not fail a request, and there is no other to tell. */
+/** Logs a line. Ignores errors of the logger, which must not fail a request. */
 export function warn(logger: Logger, text: string): void {
   try {
     disregard(logger.warn(`Spillway: ${text}`));
   } catch {
-    // Nothing is left to do.
+    // There is no other place to report it.
   }
 }
 
-/** What is remembered of the lines about the last 1,000 reasons. */
-export class Remembered<Value> {
+/** A map that keeps the 1,000 most recently set reasons. */
+export class RecentSubjects<Value> {
   private readonly values = new Map<string, Value>();
 
   get(reason: string): Value | undefined {

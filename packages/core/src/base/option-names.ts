@@ -1,14 +1,13 @@
-/** Which options a function has. Any other is rejected with the name that was probably meant. */
+/** Rejects unknown options and suggests the nearest known name. */
 
 import { SpillwayError } from './errors.js';
 
 /**
- * The names of a type's options, for `checkNames`. The compiler refuses a list that lacks one, or has one too
- * many.
+ * The names of a type's options, for `checkNames`. The compiler rejects a list with a missing or an additional name.
  */
 export type NamesOf<Options> = { readonly [Name in keyof Options]-?: 1 };
 
-/** Where options belong that are easily given elsewhere. */
+/** Options that are often passed in the wrong place, by the place where they belong. */
 const PLACES: Readonly<Record<string, string>> = {
   'the limiter, as in rateLimit()':
     'limit plan window burst algorithm anchor key cost refundIf name share',
@@ -19,13 +18,13 @@ const PLACES: Readonly<Record<string, string>> = {
   'the Fastify plugin': 'groups',
 };
 
-/** Where else options are given, and which. */
+/** Another object of options that a function takes. */
 export type OtherPlace = readonly [place: string, names: object];
 
 /**
- * Refuses options that a function has not; an option that is undefined is left out. To be called where it is made.
+ * Rejects unknown options. Options that are undefined are ignored.
  *
- * @param of how messages call the function, as in `rateLimit()`
+ * @param of the function's name in messages, as in `rateLimit()`
  * @param other a second object of options that the same function takes
  * @throws SpillwayError `SPW_OPTION_UNKNOWN`
  */
@@ -39,7 +38,7 @@ export function checkNames(of: string, options: object, names: object, other?: O
   }
 }
 
-/** What to write in place of an unknown name. */
+/** Suggests what to write in place of an unknown name. */
 function mendFor(name: string, of: string, names: object, other: OtherPlace | undefined): string {
   const place = other && Object.hasOwn(other[1], name) ? other[0] : placeOf(name);
   if (place && place !== of) return `"${name}" is an option of ${place}`;
@@ -55,12 +54,12 @@ function placeOf(name: string): string | undefined {
   return Object.keys(PLACES).find((place) => PLACES[place]?.split(' ').includes(name));
 }
 
-/** The name that is most like another one, if it is like it at all; upper and lower case are the same. */
+/** The name with the smallest edit distance, if it is similar enough; ignores case. */
 function nearest(name: string, names: readonly string[]): string | undefined {
   const { length } = name;
   if (length > 40) return undefined;
   let best: string | undefined;
-  // Two letters that changed places are two changes: allowed from five letters on.
+  // Two swapped letters count as two changes, which is allowed from five letters on.
   let least = Math.max(1, length / 2.5);
   for (const own of names) {
     const changes = distance(name.toLowerCase(), own.toLowerCase());
@@ -72,7 +71,7 @@ function nearest(name: string, names: readonly string[]): string | undefined {
   return best;
 }
 
-/** How many letters are to be added, taken away or changed (V. I. Levenshtein, "Binary codes", 1966). */
+/** Levenshtein distance: letters to insert, delete or replace (V. I. Levenshtein, "Binary codes", 1966). */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, at) => at);
   for (const [at, letter] of [...from].entries()) {

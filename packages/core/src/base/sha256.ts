@@ -1,9 +1,8 @@
-/** SHA-256 (FIPS 180-4) of bytes that come one after the other, at once: WebCrypto can do neither. */
+/** Incremental, synchronous SHA-256 (FIPS 180-4). WebCrypto is neither incremental nor synchronous. */
 
-/** A digest in the making. */
 export interface Digest {
   update(bytes: Uint8Array): void;
-  /** The 32 bytes; to be called once, at the end. */
+  /** Returns the 32 bytes. Call it once, at the end. */
   digest(): Uint8Array;
 }
 
@@ -15,7 +14,7 @@ interface HostProcess {
   getBuiltinModule?(name: 'node:crypto'): HostCrypto | undefined;
 }
 
-/** A new digest: of the host's own making where it has one (Node, Bun, Deno), for that is faster. */
+/** A new digest. Uses the host's faster implementation, if it has one (Node, Bun, Deno). */
 export function newDigest(): Digest {
   const { process } = globalThis as { process?: HostProcess };
   const hash = process?.getBuiltinModule?.('node:crypto')?.createHash?.('sha256');
@@ -37,7 +36,6 @@ const K = /* @__PURE__ */ new Int32Array([
   0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
 ]);
 
-/** Without the host's help. */
 class Sha256 implements Digest {
   // The first 32 bits of the fractions of the square roots of the first eight primes.
   // biome-ignore format: a table
@@ -82,7 +80,7 @@ class Sha256 implements Digest {
   private compress(bytes: Uint8Array, from: number): void {
     const { state, words } = this;
     this.expand(bytes, from);
-    // By index: to take a typed array apart, or iterate it, costs more than the rounds.
+    // By index: destructuring or iterating a typed array costs more than the rounds.
     let a = state[0] as number;
     let b = state[1] as number;
     let c = state[2] as number;
@@ -115,7 +113,7 @@ class Sha256 implements Digest {
     state[7] = (state[7] as number) + h;
   }
 
-  /** The block as 64 words. */
+  /** The message schedule: expands the block to 64 words. */
   private expand(bytes: Uint8Array, from: number): void {
     const { words } = this;
     for (let i = 0; i < 16; i += 1) {

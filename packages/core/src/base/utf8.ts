@@ -1,4 +1,4 @@
-/** Text as bytes and back, in UTF-8. */
+/** Converts between text and UTF-8 bytes. */
 
 declare class TextEncoder {
   encode(text: string): Uint8Array;

@@ -1,13 +1,14 @@
-/** Waits for a promise that any code may have made, but not too long. */
+/** Waits for any thenable, with a timeout. */
 
 import { systemClock } from './clock.js';
 import { after, afterPendingInput, isThenable } from './host.js';
 
-/** The value of a promise, or the error with which it failed. */
+/** The value of a promise, or its error. */
 export type Result<T> = { readonly value: T } | { readonly error: unknown };
 
 /**
- * The value of `promise`, or the error if it rejects or takes longer than `ms` milliseconds. Never rejects.
+ * Resolves with the value of `promise`, or with the error if it rejects or takes longer than `ms` milliseconds. Never
+ * rejects.
  *
  * @example
  * ```ts run
@@ -19,13 +20,13 @@ export type Result<T> = { readonly value: T } | { readonly error: unknown };
 export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T>> {
   return new Promise((resolve) => {
     const late = { error: new Error(`no answer within ${ms} ms`) };
-    // After a stall of the event loop the timer comes first though the answer may have arrived: look for it once more.
+    // After a stall of the event loop, timers fire before input that has already arrived is read. Read it first.
     const cancel = after(ms, () => afterPendingInput(() => resolve(late)));
     const settle = (result: Result<T>): void => {
       cancel();
       resolve(result);
     };
-    // Its `then` may be of anybody's making, also where it is a promise of this realm: what it throws rejects this.
+    // `promise` may be any thenable, and its `then` may throw, which rejects the new promise.
     new Promise<T>((take) => take(promise)).then(
       (value) => settle({ value }),
       (error: unknown) => settle({ error }),
@@ -33,7 +34,7 @@ export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T
   });
 }
 
-/** What `call` gives now or later; an error if it fails, or takes longer than `ms`. */
+/** Returns what `call` returns, or an error if it fails or takes longer than `ms` milliseconds. */
 export function inTime<T>(
   ms: number,
   call: (deadlineUs: number) => T | PromiseLike<T>,

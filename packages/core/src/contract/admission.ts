@@ -11,27 +11,31 @@ export interface Admission {
   readonly allowed: boolean;
   /** One for each limiter, in the order of the guard. */
   readonly decisions: readonly Decision[];
-  /** Of several refusals the one with the longest wait; undefined if the request is allowed, or is a repeat. */
+  /**
+   * The rejection that decided; of several, the one with the longest wait. Undefined if the request is allowed or
+   * replayed.
+   */
   readonly binding: Decision | undefined;
   /**
-   * The answer to give, if the request repeats one that was done: `status` and the fields of the admission are then of
-   * that answer too, and its body is here. No handler is to run.
+   * The stored response to send instead of running a handler, if the request is a replay. `status` and `headers` are
+   * then those of that response.
    */
   readonly replay?: StoredResponse | undefined;
-  /** 429, 403 (a key that was blocked), 503 or the status of another reason if refused; 200 if not. */
+  /** 200 if allowed. If rejected: 429, 403 (blocked key), 503, or the status of another reason. */
   readonly status: number;
-  /** Fields for the response, refused or not. */
+  /** Headers for the response, whether the request is allowed or rejected. */
   readonly headers: readonly Header[];
-  /** Body of a refusal, a problem document; empty if allowed. */
+  /** Body of a rejection: a problem document (RFC 9457). Empty if allowed. */
   readonly body: string;
-  /** The guard that said it: by it an adapter knows a guard that is mounted twice. */
+  /** The guard that decided. An adapter uses it to detect a guard that is mounted twice. */
   readonly guard?: object;
-  /** Whether {@link release} has anything to do; if not, an adapter need not watch the response. */
+  /** Whether {@link release} has anything to do. If not, the adapter doesn't need to watch the response. */
   readonly pending: boolean;
   /**
-   * To be called when the response has closed, however. Works once; never throws. A promise, if the store or a callback
-   * answers later, is for platforms that end all work with the response; it never rejects, and no response waits for
-   * it.
+   * Call this when the response has closed, for any reason. Only the first call has an effect. Never throws.
+   *
+   * Returns a promise if the store or a callback is still working. It never rejects. Await it only on platforms that
+   * stop all work when the response ends; the response doesn't need to wait for it.
    */
   release(outcome: ResponseEnd): Promise<void> | undefined;
 }

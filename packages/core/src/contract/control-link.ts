@@ -1,4 +1,4 @@
-/** How guards and limiters read live settings: each control brings the code for that. */
+/** How guards and limiters read live settings. Each control brings the code for it. */
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
@@ -6,37 +6,41 @@ import type { Decision, Mode, Policy } from './decision.js';
 import type { Fault } from './observer.js';
 import type { Rule } from './rule.js';
 
-/** What guards and limiters take: `memoryControl()`, `redisControl(client)`, or a control passed to `liveControl`. */
+/**
+ * A control that guards and limiters accept: `memoryControl()`, `redisControl(client)`, or a control wrapped by
+ * `liveControl`.
+ */
 export type LinkedControl = Control & ControlLinked;
 
-/** What every control has that guards and limiters take. */
+/** The part of a {@link LinkedControl} that links it to guards and limiters. */
 export interface ControlLinked {
-  /** The way of one user to this control. */
+  /** Connects one guard or limiter to this control. */
   link(user: ControlUser): ControlLink;
 }
 
-/** A guard or a limiter without HTTP, as its control knows it. */
+/** A guard, or a limiter used without HTTP, as its control sees it. */
 export interface ControlUser {
   fault(fault: Fault): void;
-  /** The settings of a limiter have changed: no cached rejection holds any more. */
+  /** Clears the denial cache, because the settings of a limiter have changed. */
   forgetAll(): void;
-  /** A key was reset, and the store knows. */
+  /** A key was reset in the store: the fallback counters must drop it too. */
   forgetReset(limiter: string, key: string): void;
 }
 
-/** The settings of a control, checked: reading them throws nothing, and what is not valid counts as not set. */
+/** The checked settings of a control. Reading them never throws; an invalid setting counts as not set. */
 export interface ControlLink extends Control, LiveLink {
-  /** What an operator has decided about a key, for a limiter in `mode`. */
-  ruled(limiter: string, mode: Mode, key: string): Decision | undefined;
+  /** The decision for a key that an operator has blocked or allowed, for a limiter in `mode`. */
+  decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }
 
-/** How live numbers of limiters are read. */
+/** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
-   * The variant of a limiter for a caller, with what was set live. What makes no rule is a fault and does not apply.
+   * The variant of a limiter for a caller, with its live limits. Limits that make no valid rule are reported as a fault
+   * and ignored.
    *
    * @param from the variant of the caller's plan, or the declared one
-   * @param limits what is set live for the limiter as a whole
+   * @param limits the live limits of the limiter; those of the key take precedence
    */
   variantOf<Declared extends Numbers>(
     limiter: LiveVariants<Declared>,
@@ -51,25 +55,25 @@ export interface LiveVariants<Declared extends Numbers> {
   readonly name: string;
   readonly declared: RuleVariant<Declared>;
   /**
-   * A variant of live numbers, of the same plan as another.
+   * A variant with live numbers and the plan of `like`.
    *
-   * @throws SpillwayError where they make no rule
+   * @throws SpillwayError if they make no valid rule
    */
   withNumbers(numbers: Declared, like: RuleVariant<Declared>): RuleVariant<Declared>;
 }
 
-/** All that follows from the numbers of a limit. */
+/** The rules and the policy made from the numbers of a limit. */
 export interface RuleVariant<Declared extends Numbers> {
   readonly numbers: Declared;
   /** The name of the plan, if it has one. */
   readonly plan: string | undefined;
   readonly rule: Rule;
-  /** The rule for this process alone, when the store fails. */
+  /** The rule of the fallback counter, used when the store fails. */
   readonly local: Rule;
   readonly policy: Policy;
 }
 
-/** What can be set live; limits on requests in progress have no window. */
+/** The numbers that can be set live. Concurrency limits have no window. */
 export interface Numbers {
   readonly limit: number;
   readonly window?: Duration | undefined;

@@ -1,79 +1,76 @@
-/** What a guard needs of a control, the place where operators set things live. */
+/** The interface of a control, through which operators change settings of running processes. */
 
 import type { Duration } from '../base/duration.js';
 import type { Mode } from './decision.js';
 import type { Rule } from './rule.js';
 
 /**
- * Numbers of a limit that were set live, in place of those that were declared: either some of `limit`, `window` and
- * `burst`, or a `factor` alone.
+ * Live limits, which replace the declared numbers: either some of `limit`, `window` and `burst`, or a `factor` alone.
  */
 export interface LiveLimits {
-  /** Units per window; for a concurrency limit the requests at once, for a fleet shedder the capacity. */
+  /** Units per window. For a concurrency limit: requests in flight. For a fleet shedder: the capacity. */
   readonly limit?: number;
-  /** Rate limits only. */
+  /** Only for rate limits. */
   readonly window?: Duration;
-  /** Token buckets only. */
+  /** Only for token buckets. */
   readonly burst?: number;
   /**
-   * Multiplies the limit, and the burst of a token bucket, that the options or a plan give: above 0 up to
-   * 1,000,000,000. What comes of it is rounded down, and is at least 1. Of a shaper it multiplies the pace only.
+   * Multiplies the limit, and the burst of a token bucket, from the options or a plan: above 0 up to 1,000,000,000. The
+   * result is rounded down, but is at least 1. For a shaper, it multiplies only the pace.
    */
   readonly factor?: number;
   /** Whether `limit`, `window` and `burst` replace those of plans too, as a factor always does. Default false. */
   readonly allPlans?: boolean;
 }
 
-/** What is set live for one limiter. What is left out stays as declared. */
+/** Live settings of one limiter. Omitted settings stay as declared. */
 export interface LimiterSettings {
   readonly mode?: Mode;
   /**
-   * For limiters with a store: the share of keys for which the limit is enforced, 0 to 1. For other keys it is in
-   * shadow.
+   * Only for limiters with a store: the share of keys for which the limit is enforced, 0 to 1. For other keys it is in
+   * shadow mode.
    */
   readonly share?: number;
-  /** Must be the same object while the numbers are the same: guards make a rule from it once. */
+  /** Must be the same object as long as the numbers don't change: guards make a rule from each object once. */
   readonly limits?: LiveLimits;
 }
 
 /** An operator's decision about one key of a limiter. */
 export interface KeyOverride {
-  /** `allow`: the limiter neither counts nor refuses the key. `block`: the limiter refuses it. */
+  /** `allow`: the limiter neither counts nor rejects the key. `block`: the limiter rejects it. */
   readonly verdict: 'allow' | 'block';
-  /** How much longer it lasts, in milliseconds. */
+  /** Milliseconds until it expires. */
   readonly endsInMs: number;
 }
 
 /**
- * Where live settings come from. Each method is called for every request, so it must answer from memory, at once, and
- * must not throw. A setting that is not valid counts as not set, and is reported as a fault.
+ * The source of live settings. Each method is called for every request, so it must answer at once, from memory, and
+ * must not throw. An invalid setting counts as not set and is reported as a fault.
  */
 export interface Control {
   /**
-   * The settings of a limiter. Must be the same object until something about the limiter changes: with a new object,
-   * guards forget the refusals that they remember.
+   * The settings of a limiter. Must be the same object until any setting of the limiter changes: guards clear their
+   * denial cache when they see a new object.
    */
   settingsOf(limiter: string): LimiterSettings | undefined;
-  /** Whether a key of a limiter is blocked or allowed now; undefined if neither. */
+  /** The override of a key; undefined if it is neither blocked nor allowed. */
   overrideOf(limiter: string, key: string): KeyOverride | undefined;
   /**
-   * Numbers for one key, in place of those for its limiter. Must be the same object while the numbers are the same.
-   * Whenever they change, {@link settingsOf} must return a new object.
+   * Live limits for one key, which take precedence over those of its limiter. Must be the same object as long as they
+   * don't change. When they change, {@link settingsOf} must return a new object.
    */
   limitsOf?(limiter: string, key: string): LiveLimits | undefined;
   /**
-   * Keys of the limiter that were reset within the last minute, and when, in milliseconds since the epoch. The
-   * fallback counters, which count beside the store, read it. Whenever it changes, {@link settingsOf} must return a new
-   * object. With `hashKeys`, the keys are hashes, as the control stores them.
+   * Keys of the limiter that were reset within the last minute, with the time in milliseconds since the epoch. The
+   * fallback counters read it. When it changes, {@link settingsOf} must return a new object. With `hashKeys`, the keys
+   * are hashes, as the control stores them.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
-  /**
-   * Whether the place where settings are kept has lost them, while the last ones stay in force. Metrics show it.
-   */
+  /** True if the place that stores the settings has lost them; the last known ones stay in effect. Shown in metrics. */
   readonly settingsLost?: boolean;
   /**
-   * Called for each limiter of a guard when the guard is made, with the declared rule if the limiter keeps counts. So
-   * the control can warn operators of names that do not exist. Must return at once and never throw.
+   * Called for each limiter of a new guard, with the declared rule if the limiter has counts. The control can use it to
+   * warn operators about limiter names that don't exist. Must return at once and never throw.
    */
   register?(limiter: string, rule?: Rule): void;
 }

@@ -1,16 +1,19 @@
-/** What a limiter or load shedder decides about one request: the modes, the numbers, the HTTP status of a rejection. */
+/**
+ * The decision of a limiter or load shedder about one request: mode, outcome, numbers, and HTTP status of a rejection.
+ */
 
 /**
- * What became of a request at one limiter. Each request has exactly one outcome, so they add up to the requests.
+ * The result of a request at one limiter. Each request has exactly one outcome, so the counts of all outcomes add up to
+ * the number of requests.
  *
- * - `allowed`: it passed, and was charged if the whole guard let it pass.
- * - `denied`: refused.
- * - `would-deny`: a limiter in shadow mode would have refused it.
- * - `replayed`: it repeats a request that was done. If no limiter refused it, it got the answer that was kept, and
- *   nothing was charged.
- * - `would-replay`: so it would have been if the limiter were not in shadow mode.
- * - `skipped`: the limiter is off, or the request is exempt or does not concern it.
- * - `error`: the store could not answer; `allowed` says what the fallback chose.
+ * - `allowed`: it passed. It was charged if all limiters of the guard let it pass.
+ * - `denied`: rejected.
+ * - `would-deny`: a limiter in shadow mode would have rejected it.
+ * - `replayed`: it retries a finished request. If no limiter rejected it, it got the stored response, and nothing was
+ *   charged.
+ * - `would-replay`: a limiter in shadow mode would have replayed the stored response.
+ * - `skipped`: the limiter is off, or the request is exempt or of no concern to it.
+ * - `error`: the store could not answer. `allowed` is the decision of the fallback.
  */
 export type Outcome =
   | 'allowed'
@@ -22,12 +25,17 @@ export type Outcome =
   | 'error';
 
 /**
- * Why a request was refused: `rate`, `concurrency` (the caller did too much: 429), `capacity`, `overload` (we are
- * overloaded: 503), `never` (the cost is more than the limit can ever admit, or the limit is 0: 429), `blocked` (an
- * operator blocked the key: 403), `running` (a request with the same idempotency key is in progress: 409), `mismatch`
- * (the idempotency key belongs to another request: 422), `key-invalid` (the idempotency key is missing or no key: 400),
- * `not-kept` (the request was done, but its answer was not kept: 409), `store-error` (the store could not answer and
- * the limiter is set to deny: 503).
+ * Why a request was rejected:
+ *
+ * - `rate`, `concurrency`: the caller did too much (429).
+ * - `capacity`, `overload`: the service is overloaded (503).
+ * - `never`: the cost is more than the limit can ever admit, or the limit is 0 (429).
+ * - `blocked`: an operator has blocked the key (403).
+ * - `running`: a request with the same idempotency key is in flight (409).
+ * - `mismatch`: the idempotency key belongs to a different request (422).
+ * - `key-invalid`: the idempotency key is missing or invalid (400).
+ * - `not-kept`: the request was finished, but its response was not stored (409).
+ * - `store-error`: the store could not answer, and the limiter has `onStoreError: 'deny'` (503).
  */
 export type Reason =
   | 'rate'
@@ -46,71 +54,75 @@ export type Reason =
 export interface Policy {
   /** Name of the limiter. */
   readonly name: string;
-  /** What is counted: `requests` per window, or `concurrent-requests`, which have no window. */
+  /** What is counted: `requests` per window, or `concurrent-requests` (without a window). */
   readonly unit: 'requests' | 'concurrent-requests';
-  /** Units per window; for concurrent requests, how many at once. */
+  /** Units per window, or concurrent requests. */
   readonly limit: number;
-  /** Window in milliseconds; `Infinity` for concurrent requests. */
+  /** The window in milliseconds; `Infinity` for concurrent requests. */
   readonly windowMs: number;
-  /** Units at once. */
+  /** The most units that pass at once. */
   readonly burst: number;
-  /** Name of the plan that the numbers come from. Absent if no plan applied, or if it has no name. */
+  /** Name of the plan that supplied the numbers. Absent if no plan applied or if it has no name. */
   readonly plan?: string;
 }
 
-/** The numbers of a decision, exact; NaN where the store could not answer. */
+/** The exact numbers of a decision. NaN if the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up: of a bucket those that have not refilled, of a window those of
-   * this window and the part of the previous one that still counts, of a log those of the last window, of requests in
-   * progress the permits that are held. More than the limit, where the limit was lowered meanwhile.
+   * Units that count after this decision, rounded up. More than the limit if the limit was lowered meanwhile.
+   *
+   * - Token bucket: units that have not refilled.
+   * - Window: units of this window, plus the part of the previous one that still counts.
+   * - Log: units of the last window.
+   * - Concurrency: permits held.
    */
   readonly used: number;
   /** Units left after this decision, rounded down. */
   readonly remaining: number;
   /**
-   * Milliseconds until the same cost would pass if no other request comes: 0 if it passes at once, `Infinity` if it
-   * never does. For requests in progress and for load nobody can know; there it is a hint, one to two times the
+   * Milliseconds until the same cost would pass if there are no other requests: 0 if it passes now, `Infinity` if it
+   * never passes. For concurrency limits and load shedders it can't be known. There it is a hint: one to two times the
    * limiter's `retryAfter`.
    */
   readonly retryAfterMs: number;
-  /** Milliseconds until the key is as if it had never been used; NaN where that cannot be known. */
+  /** Milliseconds until the key is like one that was never used; NaN if that can't be known. */
   readonly resetMs: number;
 }
 
-/** One limiter's answer to one request. */
+/** What one limiter decided about one request. */
 export interface Decision extends Numbers {
   readonly limiter: string;
-  /** Whether this limiter lets the request pass. True also for `would-deny`, `would-replay` and `skipped`. */
+  /** Whether this limiter lets the request pass. Also true for `would-deny`, `would-replay` and `skipped`. */
   readonly allowed: boolean;
   readonly outcome: Outcome;
-  /** Why it was refused, or would have been in shadow mode; null if it passes. */
+  /** Why it was rejected, or would have been outside shadow mode; null if it passes. */
   readonly reason: Reason | null;
-  /** The HTTP status of the refusal, where it is not that of the reason. */
+  /** The HTTP status of the rejection, if it isn't that of the reason. */
   readonly status?: number | undefined;
-  /** Units that the request takes. */
+  /** The cost of the request in units. */
   readonly cost: number;
-  /** The limit that was applied; absent for shedders, and where the limiter was skipped. */
+  /** The limit that was applied. Absent for load shedders and if the limiter was skipped. */
   readonly policy?: Policy | undefined;
-  /** The load signal that made a shedder refuse; else absent. */
+  /** The load signal that made a load shedder reject. Otherwise absent. */
   readonly signal?: string | undefined;
-  /** The request's class, if a shedder asked for it. */
+  /** The priority class of the request, if a load shedder looked it up. */
   readonly priority?: string | undefined;
 }
 
-/** `enforce`: refuse. `shadow`: refuse nobody, but say what would be refused. `off`: do not run the limiter. */
+/** `enforce`: reject. `shadow`: reject nothing, but report what would be rejected. `off`: don't run the limiter. */
 export type Mode = (typeof MODES)[number];
 
 export const MODES = ['enforce', 'shadow', 'off'] as const;
 
 /**
- * What a limiter does when the store cannot answer: let the request pass, refuse it with 503, or count in this process.
+ * What a limiter does when the store can't answer: let the request pass (`allow`), reject it with 503 (`deny`), or
+ * decide with fallback counters in this process (`local`).
  */
 export type OnStoreError = (typeof ON_STORE_ERROR)[number];
 
 export const ON_STORE_ERROR = ['allow', 'deny', 'local'] as const;
 
-/** 4xx says that the caller is the reason, 503 that we are. */
+/** 4xx: the cause is the caller. 503: the cause is the service. */
 const STATUSES: Readonly<Record<Reason, number>> = {
   rate: 429,
   concurrency: 429,
@@ -125,15 +137,16 @@ const STATUSES: Readonly<Record<Reason, number>> = {
   'store-error': 503,
 };
 
-/** The status of a refusal. */
 export function statusOf({ reason, status }: Decision): number {
-  return status ?? STATUSES[reason as Reason] ?? 503; // a user's own limiter may give no reason
+  return status ?? STATUSES[reason as Reason] ?? 503; // a custom limiter may omit the reason
 }
 
 /**
- * The decision that counts. Of refusals: first those of limits that are about the caller (429, 403), then those that
- * are about our load (503), then those that are about an idempotency key, and among them the one with the longest wait.
- * If nothing is refused: the one with the least `remaining`; one that was skipped has none.
+ * The decision that determines the response.
+ *
+ * If any are rejected: a rejection of the caller (429, 403) before one for overload (503) before one about an
+ * idempotency key; of those, the one with the longest wait. If all pass: the one with the least `remaining`, except
+ * skipped ones, which have none.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {
@@ -169,7 +182,7 @@ export function skippedDecision(limiter: string): Decision {
   };
 }
 
-/** What is rejected without asking the store. */
+/** A rejection that needs no call of the store. */
 export function deniedDecision(
   limiter: string,
   mode: Mode,

@@ -1,4 +1,7 @@
-/** A limiter that lets a request run once: it keeps the answer, and gives it to repeats of the request. */
+/**
+ * The contract between a guard and `idempotency()`, a limiter that runs a request once, stores its response, and
+ * replays that for retries.
+ */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
@@ -10,64 +13,67 @@ import type { Header, LimitRequest } from './request.js';
 import type { Step, Values } from './store.js';
 import type { LateValue, Upkeep } from './upkeep.js';
 
-/** The request and its response, as far as a limiter that keeps answers needs them. */
-export interface KeptExchange {
+/** The parts of a request and its response that a limiter with stored responses needs. */
+export interface StoredExchange {
   readonly recorder: Recorder;
-  /** The object that stands for the request: `claimOf` of it finds the claim. */
+  /** The object that identifies the request: `claimOf` finds the claim by it. */
   readonly holder: object;
-  /** Whether nobody waits for the response any more. */
+  /** Whether the client has gone. */
   isGone(): boolean;
-  /** Whether any guard has refused the request, or answered it. */
+  /** Whether any guard has rejected or answered the request. */
   isAnswered(): boolean;
 }
 
-/** What a guard lends such a limiter. */
+/** What a guard passes to such a limiter. */
 export interface KeepContext extends StepContext {
   readonly clock: Clock;
-  /** Where answers are kept. */
+  /** Where responses are stored. */
   readonly values: Values;
   /** How long a request waits for the store, in milliseconds. */
   readonly storeTimeoutMs: number;
-  /** Asks the store about one step; the answer has a `failure` if the store cannot answer. */
+  /** Sends one step to the store. The answer has a `failure` if the store can't answer. */
   ask(step: Step): Answer | Promise<Answer>;
-  /** Calls back if the store says that another owner has the claim of a step, before it has ended. */
+  /** Calls `lost` if the store says that another owner has the claim, before the claim has ended. */
   whenLost(step: Step, lost: () => void): void;
-  /** From now on the claim of a step is not renewed. */
+  /** Stops the renewal of a claim. */
   abandon(step: Step): void;
-  /** Writes `value`, which could not be written, again and again with `last`, the step that ends its claim. */
+  /** Retries writing `value`, together with `last`, the step that ends its claim. */
   writeLater(last: Step, value: LateValue): void;
-  /** Ends the claim of a step by `last`, later than its request. */
+  /** Sends `last`, which ends the claim of `step`, after the request has ended. */
   end(step: Step, last: Step): Promise<void> | undefined;
 }
 
-/** What becomes of a request whose claim the store refused. */
+/** The result for a request whose claim was rejected by the store. */
 export interface Settled {
   readonly decision: Decision;
-  /** Of a repeat: the answer to give. */
+  /** For a replay: the stored response to send. */
   readonly answer?: StoredResponse | undefined;
-  /** Of a refusal: fields to add. */
+  /** For a rejection: headers to add. */
   readonly headers?: readonly Header[] | undefined;
 }
 
 /**
- * What becomes of it; or `again`: the claim may be free, so all limiters are to be asked again; or `own`: the request
- * itself has the claim, by a guard before, so the other limiters are to be asked without it.
+ * The result for such a request, or what to do next:
+ *
+ * - `again`: the claim may be free, so the guard must ask all limiters again.
+ * - `own`: the request already holds the claim through an earlier guard, so the other limiters must be asked without
+ *   it.
  */
 export type Settlement = Settled | 'again' | 'own';
 
-/** An exchange that shows requests and responses. */
+/** An exchange that can record requests and responses. */
 export interface RecordedExchange {
   recorder?(recorders: Recorders): Recorder;
   isGone(): boolean;
 }
 
-/** What a guard gives its keeper to work with. */
+/** What a guard passes to its keeper. */
 export interface KeeperParts {
   readonly context: StepContext;
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
-    /** How many limiters share the memory of those without a store; 0 with a store. */
+    /** How many limiters use the shared memory because they have no store; 0 with a store. */
     readonly withoutStore: number;
     readonly link: {
       ask<Value>(
@@ -81,12 +87,12 @@ export interface KeeperParts {
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
   };
   readonly storeTimeoutMs: number;
-  /** Other limiters of the guard that keep answers: there must be none. */
+  /** Other limiters of the guard that store responses. Must be empty. */
   readonly others: readonly unknown[];
 }
 
 /** One limiter's part in a request. */
-export interface KeptTurn<Raw> {
+export interface ClaimTurn<Raw> {
   readonly limiter: {
     readonly name: string;
     readonly onStoreError?: OnStoreError | undefined;
@@ -97,61 +103,70 @@ export interface KeptTurn<Raw> {
   readonly step?: Step | undefined;
   readonly answer?: Answer | undefined;
   readonly decision?: Decision | undefined;
-  /** What became of a claim that the store refused. */
+  /** The result for a claim that the store rejected. */
   readonly settled?: Settled | undefined;
 }
 
-/** What a problem document says (RFC 9457), as the inside of JSON strings. */
+/** The text of a problem document (RFC 9457), escaped for JSON strings. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
 }
 
-/** What a limiter itself says of a refusal. */
+/** The problem document of a rejection that the limiter words itself. */
 export interface OwnProblem extends Problem {
   readonly detail: string;
-  /** What to do about it. Default: when to try again. */
+  /** What the client should do. Default: when to try again. */
   readonly advice?: string | undefined;
 }
 
-/** How a guard deals with its limiter that keeps answers. */
+/** Connects a guard to its limiter with stored responses. */
 export interface Keeper<Raw> {
-  /** The turn that alone refuses a request, by a claim of whose state the store has told. */
-  refusing<Turn extends KeptTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
-  /** What the limiter makes of such a turn. If it throws, the request is refused: it may have run before. */
-  settle(turn: KeptTurn<Raw>, exchange: KeptExchange): Settlement | Promise<Settlement>;
   /**
-   * Tells the limiter that the handler is about to run, which waits for the promise. What it throws is a fault: its
-   * answer is not kept.
+   * The turn whose claim is the only reason for the rejection; undefined if there is another reason, or if the store
+   * couldn't answer.
    */
-  begin(turns: readonly KeptTurn<Raw>[], exchange: KeptExchange): Promise<void> | undefined;
-  /** The answer to give, if the request is a repeat. */
-  answerIn(turns: readonly KeptTurn<Raw>[]): StoredResponse | undefined;
-  /** What the body of a refusal says, if it is one by such a limiter. */
+  rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
+  /** Settles such a turn. If the limiter throws, the request is rejected, because it may have run before. */
+  settle(turn: ClaimTurn<Raw>, exchange: StoredExchange): Settlement | Promise<Settlement>;
+  /**
+   * Tells the limiter that the handler is about to run. The handler waits for the promise. If the limiter throws, that
+   * is reported as a fault and the response is not stored.
+   */
+  begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined;
+  /** The stored response to send, if the request is a replay. */
+  answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined;
+  /** The problem document of a rejection by such a limiter; undefined for other rejections. */
   problemOf(decision: Decision): OwnProblem | undefined;
-  /** What is added to the fields of a refusal. */
-  headersIn(turns: readonly KeptTurn<Raw>[]): readonly Header[] | undefined;
+  /** Headers to add to a rejection. */
+  headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined;
 }
 
-/** Of a limiter that lets a request run once: how it keeps the answer, and gives it to repeats of the request. */
+/** The part of a limiter that stores responses and replays them. */
 export interface Keeping<Raw> {
   /** The exchange as the limiter sees it. */
-  readonly see: (exchange: RecordedExchange, holder: object) => KeptExchange;
+  readonly see: (exchange: RecordedExchange, holder: object) => StoredExchange;
   /**
-   * Made once for each guard with such a limiter: other guards have no code for it.
+   * Makes the keeper of a guard. Only guards with such a limiter have the code for it.
    *
    * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
    */
   readonly keeper: (parts: KeeperParts) => Keeper<Raw>;
-  /** What to answer, where the store refused a request for the claim alone. A promise must not reject. */
+  /**
+   * Decides the response for a request that was rejected only because of its claim. A returned promise must not reject.
+   */
   settle(
     turn: LimiterTurn<Raw>,
-    exchange: KeptExchange,
+    exchange: StoredExchange,
     context: KeepContext,
   ): Settlement | Promise<Settlement>;
   /**
-   * Called before the handler runs under the claim of `turn`, which waits for the promise, if there is one. `finish`
-   * ends the claim.
+   * Called before the handler runs under the claim of `turn`. The handler waits for the promise, if one is returned.
+   * `finish` ends the claim.
    */
-  begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void | Promise<void>;
+  begin(
+    turn: LimiterTurn<Raw>,
+    exchange: StoredExchange,
+    context: KeepContext,
+  ): void | Promise<void>;
 }

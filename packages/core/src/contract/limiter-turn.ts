@@ -1,4 +1,4 @@
-/** One limiter's part in one request: what it is lent, what it was asked, and what came of it. */
+/** One limiter's part in one request: its context, its step, and the decision. */
 
 import type { Answer } from './ask.js';
 import type { LiveLink } from './control-link.js';
@@ -7,7 +7,7 @@ import type { Fault } from './observer.js';
 import type { LimitRequest } from './request.js';
 import type { Step } from './store.js';
 
-/** How a response ended, as an adapter tells it to {@link Admission.release}. */
+/** How a response ended. Adapters pass it to {@link Admission.release}. */
 export interface ResponseEnd {
   /** The status of the response, if one was sent. */
   readonly status?: number;
@@ -15,28 +15,29 @@ export interface ResponseEnd {
   readonly aborted?: boolean;
 }
 
-/** What a guard lends its limiters. */
+/** What a guard passes to its limiters. */
 export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
   /**
-   * What to write as {@link Step.limiter} in place of the name: without a store each limiter object has its own count.
+   * Replaces the name in {@link Step.limiter}. Set without a store, because each limiter object then has a separate
+   * count.
    */
   readonly countedAs?: string | undefined;
-  /** How live numbers are read; undefined without a control. */
+  /** Reads live limits; undefined without a control. */
   readonly live?: LiveLink | undefined;
-  /** How long to wait for a callback that answers with a promise, in milliseconds. Default 1,000. */
+  /** How long to wait for the promise of a callback, in milliseconds. Default 1,000. */
   readonly callbackTimeoutMs?: number | undefined;
 }
 
-/** What a limiter was asked about a request, and what came of it. */
+/** One limiter's part in one request. */
 export interface LimiterTurn<Raw = unknown> {
   readonly request: LimitRequest<Raw>;
-  /** How far the limiter went: as declared, or as set live. */
+  /** The mode in effect: the declared one or a live setting. */
   readonly mode: Mode;
-  /** Of a stored limiter: the question to the store. */
+  /** The step for the store, if the limiter is a stored one. */
   readonly step?: Step | undefined;
-  /** Of a stored limiter: the store's answer. */
+  /** The answer of the store, if the limiter is a stored one. */
   readonly answer?: Answer | undefined;
   readonly decision: Decision;
 }

@@ -1,4 +1,4 @@
-/** What a guard runs: limiters that keep counts in a store, and those that know the answer themselves. */
+/** What a guard runs: limiters with counts in a store, and local ones, which decide without a store. */
 
 import type { Answer } from './ask.js';
 import type { LiveLimits } from './control.js';
@@ -9,35 +9,38 @@ import type { Notice } from './observer.js';
 import type { LimitRequest, Per } from './request.js';
 import type { Step } from './store.js';
 
-/** How a request ended, as a guard tells it to its limiters. */
+/** How a request ended. Guards pass it to their limiters. */
 export interface RequestOutcome extends ResponseEnd {
   /** Milliseconds from the call of `admit` to the end of the request, by the guard's clock. */
   readonly durationMs: number;
-  /** True if another limiter of the guard refused the request: `status` is that of the refusal, no handler ran. */
+  /**
+   * True if another limiter of the guard rejected the request. Then `status` is that of the rejection, and no handler
+   * ran.
+   */
   readonly rejected?: boolean;
 }
 
-/** What a stored limiter makes of a request: a question to the store, or the decision where that needs no store. */
+/** The step that a stored limiter sends to the store, or its decision if it needs no store. */
 export type Question = Step | Decision;
 
-/** Steps for the store, now or later; undefined for none. */
+/** Steps that give back units, or a promise of them; undefined for none. */
 export type StepsBack = readonly Step[] | undefined | Promise<readonly Step[] | undefined>;
 
 interface LimiterBase<Raw> {
   /** Identifies the limiter in headers, bodies, metrics and, with the key, in the store. */
   readonly name: string;
   readonly mode: Per<Raw, Mode>;
-  /** What may be a mistake in how it was made: its guard logs each in one line, once. */
+  /** Probable mistakes in its options. Its guard logs each of them once, in one line. */
   readonly notices?: readonly Notice[] | undefined;
   /**
-   * Told once of the end of a request, when its response has closed; answers what to give back to the store, if
-   * anything. What it throws is a fault.
+   * Called once, when the response has closed. Returns the steps that give back units, if any. An error is reported as
+   * a fault.
    *
-   * - Of a stored limiter it is called if the guard let the request pass and the store charged it. If its step has a
-   *   claim, the permits of the request wait for its promise, at most `storeTimeout`.
-   * - Of a local limiter it is called if its own decision let the request pass, in shadow too: so it may hold a permit
-   *   until then. If another limiter refused the request, it is called at once, with `refused` and the status of the
-   *   refusal.
+   * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
+   *   permits of the request are released together with it, but after at most `storeTimeout`.
+   * - Local limiters: called if their decision let the request pass, also in shadow mode, so they may hold a permit
+   *   until then. If another limiter rejected the request, they are called at once, with `rejected` and the status of
+   *   the rejection.
    */
   readonly finish?:
     | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)
@@ -47,28 +50,29 @@ interface LimiterBase<Raw> {
 /** A limiter whose count lives in a store. */
 export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly kind: 'stored';
-  /** The rule as declared, by which two limiters of one name are compared. */
+  /** The declared rule. Used to compare two limiters with the same name. */
   readonly rule: Step['rule'];
-  /** True if it was given a name; a shared store needs one. */
+  /** True if the app named the limiter. A shared store requires a name. */
   readonly named: boolean;
-  /** The share of the keys for which it is enforced, 0 to 1. Default 1. */
+  /** The share of keys for which the limit is enforced, 0 to 1. Default 1. */
   readonly share?: number;
   /**
-   * What it does when the store cannot answer, as far as it has a say of its own: for the line that tells of an outage.
+   * What it does when the store can't answer, if that differs from the guard's setting. Used in the log line about an
+   * outage.
    */
   readonly onStoreError?: OnStoreError | undefined;
-  /** True if a function of the app gives the key: its guard looks whether that tells callers apart. */
+  /** True if a function of the app returns the key. The guard then warns if all requests have the same key. */
   readonly isKeyed?: boolean | undefined;
-  /** The options of `rateLimit`, from which `createLimiter` makes a limiter that needs no request. */
+  /** The options of `rateLimit`. `createLimiter` makes a limiter without requests from them. */
   readonly rateOptions?: object | undefined;
-  /** Of a limiter that keeps answers for repeats. A guard has at most one of those. */
+  /** Set for a limiter that stores responses. A guard has at most one. */
   readonly keeping?: Keeping<Raw> | undefined;
   /**
-   * The question to the store, or the decision without it; a promise if a callback answers with one, which must not
-   * reject. Must not throw. If its rule's limit is 0, nobody passes and no store is asked.
+   * The step for the store, or the decision if no store is needed; a promise of it if a callback returns a promise. It
+   * must neither throw nor reject. If the limit of the rule is 0, the store is not called and the request is rejected.
    *
-   * @param binding whether it may refuse the request: false in shadow
-   * @param live numbers that were set live, in place of those that were declared
+   * @param binding whether the step may reject the request: false in shadow mode
+   * @param live live limits, which replace the declared numbers
    */
   step(
     request: LimitRequest<Raw>,
@@ -76,7 +80,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
     context: StepContext,
     live?: LiveLimits,
   ): Question | Promise<Question>;
-  /** From the store's answer to the decision. */
+  /** Makes the decision from the store's answer. */
   decide(step: Step, answer: Answer): Decision;
 }
 
@@ -86,5 +90,5 @@ export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
   decide(request: LimitRequest<Raw>, context: StepContext): Decision;
 }
 
-/** What a guard runs: a limiter with a count in a store, or one that decides by itself. */
+/** What a guard runs: a limiter with a count in a store, or one that decides without a store. */
 export type Limiter<Raw = unknown> = StoredLimiter<Raw> | LocalLimiter<Raw>;

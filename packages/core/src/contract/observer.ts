@@ -1,4 +1,4 @@
-/** What guards, and limiters without HTTP, report: events to observers, faults, and warnings about the setup. */
+/** The reports of guards, and of limiters without HTTP: events for observers, faults, and notices about the setup. */
 
 import type { SpillwayErrorCode } from '../base/errors.js';
 import type { Control } from './control.js';
@@ -6,7 +6,8 @@ import type { Decision, Mode } from './decision.js';
 import type { LimitRequest } from './request.js';
 
 /**
- * A decision with the mode of its limiter. Every field except the numbers has few values, and none identifies a caller.
+ * A decision with the mode of its limiter. All properties except the numbers have few values, and none identifies a
+ * caller.
  */
 export interface DecisionEvent extends Decision {
   readonly mode: Mode;
@@ -15,18 +16,20 @@ export interface DecisionEvent extends Decision {
 /** One call of a store. */
 export interface StoreCallEvent {
   readonly durationMs: number;
-  /** `ok`, or what went wrong: `timeout`, `unavailable`, or a word for the store's own error such as `readonly`. */
+  /**
+   * `ok`, or the kind of failure: `timeout`, `unavailable`, or a word for an error of the store, such as `readonly`.
+   */
   readonly outcome: string;
 }
 
-/** A breaker that opened, because a part of the store fails or is slow, or that closed again. */
+/** A breaker opened because a part of the store fails or is slow, or closed again. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
-  /** Why it opened: too many calls failed, or too many were answered late. */
+  /** Why it opened: too many calls failed or were slow. */
   readonly reason: 'failures' | 'slow';
   /**
-   * Which part, such as the address of a node of a cluster; undefined if the store has no parts. `other parts` stands
-   * for those beyond the 1,000 that are told apart.
+   * Which part, such as the address of a node of a cluster; undefined if the store has no parts. Beyond 1,000 parts it
+   * is `other parts`.
    */
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */
@@ -35,29 +38,29 @@ export interface BreakerEvent {
   readonly error?: Error;
 }
 
-/** A store in memory, such as {@link memoryStore}. */
+/** A memory store: see {@link memoryStore}. */
 export interface Overflowing {
   /** Decisions that used a shared count because the store was full. */
   readonly overflowed: number;
 }
 
 /**
- * Watches guards. If a method throws, that is a fault. Methods are called while the request waits, so they must be
- * quick.
+ * Observes guards. Methods are called while the request waits, so they must be quick. If one throws, that is reported
+ * as a fault.
  */
 export interface Observer {
   /**
-   * `key` is the key that was counted, for logs that hash it; undefined if nothing was counted. `request` is what was
-   * decided on; undefined without HTTP. Never use either as a metric's label.
+   * Called for each decision. `key` is the counted key, for logs that hash it; undefined if nothing was counted.
+   * `request` is undefined without HTTP. Never use either as a metric label.
    */
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
     | undefined;
-  /** Something of yours or of the store failed; the request was answered all the same. */
+  /** Something of yours, or the store, failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** A call of the store has ended. */
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
-  /** The breaker opened or closed: a store, or a part of one, is given up on, or is back. */
+  /** A breaker opened or closed: the store, or a part of it, is down or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
   /** Called by each new guard whose store is in memory. The number can be read at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;
@@ -65,12 +68,12 @@ export interface Observer {
   readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;
 }
 
-/** A mistake in a user's callback, or a store that failed. The request was answered all the same. */
+/** An error in a callback of the app, or a failure of the store. The request was answered anyway. */
 export interface Fault {
   readonly limiter: string;
   /**
-   * What failed: the callback of an option, an observer, the signal of a shedder, a limiter of your own (`step`,
-   * `decide`, `finish`), the store, the adapter.
+   * What failed: the callback of an option, an observer, the signal of a load shedder, a custom limiter (`step`,
+   * `decide`, `finish`), the store, or the adapter.
    */
   readonly source:
     | 'key'
@@ -92,11 +95,11 @@ export interface Fault {
     | 'step'
     | 'finish'
     | 'adapter';
-  /** The error that was thrown, or one that says what the callback returned. */
+  /** The thrown error, or one that describes the invalid return value. */
   readonly error: unknown;
 }
 
-/** The codes of such lines: what the option `validate` can silence. */
+/** The codes of notices. The option `validate` can silence each of them. */
 export type NoticeCode = Extract<
   SpillwayErrorCode,
   | 'SPW_ADDRESS_UNKNOWN'
@@ -116,12 +119,12 @@ export type NoticeCode = Extract<
   | 'SPW_WINDOW_SHORT'
 >;
 
-/** Which lines to write: all, none, or all but those that are `false` here. */
+/** Which notices to log: all, none, or all except those that are `false` here. */
 export type Validate = boolean | { readonly [Code in NoticeCode]?: boolean | undefined };
 
-/** One such line, known since its limiter was made. */
+/** A log line about a probable mistake in the options of a limiter. */
 export interface Notice {
   readonly code: NoticeCode;
-  /** What is wrong, and what to write; no full stop at its end. */
+  /** What is wrong and what to write instead, without a final full stop. */
   readonly message: string;
 }

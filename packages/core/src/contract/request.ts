@@ -1,36 +1,36 @@
-/** A request as limiters see it, whatever the framework, and the options that are functions of a request. */
+/** A request as limiters see it, independent of the framework, and options that are functions of a request. */
 
 import type { Duration } from '../base/duration.js';
 
-/** The neutral request that adapters make; `raw` is the framework's own. */
+/** The request in a form that is the same for all frameworks. `raw` is the framework's request object. */
 export interface LimitRequest<Raw = unknown> {
   /** HTTP method, upper case. */
   readonly method: string;
-  /** Path without the query, whole and as the client sent it. Never a good key: see the route. */
+  /** The full path without the query, as the client sent it. Not a good key: use `route`. */
   readonly path: string;
-  /** The matched route's pattern, where the framework knows it. */
+  /** The pattern of the matched route, if the framework knows it. */
   readonly route?: string | undefined;
   /**
-   * The client's address in canonical form (IPv6 by /64), from the socket or from trusted proxies only; undefined where
-   * it cannot be known.
+   * The client's address in canonical form (IPv6 by /64), only from the socket or from trusted proxies; undefined if it
+   * can't be known.
    */
   readonly clientIp: string | undefined;
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   readonly raw: Raw;
   /**
-   * Told by a guard, where it is there, that a limiter counts by an address that cannot be known; `enforced` says
-   * whether the limiter enforces. True if the adapter tells the app so itself.
+   * For adapters: called by the guard if a limiter counts by address and the address can't be known. `enforced`:
+   * whether the limiter enforces. Returns true if the adapter reports that to the app.
    */
   missesAddress?(enforced: boolean): boolean;
   /**
-   * For adapters: {@link clientIp} for who only compares addresses and counts by none, so that nothing is told of one
-   * that is missing or not trusted.
+   * For adapters: like {@link clientIp}, for code that only compares addresses. It doesn't warn about an address that
+   * is missing or not trusted.
    */
   peekAddress?(): string | undefined;
   /**
-   * For adapters of platforms that end with a request what it has begun: true if the platform now waits for `promise`.
-   * Only used while a store does not answer, to ask it whether it is back.
+   * For adapters of platforms that stop all work of a request when it ends. Returns true if the platform now waits for
+   * `promise`. Used only during an outage of the store, to check whether it is back.
    */
   waitUntil?(promise: Promise<unknown>): boolean;
 }
@@ -39,37 +39,38 @@ export interface LimitRequest<Raw = unknown> {
 export type Per<Raw, Value> = Value | ((request: LimitRequest<Raw>) => Value);
 
 /**
- * A value, or a function of the request that may answer with a promise. A guard waits for the promises of one request
- * together, at most its `callbackTimeout`; one that is late or rejects counts as a function that throws.
+ * A value, or a function of the request that may return a promise. A guard waits for the promises of one request
+ * together, for at most `callbackTimeout`. A promise that is late or rejects counts as a function that throws.
  */
 export type PerLater<Raw, Value> =
   | Value
   | ((request: LimitRequest<Raw>) => Value | PromiseLike<Value>);
 
 /**
- * A key: one text, or several that only together tell callers apart, such as a tenant and a user. No two lists are the
- * same key, and none is that of a text. A list of which a part is missing is no key.
+ * A key: a string, or a list of strings that only together identify a caller, such as a tenant and a user. Two
+ * different lists are different keys, and a list never equals a string. A list with a missing part counts as a missing
+ * key.
  */
 export type KeyParts = string | readonly (string | undefined)[] | undefined;
 
-/** What is counted apart: one text for all requests, or a function of the request, as in {@link PerLater}. */
+/** What gets a separate count: one string for all requests, or a function of the request, as in {@link PerLater}. */
 export type KeyOption<Raw> =
   | string
   | ((request: LimitRequest<Raw>) => KeyParts | PromiseLike<KeyParts>);
 
-/** The numbers of a plan. Omitted or null: as declared. At least one must be given. */
+/** The numbers of a plan, at least one. Those omitted or null are as declared. */
 export interface Plan {
-  /** Labels metrics and the policy of decisions: 1 to 64 printable ASCII characters. */
+  /** Label for metrics and for the policy of decisions: 1 to 64 printable ASCII characters. */
   readonly name?: string | null | undefined;
-  /** Units per window, or requests in progress at once: an integer from 0 to 1,000,000,000. 0 lets nobody pass. */
+  /** Units per window, or requests in flight: an integer from 0 to 1,000,000,000. 0 rejects every request. */
   readonly limit?: number | null | undefined;
-  /** Of a rate limit: `'1m'`, or milliseconds, from 1 ms to 400 days. */
+  /** For rate limits: `'1m'`, or milliseconds, from 1 ms to 400 days. */
   readonly window?: Duration | null | undefined;
-  /** Of a token bucket: units at once, an integer from 1 to 1,000,000,000. */
+  /** For token buckets: the most units at once, an integer from 1 to 1,000,000,000. */
   readonly burst?: number | null | undefined;
 }
 
-/** What a plan is looked up by; nothing means that the declared numbers apply. */
+/** Looks up the plan of a request. With null or undefined, the declared numbers apply. */
 export type PlanOption<Raw> = (
   request: LimitRequest<Raw>,
 ) => Plan | null | undefined | PromiseLike<Plan | null | undefined>;

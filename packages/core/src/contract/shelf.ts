@@ -1,49 +1,49 @@
-/** Where a store in memory keeps the counts of one algorithm. */
+/** The table of one algorithm in a memory store. */
 
 import type { Answer, Ask } from './ask.js';
 
-/** One step on a shelf. */
+/** One step on a shelf, the table of one algorithm. */
 export interface ShelfStep<Rule, Count = unknown> {
   readonly ask: Ask<Rule>;
   readonly nowUs: number;
-  /** False: a `take` only says whether it would pass. */
+  /** If false, a `take` only answers whether it would pass. */
   readonly charge: boolean;
-  /** False: new units join an entry that exists, and so may count longer than they should. */
+  /** If false, new units join an existing entry and may count longer than they should. */
   readonly mayGrow: boolean;
-  /** What {@link Shelf.find} has just returned for this `ask`. */
+  /** The result of {@link Shelf.find} for this `ask`, called immediately before. */
   readonly count?: Count | undefined;
   /**
-   * The count of the same key on another shelf of the store. Without a count of its own, a key begins with its state;
-   * where steps name what they give back, it counts besides.
+   * The count of the same key on the store's other shelf. A key without a separate count starts with its state. Permits
+   * held there count in addition.
    */
   readonly other?: Count | undefined;
 }
 
 /**
- * The counts of one algorithm, by limiter, code and key. A store in memory has two shelves for each algorithm that it
- * is asked about: one for counts of a single key, and, once it is full, one for counts that keys share. `Count` is what
- * is kept for a key; the store hands it on and does not read it.
+ * The counts of one algorithm, by limiter, code and key. A memory store has up to two shelves for each algorithm: one
+ * for counts of single keys and, once the store is full, one for counts that several keys share. `Count` is opaque to
+ * the store.
  */
 export interface Shelf<Rule, Count = unknown> {
-  /** Entries held, by which the size of the store is limited. */
+  /** Entries held. The size of the store is limited by this number. */
   readonly size: number;
-  /** Whether a step may add entries to a count that exists already. */
+  /** Whether a step may add entries to an existing count. */
   readonly grows: boolean;
-  /** True where keys cannot share a count: a key for which there is no room is then answered with a `failure`. */
+  /** True if keys can't share a count. A key for which there is no room is then answered with a `failure`. */
   readonly alone?: boolean;
-  /** The count that `ask` is about, if one is kept. Valid until the next call of another method than {@link step}. */
+  /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
-   * {@link find} and {@link step} in one call, which is faster; undefined if no count is kept. Left out where the count
-   * that is kept is not all: see {@link holds}.
+   * {@link find} and {@link step} in one call, which is faster; undefined if no count is stored. Omitted if a key may
+   * also have a shared count: see {@link holds}.
    */
-  stepKept?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
-  /** Where steps name what they give back: whether `count` has what `ask` names. */
+  stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
+  /** Whether `count` holds the permit of `ask`. Only for algorithms with permits. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
-  /** Does what is asked, and keeps what that changes. */
+  /** Applies the step and stores the changed count. */
   step(step: ShelfStep<Rule, Count>): Answer;
-  /** The instant from which the count that answered is the same as an unused one, if nobody else comes. */
-  restsAt(rule: Rule, answer: Answer): number;
-  /** Looks at the next few counts, and drops those that are the same as an unused one. */
+  /** When the count of `answer` expires if there are no further steps. */
+  expiresAtUs(rule: Rule, answer: Answer): number;
+  /** Evicts the expired ones of the next few counts. */
   reclaim(nowUs: number): void;
 }

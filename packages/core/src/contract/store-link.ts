@@ -1,4 +1,6 @@
-/** How the users of a store ask it: each store brings the code for that, and with it what happens when it fails. */
+/**
+ * How guards and limiters call a store. Each store brings the code for it, including what happens when the store fails.
+ */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
@@ -7,95 +9,100 @@ import type { OnStoreError } from './decision.js';
 import type { BreakerEvent, StoreCallEvent } from './observer.js';
 import type { ApplyOptions, Step, Store } from './store.js';
 
-/** A store that guards and limiters take: `memoryStore()`, or what has passed through `remoteStore`. */
+/** A store that guards and limiters accept: `memoryStore()`, or one wrapped by `remoteStore`. */
 export type LinkedStore = Store & Linked;
 
-/** What every store has that guards and limiters take. */
+/** The part of a {@link LinkedStore} that links it to guards and limiters. */
 export interface Linked {
-  /** The way of one user to this store. */
+  /** Connects one guard or limiter to this store. */
   link(user: StoreUser): StoreLink;
 }
 
-/** A guard or a limiter without HTTP, as its store knows it. */
+/** A guard, or a limiter used without HTTP, as its store sees it. */
 export interface StoreUser {
   readonly resilience: Resilience;
-  /** Whether it wants refusals to be remembered. */
-  readonly remembers: boolean;
-  /** Where the lines about outages go. */
+  /** Whether it wants rejections to be cached. */
+  readonly cachesDenials: boolean;
+  /** Logs outages. */
   readonly logger: Logger | false;
-  /** If the user has set one. */
+  /** The clock, if the app has set one. */
   readonly clock: Clock | undefined;
-  /** Told of calls of the store and of its outages. */
+  /** Receive calls of the store and its outages. */
   readonly observers: StoreObservers | undefined;
 }
 
 interface StoreObservers {
-  /** Whether anybody takes what `storeCall` is told. */
-  readonly hearsStoreCalls: boolean;
+  /** Whether any observer uses `storeCall`. */
+  readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
   breaker(event: BreakerEvent): void;
 }
 
-/** What keeps alive what a request began, where the platform ends it with the request. */
+/** Keeps work alive that a request has started, on platforms that stop it when the request ends. */
 export interface Host {
-  /** True if the platform now waits for `promise`; false, or no such method: it cannot be asked to. */
+  /** True if the platform now waits for `promise`. False, or no method: it can't. */
   waitUntil?(promise: Promise<unknown>): boolean;
 }
 
-/** What an {@link StoreLink.ask} is told beside its steps. */
+/** Options of {@link StoreLink.ask}. */
 export interface AskOptions extends ApplyOptions {
-  /** Of the request that asks. */
+  /** The host of the request. */
   readonly host?: Host | undefined;
 }
 
 type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
 
 /**
- * One user's way to a store. Answers are never missing: it neither throws nor rejects, for a store that fails is
- * answered for by the policy of each step, with the reason in `failure`.
+ * The link of one guard or limiter to a store. Its methods neither throw nor reject: if the store fails, each step is
+ * answered by its policy, with the reason in `failure`.
  */
 export interface StoreLink {
-  /** By which the store decides, if it is in our own memory. */
+  /** The clock that decides, for a memory store. */
   readonly clock: Clock | undefined;
-  /** {@link ask} for one step where no promise and no list is needed; undefined where the store must be asked. */
+  /** {@link ask} for one step without a promise or a list; undefined if {@link ask} must be used. */
   askNow(step: Step): Answer | undefined;
-  /** The answer to a step that is sure to be refused; undefined if the store must be asked. */
+  /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
-  /** A promise of what is known without the store, which lets the event loop turn now and then. */
+  /** A promise of a value that is known without calling the store. It sometimes yields to the event loop. */
   soon<Value>(value: Value): Promise<Value>;
-  /** What `then` makes of the answers. Each layer before a store has this method. */
+  /**
+   * Sends the steps to the store and returns the result of `then` with the answers. Each wrapper of a store has this
+   * method.
+   */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
-   * {@link ask} for steps that give back, `put` and `reset`. What they free may not be refused from memory: neither
-   * while the store does them, nor by an answer that was on its way meanwhile.
+   * {@link ask} for steps that give back, `put` and `reset`. Their keys are removed from the denial cache, before the
+   * call and again after it, because an answer may arrive in between.
    *
-   * @param forUs if given: how long the store has; no request waits for it, and its failure is no outage
+   * @param forUs if set: the time the store has. No request waits for it, and a failure doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
-  /** Renews permits: no request waits for it, and its failure is no outage. `forUs`: how long the store has. */
+  /**
+   * Renews permits. No request waits for it, and a failure doesn't count as an outage. `forUs`: the time the store has.
+   */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
-  /** Something was changed live: no remembered refusal may hold any more. */
+  /** Clears the denial cache, because a live setting has changed. */
   forgetAll(): void;
-  /** A key was reset elsewhere, and the store knows: so must what counts for it when it fails. */
+  /** Drops a key from the fallback counters, because it was reset in the store. */
   forgetReset(limiter: string, key: string): void;
 }
 
-/** Limiters that use the store, and what each does when it cannot answer. */
+/** Limiters that use the store, and what each does when the store can't answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 export interface BreakerSettings {
-  /** Calls in a row that must fail before a part of the store is taken for down. */
+  /** Failed calls in a row after which a part of the store is considered down. */
   readonly failures: number;
-  /** How often, at most, it is asked meanwhile whether it is back, in microseconds. */
+  /** The shortest time between two probes while it is down, in microseconds. */
   readonly probeUs: number;
-  /** What takes longer is slow, in microseconds; left out: what takes longer than in healthy minutes. */
+  /** Calls that take longer are slow, in microseconds. Omitted: measured from healthy minutes. */
   readonly slowUs?: number | undefined;
 }
 
 export interface Resilience {
   /** How long a request waits for the store, in microseconds. */
   readonly timeoutUs: number;
-  /** Undefined: there is none. */
+  /** Undefined: no circuit breaker. */
   readonly breaker: BreakerSettings | undefined;
   readonly policies: Policies;
 }

@@ -1,4 +1,4 @@
-/** The interface of a store: steps on counts, and bytes that are kept beside the counts. */
+/** The interface of a store: steps on counts, and bytes stored beside the counts. */
 
 import type { Clock } from '../base/clock.js';
 import { encodeText } from '../base/encode-name.js';
@@ -8,100 +8,105 @@ import type { Rule } from './rule.js';
 
 export type { Claim, Lease, Op } from './ask.js';
 
-/** What a store is to do to one key, under one rule. */
+/** An operation on one key under one rule, as part of a group. */
 export interface Step extends Ask<Rule> {
   /**
-   * False for a limiter in shadow: the step is charged if it passes and the group passes, but it never refuses the
-   * group.
+   * False for a limiter in shadow mode: the step never rejects the group, and it is charged if both it and the group
+   * pass.
    */
   readonly binding: boolean;
-  /** What to answer when the store cannot. Stores ignore it. */
+  /** What to answer if the store can't. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
 }
 
-/** Let the request pass, refuse it, or let a count in this process decide under this rule. */
+/** Let the request pass, reject it, or let a fallback counter decide under this rule. */
 export type StoreErrorPolicy = 'allow' | 'deny' | Rule;
 
 /**
- * Where counts live. `apply` is all or nothing over its steps: if one `take` with `binding` does not pass, no `take` is
- * charged. A `take` without `binding` is charged if it passes and every binding one does. Every step gets an answer
- * with exact numbers either way, in the order of the steps.
+ * Where counts live. `apply` is all or nothing over its steps:
  *
- * Steps of one count (the same limiter, key and `countOf`) are counted together, see `uniqueGroup`.
+ * - If one `take` with `binding` doesn't pass, no `take` is charged.
+ * - A `take` without `binding` is charged if it and every binding one passes.
+ * - Every step gets an answer with exact numbers either way, in the order of the steps.
  *
- * If the promise rejects, nobody knows whether the steps were charged.
+ * Steps on one count (the same limiter, key and `countOf`) are counted together, see `uniqueGroup`.
+ *
+ * If the promise rejects, it is unknown whether the steps were charged.
  */
 export interface Store {
   /** True if `apply` never returns a promise. */
   readonly sync: boolean;
-  /** The clock that decides, if a test sets it. Remembered refusals then use it too. */
+  /** The clock that decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * How long a refusal is remembered at most, in microseconds. Default a minute. Use less for a store that may refuse a
-   * key because of units that others have taken and are about to give back.
+   * How long a rejection is cached at most, in microseconds. Default: one minute. Use less for a store that may reject
+   * a key because of units that other steps have taken and will soon give back.
    */
   readonly denialsLastUs?: number;
-  /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. It must have no password and no key in it. */
+  /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */
   readonly label?: string;
   /**
-   * Names the part of the store that a step depends on, such as a shard: one part may fail while others work. Without
+   * The name of the part of the store that a step depends on, such as a shard. Parts can fail independently. Without
    * it, the store is one part.
    */
   domainOf?(step: Step): string;
   /**
-   * Tells the store a rule of a limiter before the first step under it. The first rule is the declared one. A `reset`
-   * then forgets the key in the counts of all of them; in a store without `register`, it forgets only the count of its
-   * own rule. Must return at once and never throw.
+   * Registers a rule of a limiter, before the first step under it. The first rule is the declared one. A `reset` then
+   * resets the key in the counts of all of them. Without `register`, it resets only the count of its rule. Must return
+   * at once and never throw.
    */
   register?(limiter: string, rule: Rule): void;
-  /** Decides all steps as one group, and answers each, in their order. */
+  /** Decides all steps as one group. Returns one answer for each step, in the same order. */
   apply(
     steps: readonly Step[],
     options?: ApplyOptions,
   ): readonly Answer[] | Promise<readonly Answer[]>;
-  /** Keeps bytes beside the counts. Optional: without it, finished claims have no kept answers. */
+  /** Stores bytes beside the counts. Required only for `idempotency()`, which stores responses in it. */
   readonly values?: Values | undefined;
 }
 
-/** A store that answers at once. */
+/** A store that answers without a promise. */
 export interface SyncStore extends Store {
   readonly sync: true;
-  /** As of any store, without a promise. */
+  /** As in {@link Store}, without a promise. */
   apply(steps: readonly Step[], options?: ApplyOptions): readonly Answer[];
 }
 
 /** Limits on one call. */
 export interface ApplyOptions {
   /**
-   * After this instant nobody waits for the answer, and a store need not send the call. In microseconds, by the
-   * process's own clock (`systemClock`).
+   * After this instant nothing waits for the answer, and a store need not send the call. In microseconds, by the clock
+   * of the process (`systemClock`).
    */
   readonly deadlineUs?: number | undefined;
   /**
-   * True for a call that no request waits for, such as a renewal. Its deadline is `deadlineUs` alone, and the breaker
+   * True for a call that no request waits for, such as a renewal. Its only deadline is `deadlineUs`, and the breaker
    * ignores its failure.
    */
   readonly background?: boolean | undefined;
 }
 
-/** What names a value. Limiter and key are those of the claim that it belongs to. */
+/** The name of a value. Limiter and key are those of its claim. */
 export interface ValueName {
   readonly limiter: string;
   readonly key: string;
-  /** Contains the owner of the claim: who has lost a claim cannot overwrite what its next owner keeps. Any text. */
+  /**
+   * Any text. It contains the owner of the claim, so an owner that has lost its claim can't overwrite the value of the
+   * next one.
+   */
   readonly id: string;
 }
 
 /**
- * Keeps bytes for a time. They may be gone earlier, where a store has no room: who reads a value must be able to do
- * without it. A store on a server rejects as its `apply` does.
+ * Stores bytes for a limited time. They may be evicted earlier if the store has no room, so readers must be able to do
+ * without them. A store on a server rejects in the same cases as its `apply`.
  */
 export interface Values {
   /**
-   * Keeps a copy of `bytes` for `ttlUs` microseconds (1 to 400 days) or up to a second longer, in place of what was
-   * kept under this name.
+   * Stores a copy of `bytes` for `ttlUs` microseconds (1 to 400 days), or up to a second longer. Replaces an earlier
+   * value of this name.
    *
-   * @throws SpillwayError `SPW_VALUE_INVALID` for more than 1 MiB, or a time that is none
+   * @throws SpillwayError `SPW_VALUE_INVALID` for more than 1 MiB or an invalid time
    */
   set(
     name: ValueName,
@@ -109,14 +114,14 @@ export interface Values {
     ttlUs: number,
     options?: ApplyOptions,
   ): void | Promise<void>;
-  /** What is kept under this name; undefined if nothing is. The bytes are the caller's own. */
+  /** The value of this name; undefined if there is none. The caller may change the returned bytes. */
   get(
     name: ValueName,
     options?: ApplyOptions,
   ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
 
-/** Values of a store that answers at once. */
+/** Values of a store that answers without a promise. */
 export interface SyncValues extends Values {
   set(name: ValueName, bytes: Uint8Array, ttlUs: number, options?: ApplyOptions): void;
   get(name: ValueName, options?: ApplyOptions): Uint8Array | undefined;
@@ -127,13 +132,13 @@ export const MAX_VALUE_BYTES = 1_048_576;
 
 const MAX_TTL_US = 400 * 86_400_000_000;
 
-/** The code of a value's name, as a store that keeps it by a name gives it to `encodeName`. */
+/** The code of a value, for stores that name it with `encodeName`. */
 export function valueCode(id: string): string {
   return `v:${encodeText(id)}`;
 }
 
 /**
- * What every store checks before it keeps a value.
+ * Checks a value. Every store must call it before it stores one.
  *
  * @throws SpillwayError `SPW_VALUE_INVALID`
  * @example
@@ -149,7 +154,7 @@ export function checkValue(bytes: Uint8Array, ttlUs: number): void {
     throw invalid(`at most ${MAX_VALUE_BYTES} bytes`, `${bytes.length}`);
   }
   if (Number.isSafeInteger(ttlUs) && ttlUs >= 1 && ttlUs <= MAX_TTL_US) return;
-  throw invalid('kept for 1 microsecond to 400 days, in whole microseconds', show(ttlUs));
+  throw invalid('stored for 1 microsecond to 400 days, in whole microseconds', show(ttlUs));
 }
 
 function invalid(what: string, got: string): SpillwayError {

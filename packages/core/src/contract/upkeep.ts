@@ -1,10 +1,10 @@
-/** What keeps leases alive while their requests run, and sees to it that they end once. */
+/** Renews leases while their requests run, and releases each exactly once. */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
 
-/** The way to the store, as upkeep needs it. `Held`: the steps of the store. */
+/** The link to the store that upkeep needs. `Held`: the type of the store's steps. */
 export interface UpkeepClient<Held> {
   readonly clock: Clock;
   readonly releaseRoom: Room;
@@ -18,58 +18,66 @@ export interface UpkeepClient<Held> {
   };
 }
 
-/** Bytes that are left for releases that did not reach the store. */
+/** Bytes left for releases that have to be retried. */
 export interface Room {
   bytes: number;
 }
 
 /**
- * Makes the upkeep of all permits and claims of one guard: its rule brings the code to the guard.
+ * Makes the upkeep of all permits and claims of one guard. A rule brings it to the guard, so guards without such rules
+ * don't have its code.
  *
- * @param track told of calls on their way, for which whoever closes waits
+ * @param track registers calls in flight, which `close` waits for
  */
 export type UpkeepOf<Held> = (
   client: UpkeepClient<Held>,
   track: <T>(call: Promise<T>) => Promise<T>,
 ) => Upkeep<Held>;
 
-/** The permits and claims of a guard. Each is named by the step that took it. */
+/** The permits and claims of a guard. Each is identified by the step that took it. */
 export interface Upkeep<Held> {
   /** Permits held now. */
   readonly size: number;
   /**
-   * Whether a permit or a claim was granted, or may have been though its answer is lost. It is then held, if the
-   * request may go on.
+   * Returns whether a permit or claim was granted, or may have been granted although the answer was lost. If the
+   * request may go on, it is held from now on.
    *
-   * @param turns all of the request
+   * @param turns all turns of the request
    */
   begin(turn: HeldTurn<Held>, turns: readonly HeldTurn<Held>[]): boolean;
-  /** The step that gives a permit back, or ends a claim; from now on it is not renewed. */
+  /** Stops the renewal. Returns the step that releases the permit or ends the claim. */
   release(step: Held, last?: Held): Held;
-  /** From now on a claim is not renewed, and nothing is sent. */
+  /** Stops the renewal of a claim without sending anything. */
   abandon(step: Held): void;
-  /** Calls back if a renewal finds that another owner has the claim of a step that is held. */
+  /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Held, lost: () => void): void;
-  /** Writes `value` again with `last`, which ends its claim, until it was written, or `last` is not sent again. */
+  /**
+   * Retries writing `value` together with `last`, the step that ends its claim, until it is written or `last` is no
+   * longer retried.
+   */
   writeLater(last: Held, value: LateValue): void;
-  /** The answers to steps that give back: what did not reach the store is sent again. */
+  /** Notes the answers to steps that give back. Those that did not reach the store are retried. */
   noteAnswers(steps: readonly Held[], answers: readonly Answer[]): void;
-  /** The store is back, and may have forgotten or never heard. */
+  /** The store is back. It may have lost leases, or not have received releases. */
   catchUp(): void;
-  /** Some hosts end a timer with the request that set it: what is long overdue is done by the next request. */
+  /**
+   * Does overdue work. Called by each request, because some platforms stop a timer when the request that set it ends.
+   */
   keepUp(): void;
   /**
-   * Gives all permits back, and leaves claims to their leases, for handlers may still run; done when the store has
-   * answered, at the latest at `endUs`.
+   * Releases all permits. Claims are left to expire with their leases, because handlers may still be running. Resolves
+   * when the store has answered, at the latest at `endUs`.
    */
   close(endUs: number): Promise<void>;
-  /** Ends the claim of a step by what `ask` says, now or later; a fault meanwhile abandons it. */
+  /** Ends the claim of a step with the steps that `ask` returns. A fault meanwhile abandons the claim. */
   endClaim<Context extends ClaimContext>(
     step: Held,
     context: Context,
     ask: (context: Context) => Later<readonly Held[]>,
   ): Later<readonly Held[]>;
-  /** Gives `steps` back in one call with the end of a claim; but after `patienceMs` without it. */
+  /**
+   * Sends `steps` in one call with the end of a claim. If that takes longer than `patienceMs`, sends them without it.
+   */
   giveBackWith(
     claim: Promise<readonly Held[]>,
     steps: readonly Held[],
@@ -87,25 +95,25 @@ export interface HeldTurn<Held> {
   readonly decision: { readonly allowed: boolean };
 }
 
-/** What the limiter of a claim is lent to end it. */
+/** What the limiter of a claim gets to end it. */
 export interface ClaimContext {
-  // A fault of the caller's kind, which upkeep only passes on.
+  // `never`, because upkeep only passes the caller's fault on.
   fault(fault: never): void;
   readonly callbackTimeoutMs?: number | undefined;
 }
 
-/** A value that could not be written. It waits for another try as long as the end of its claim may be sent again. */
+/** A value that could not be written yet. It is retried as long as the end of its claim is. */
 export interface LateValue {
   /** Whether its claim was ended. */
   readonly isMarked: boolean;
-  /** Its claim was ended just now. */
+  /** Marks its claim as ended. */
   mark(): void;
-  /** Takes room for it, unless it has some; false if there is none. */
+  /** Reserves memory for it, unless it already has some. False if there is none. */
   hold(): boolean;
-  /** Whether it need not be written any more. Never rejects. */
+  /** Tries to write it. Resolves to true if it is written or no longer needed. Never rejects. */
   write(): Promise<boolean>;
-  /** Gives it up, and tells of that if it was not written. */
+  /** Gives it up, and reports that if it was not written. */
   drop(): void;
-  /** Gives it up because it is not wanted any more. */
+  /** Gives it up because it is no longer needed. */
   forget(): void;
 }

@@ -1,15 +1,15 @@
-/** The overrides that are in force now, ready to be read at each request. */
+/** The active overrides, indexed so that each request can read them fast. */
 
 import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { EVERY_LIMITER, fieldOf, type Override } from './override.js';
 
 type Settings = { -readonly [Name in keyof LimiterSettings]: LimiterSettings[Name] };
-type Ruling = Extract<Override, { what: 'key' }>;
+type KeyVerdict = Extract<Override, { what: 'key' }>;
 
-/** All that is set live for one limiter; valid until something changes or ends. */
+/** Everything that is set live for one limiter; cached until an override changes or ends. */
 interface InForce {
   readonly settings: LimiterSettings | undefined;
-  readonly rulings: ReadonlyMap<string, Ruling>;
+  readonly verdicts: ReadonlyMap<string, KeyVerdict>;
   readonly limits: ReadonlyMap<string, LiveLimits>;
   readonly resets: ReadonlyMap<string, number>;
 }
@@ -17,23 +17,23 @@ interface InForce {
 const NO_KEYS = new Map<string, never>();
 const NONE: InForce = {
   settings: undefined,
-  rulings: NO_KEYS,
+  verdicts: NO_KEYS,
   limits: NO_KEYS,
   resets: NO_KEYS,
 };
 
 /**
  * Keeps the latest override of each field. `settingsOf` returns the same object until an override of the limiter, or of
- * all limiters, changes. So callers can compare objects to see whether something has changed.
+ * all limiters, changes, so callers can detect changes by comparing objects.
  */
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();
-  /** By limiter name; only names that are declared and asked for, so they are few. */
+  /** By limiter name: only limiters that exist are looked up, so it stays small. */
   private readonly byLimiter = new Map<string, InForce>();
   private nextEndMs = Infinity;
   private readonly nowMs: () => number;
 
-  /** @param nowMs the time in milliseconds since the epoch, by the clock that says when overrides end */
+  /** @param nowMs returns the time in milliseconds since the epoch, by the clock that ends overrides */
   constructor(nowMs: () => number) {
     this.nowMs = nowMs;
   }
@@ -48,10 +48,10 @@ export class ActiveOverrides implements Control {
 
   overrideOf(limiter: string, key: string): KeyOverride | undefined {
     if (this.overrides.size === 0) return undefined;
-    const ruling = this.inForceFor(limiter).rulings.get(key);
-    if (!ruling) return undefined;
-    const endsInMs = ruling.untilMs === null ? Infinity : ruling.untilMs - this.nowMs();
-    return { verdict: ruling.value, endsInMs };
+    const override = this.inForceFor(limiter).verdicts.get(key);
+    if (!override) return undefined;
+    const endsInMs = override.untilMs === null ? Infinity : override.untilMs - this.nowMs();
+    return { verdict: override.value, endsInMs };
   }
 
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
@@ -62,11 +62,11 @@ export class ActiveOverrides implements Control {
     return this.overrides.size === 0 ? NONE.resets : this.inForceFor(limiter).resets;
   }
 
-  /** Whether any single key of the limiter is blocked or allowed, or has limits of its own. */
+  /** Whether a key of the limiter is blocked or allowed, or has its own limits. */
   concernsKeys(limiter: string): boolean {
     if (this.overrides.size === 0) return false;
-    const { rulings, limits } = this.inForceFor(limiter);
-    return rulings.size > 0 || limits.size > 0;
+    const { verdicts, limits } = this.inForceFor(limiter);
+    return verdicts.size > 0 || limits.size > 0;
   }
 
   get(field: string): Override | undefined {
@@ -77,17 +77,17 @@ export class ActiveOverrides implements Control {
   put(override: Override): void {
     this.overrides.set(fieldOf(override.limiter, override), override);
     if (override.untilMs !== null) this.nextEndMs = Math.min(this.nextEndMs, override.untilMs);
-    this.forget(override.limiter);
+    this.forgetLimiter(override.limiter);
   }
 
   remove(field: string): void {
     const override = this.overrides.get(field);
     if (!override) return;
     this.overrides.delete(field);
-    this.forget(override.limiter);
+    this.forgetLimiter(override.limiter);
   }
 
-  /** Latest first. Resets are left out: they are over. */
+  /** Latest first, without resets, which are single events. */
   list(): readonly Override[] {
     this.dropEnded();
     const set = [...this.overrides].filter(([, { what }]) => what !== 'reset');
@@ -109,7 +109,7 @@ export class ActiveOverrides implements Control {
 
   private collect(limiter: string): InForce {
     const settings: Settings = {};
-    const rulings = new Map<string, Ruling>();
+    const verdicts = new Map<string, KeyVerdict>();
     const limits = new Map<string, LiveLimits>();
     const resets = new Map<string, number>();
     let isConcerned = false;
@@ -121,16 +121,16 @@ export class ActiveOverrides implements Control {
         else if (override.what === 'mode') settings.mode = override.value;
         else if (override.what === 'share') settings.share = override.value;
         else if (override.what === 'limits') settings.limits = override.value;
-        else if (override.what === 'key') rulings.set(override.key, override);
+        else if (override.what === 'key') verdicts.set(override.key, override);
         else limits.set(override.key, override.value);
       }
     }
-    // If only something about keys was set, the settings are an empty object, not undefined: callers see by a new
-    // object that something has changed.
-    return isConcerned ? { settings: Object.freeze(settings), rulings, limits, resets } : NONE;
+    // If only keys have overrides, the settings are an empty object, not undefined: a new object tells callers that
+    // something has changed.
+    return isConcerned ? { settings: Object.freeze(settings), verdicts, limits, resets } : NONE;
   }
 
-  private forget(limiter: string): void {
+  private forgetLimiter(limiter: string): void {
     if (limiter === EVERY_LIMITER) this.byLimiter.clear();
     else this.byLimiter.delete(limiter);
   }

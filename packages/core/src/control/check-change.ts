@@ -1,4 +1,4 @@
-/** Checks a live change before it is made: numbers that a limiter could not be declared with cannot be set either. */
+/** Checks a live change before it is made. The same numbers are valid as in the declaration of a limiter. */
 
 import { checkList } from '../base/check-shapes.js';
 import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.js';
@@ -25,7 +25,7 @@ const NOTE = ['by', 'because', 'for'] as const;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 30 * 86_400_000_000;
 const LONGEST_KEY = 1_024;
-/** How long a reset stays in the control: longer than any process takes to read it. */
+/** How long a reset stays in the control: longer than any process needs to read it. */
 const RESET_MS = 60_000;
 
 /** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, and what `rateLimit` throws for limits */
@@ -62,7 +62,7 @@ export function checkKeyOverride(
   value: 'allow' | 'block' | 'reset',
   note: OverrideNote,
 ): CheckedChange {
-  checkRuledKey(key);
+  checkKey(key);
   const who = checkWho(limiter, note);
   if (value === 'reset') {
     return { ...who, set: [{ what: 'reset', key, value }], clear: [], durationMs: RESET_MS };
@@ -92,7 +92,7 @@ export function checkClearKey(
   note: ChangeNote,
   only: readonly ClearableOfKey[] = OF_KEY,
 ): CheckedChange {
-  checkRuledKey(key);
+  checkKey(key);
   const clear = checkOnly(only, OF_KEY).map((what) => {
     return { what: what === 'limits' ? ('key-limits' as const) : ('key' as const), key };
   });
@@ -100,7 +100,7 @@ export function checkClearKey(
 }
 
 /**
- * Checks a setting, also one that was read from Redis, where anybody may have written it.
+ * Checks a setting. Settings read from Redis are checked too, because other software may have written them.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_KEY_INVALID`, and what `rateLimit` throws for limits
  */
@@ -117,15 +117,15 @@ export function checkSetting(setting: Setting): void {
       checkLimits(value);
       return;
     case 'key':
-      checkRuledKey(setting.key);
+      checkKey(setting.key);
       oneOf('what is set for a key', value, ['allow', 'block']);
       return;
     case 'key-limits':
-      checkRuledKey(setting.key);
+      checkKey(setting.key);
       checkLimits(value);
       return;
     case 'reset':
-      checkRuledKey(setting.key);
+      checkKey(setting.key);
       return;
     default:
       throw mustBe('what is set', 'mode, share, limits, key or key-limits', what);
@@ -146,7 +146,7 @@ function checkLimits(limits: LiveLimits): void {
   ruleFrom(liveNumbers({ limit: 1, window: '1s' }, limits));
 }
 
-/** What makes sense for every limiter may be set for every limiter. */
+/** For all limiters at once (`*`), only a factor makes sense. */
 function checkReach(limiter: string, { factor }: LiveLimits): void {
   if (limiter !== EVERY_LIMITER || factor !== undefined) return;
   throw mustBe('limits', 'a factor, or set for one limiter', limiter);
@@ -164,7 +164,7 @@ function checkOnly<What extends string>(
   return only;
 }
 
-function checkRuledKey(key: unknown): void {
+function checkKey(key: unknown): void {
   if (typeof key === 'string' && key !== '' && key.length <= LONGEST_KEY) return;
   throw mustBe('key', `a string of 1 to ${LONGEST_KEY} characters`, key, 'SPW_KEY_INVALID');
 }
@@ -177,7 +177,7 @@ function checkWho(limiter: string, note: ChangeNote) {
   return { limiter: checkName(limiter), note: { by, because } };
 }
 
-/** The text must be one line, because terminals and logs show it. */
+/** Control characters are rejected, because terminals and logs show the text. */
 function checkText(option: string, text: unknown, longest: number): void {
   const fits = typeof text === 'string' && text.trim() !== '' && text.length <= longest;
   if (fits && !/\p{Cc}/u.test(text)) return;
@@ -191,7 +191,7 @@ function durationOf(duration: Duration | 'forever' = '1h'): number | null {
   throw mustBe('for', "from 1s to 30d, or 'forever'", duration);
 }
 
-/** The entries of an object that has no unknown names. */
+/** The entries of an object whose values are not undefined. Throws if a name is unknown. */
 function entriesOf<Name extends string>(
   option: string,
   object: unknown,

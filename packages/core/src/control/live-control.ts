@@ -1,7 +1,6 @@
 /**
- * What guards and limiters obey of a control: a mistake in it is a fault, and what it changes is forgotten. A control
- * brings this code as a store brings that of its failures (ADR 32), so that limiters without a control are 1.5 kB
- * smaller.
+ * Connects guards and limiters to a control: validates what it returns, reports mistakes as faults, and invalidates
+ * caches when something changes. The control brings this code (ADR 32), which makes bundles without one 1.5 kB smaller.
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
@@ -20,11 +19,11 @@ import { checkSetting } from './check-change.js';
 import type { Setting } from './override.js';
 
 /**
- * Makes of any object that answers `settingsOf` and `overrideOf` a control that guards and limiters take. Each control
- * passes through it, once, where it is made; `memoryControl` and `redisControl` do so themselves.
+ * Turns an object with `settingsOf` and `overrideOf` into a control for guards and limiters. Call it once for each
+ * custom control, where it is created; `memoryControl` and `redisControl` call it themselves.
  *
- * @returns the same object, which has one member more
- * @throws SpillwayError `SPW_OPTION_INVALID` for an object that cannot be extended: freeze it afterwards
+ * @returns the same object, with the additional method `link`
+ * @throws SpillwayError `SPW_OPTION_INVALID` if the object is not extensible: freeze it afterwards
  * @example
  * ```ts
  * import { createGuard, rateLimit } from '@spillway/core';
@@ -51,14 +50,14 @@ function linkOf(this: Control, user: ControlUser): ControlLink {
 }
 
 class Link implements ControlLink {
-  /** By limiter: what the control returned last, and the valid part of it. */
+  /** By limiter: what the control last returned, and the valid part of it. */
   private readonly last = new Map<
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /** By limiter, the resets that were passed on last: those of a minute. */
+  /** By limiter: the resets of the last minute, which were already passed on. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
-  /** By what was set live, and by the variant that it changes: they go with it. */
+  /** By the live limits, then by the variant that they change. Weak: garbage-collected with the limits. */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;
   private readonly user: ControlUser;
@@ -75,7 +74,7 @@ class Link implements ControlLink {
     limits: LiveLimits | undefined,
   ): RuleVariant<Declared> {
     const own = this.limitsOf(limiter.name, key);
-    // Only a limit of the key itself lets a caller pass whose plan has none.
+    // A plan with limit 0 rejects its callers; only a limit for the key itself can admit one of them.
     if (from.rule.limit === 0 && own?.limit === undefined) return from;
     const live = own ?? (from === limiter.declared || reachesPlans(limits) ? limits : undefined);
     return live ? this.changed(limiter, from, live) : from;
@@ -86,7 +85,7 @@ class Link implements ControlLink {
     try {
       said = this.control.settingsOf(limiter);
     } catch (error) {
-      this.tell(limiter, error);
+      this.reportFault(limiter, error);
       return undefined;
     }
     const last = this.last.get(limiter);
@@ -98,33 +97,33 @@ class Link implements ControlLink {
     return obeyed;
   }
 
-  ruled(limiter: string, mode: Mode, key: string): Decision | undefined {
-    const ruling = this.overrideOf(limiter, key);
-    return ruling && ruledDecision(limiter, mode, ruling);
+  decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined {
+    const override = this.overrideOf(limiter, key);
+    return override && overriddenDecision(limiter, mode, override);
   }
 
   overrideOf(limiter: string, key: string): KeyOverride | undefined {
     try {
-      const ruling: KeyOverride | undefined = this.control.overrideOf(limiter, key);
-      if (ruling === undefined || ruling === null) return undefined;
-      const { verdict, endsInMs } = ruling;
-      if ((verdict === 'allow' || verdict === 'block') && endsInMs > 0) return ruling;
+      const override: KeyOverride | undefined = this.control.overrideOf(limiter, key);
+      if (override === undefined || override === null) return undefined;
+      const { verdict, endsInMs } = override;
+      if ((verdict === 'allow' || verdict === 'block') && endsInMs > 0) return override;
       throw new SpillwayError(
         'SPW_OPTION_INVALID',
-        `a ruling must be allow or block for a time, got ${show(verdict)} for ${show(endsInMs)} ms`,
+        `overrideOf() must return allow or block with a positive time, got ${show(verdict)} for ${show(endsInMs)} ms`,
       );
     } catch (error) {
-      this.tell(limiter, error);
+      this.reportFault(limiter, error);
       return undefined;
     }
   }
 
-  /** Not checked here: whoever makes a rule of the numbers does so, once for each object. */
+  /** Not validated here: `withNumbers` does it, once for each object. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
       return this.control.limitsOf?.(limiter, key) ?? undefined;
     } catch (error) {
-      this.tell(limiter, error);
+      this.reportFault(limiter, error);
       return undefined;
     }
   }
@@ -145,7 +144,7 @@ class Link implements ControlLink {
       }
       return variant;
     } catch (error) {
-      this.tell(limiter.name, error);
+      this.reportFault(limiter.name, error);
       return from;
     }
   }
@@ -154,7 +153,7 @@ class Link implements ControlLink {
   private checked(limiter: string, said: unknown): LimiterSettings | undefined {
     if (said === undefined || said === null) return undefined;
     if (typeof said !== 'object') {
-      this.tell(limiter, mustBe('settings', 'an object', said));
+      this.reportFault(limiter, mustBe('settings', 'an object', said));
       return undefined;
     }
     const obeyed: Record<string, unknown> = {};
@@ -165,7 +164,7 @@ class Link implements ControlLink {
         checkSetting({ what, value } as Setting);
         obeyed[what] = value;
       } catch (error) {
-        this.tell(limiter, error);
+        this.reportFault(limiter, error);
       }
     }
     return obeyed;
@@ -181,11 +180,11 @@ class Link implements ControlLink {
       }
       this.resets.set(limiter, new Map(resets));
     } catch (error) {
-      this.tell(limiter, error);
+      this.reportFault(limiter, error);
     }
   }
 
-  private tell(limiter: string, error: unknown): void {
+  private reportFault(limiter: string, error: unknown): void {
     this.user.fault({ limiter, source: 'control', error });
   }
 }
@@ -195,8 +194,12 @@ function reachesPlans(limits: LiveLimits | undefined): boolean {
   return limits?.factor !== undefined || limits?.allPlans === true;
 }
 
-/** The decision that an operator has made about a key. */
-function ruledDecision(limiter: string, mode: Mode, { verdict, endsInMs }: KeyOverride): Decision {
+/** The decision for a key that an operator has allowed or blocked. */
+function overriddenDecision(
+  limiter: string,
+  mode: Mode,
+  { verdict, endsInMs }: KeyOverride,
+): Decision {
   return verdict === 'allow'
     ? skippedDecision(limiter)
     : deniedDecision(limiter, mode, 'blocked', endsInMs);

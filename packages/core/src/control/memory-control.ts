@@ -1,4 +1,4 @@
-/** A control in the memory of one process. */
+/** Live settings in the memory of one process. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock } from '../base/checks.js';
@@ -28,55 +28,55 @@ import {
   tooMany,
 } from './override.js';
 
-/** All optional. */
+/** Options of {@link memoryControl}. */
 export interface MemoryControlOptions {
-  /** The clock that says when overrides end. Default: the process's monotonic clock. */
+  /** The clock by which overrides end. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 
 /**
- * What {@link memoryControl} returns. Changes take effect with the next request. Each method throws if its arguments
- * are not valid.
+ * What {@link memoryControl} returns. Changes take effect with the next request. Each method throws if an argument is
+ * invalid.
  */
 export interface MemoryControl extends Control {
   /**
-   * Sets mode, share or limits of a limiter. Settings that you leave out stay as they are. `*` sets them for all
-   * limiters that have no such setting of their own.
+   * Sets mode, share or limits of a limiter. Settings that you omit stay as they are. `*` stands for all limiters
+   * without their own override of that setting.
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void;
   /**
-   * Removes live settings of a limiter: all of them, or those in `only`. The declared ones count again. What is set for
-   * single keys stays: see `clearKey`.
+   * Removes live settings of a limiter, all of them or those in `only`; the declared ones apply again. Overrides of
+   * single keys stay: see `clearKey`.
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
-  /** Refuses a key, written as the limiter counts it (an address is `@` and its canonical text). */
+  /** Rejects a key, written as the limiter counts it (a client address is `@` and the canonical address). */
   block(limiter: string, key: string, note: OverrideNote): void;
-  /** Lets a key pass: the limiter neither refuses nor counts it. */
+  /** Lets a key pass: the limiter doesn't reject or count it. */
   allow(limiter: string, key: string, note: OverrideNote): void;
   /**
-   * Gives a key numbers of its own, in place of those of the limiter, declared or live. What is left out of them is as
-   * declared. With `*`, for every limiter without such numbers for the key, only a factor can be set.
+   * Sets limits for one key, which replace the limiter's limits, declared or live. Numbers that you omit are as
+   * declared. `*` stands for all limiters without limits for that key; it takes only a factor.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void;
   /**
-   * Removes what is set for a key: that it is blocked or allowed (`'ruling'`), and its `'limits'`; or one of them, with
-   * `only`.
+   * Removes the overrides of a key: that it is blocked or allowed (`'ruling'`), and its `'limits'`. `only` selects one
+   * of them.
    */
   clearKey(limiter: string, key: string, note: ChangeNote, only?: readonly ClearableOfKey[]): void;
-  /** Makes every guard forget that it refused the key. Call it after you have reset the key's count in the store. */
+  /** Removes the key from every denial cache. Call it after you have reset the key's count in the store. */
   forget(limiter: string, key: string, note: ChangeNote): void;
-  /** The overrides that are set now, latest first. */
+  /** The active overrides, latest first. */
   list(): readonly Override[];
   /**
-   * The latest 1,000 changes, latest first. An override that ends by itself adds no entry: its entry says when it will
-   * end.
+   * The latest 1,000 changes, latest first. There is no entry for an override that expires: the entry that set it says
+   * when.
    */
   history(): readonly Change[];
 }
 
 /**
  * Live settings of one process: modes, shares and limits of its limiters, and keys that are blocked, allowed or have
- * limits of their own. Each has an author, a reason and an end. For several processes see `redisControl` of
+ * their own limits. Each override has an author, a reason and an end. For several processes, use `redisControl` of
  * `@spillway/redis`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
@@ -86,10 +86,10 @@ export interface MemoryControl extends Control {
  *
  * const control = memoryControl();
  * const guard = createGuard(rateLimit({ name: 'api', limit: 100, window: '1m' }), { control });
- * control.set('api', { mode: 'off' }, { by: 'ada', because: 'refuses paying customers', for: '10m' });
+ * control.set('api', { mode: 'off' }, { by: 'ada', because: 'rejects paying customers', for: '10m' });
  * control.block('api', '@203.0.113.7', { by: 'ada', because: 'scraper', for: '1d' });
  * control.limitKey('api', 'acme', { limit: 20_000 }, { by: 'ada', because: 'their import', for: '3d' });
-control.list().length; // 3
+ * control.list().length; // 3
  * ```
  */
 export function memoryControl(options: MemoryControlOptions = {}): MemoryControl {
@@ -178,7 +178,7 @@ class InMemory implements MemoryControl {
     }
   }
 
-  /** Adds an entry to the history; to be called before the change is made. */
+  /** Adds an entry to the history. Call it before the change is made. */
   private record(
     limiter: string,
     target: { readonly what: Setting['what']; readonly key?: string },
@@ -198,7 +198,7 @@ class InMemory implements MemoryControl {
   }
 }
 
-/** Whoever gave the object, or reads it from a list, may try to change it, but a change must go through the control. */
+/** A frozen copy, because callers may modify the object they passed, or one they got from a list. */
 function copyOf(setting: Setting): Setting {
   return setting.what === 'limits' || setting.what === 'key-limits'
     ? ({ ...setting, value: Object.freeze({ ...setting.value }) } as Setting)

@@ -1,4 +1,4 @@
-/** What limits without HTTP are told of their store: the second argument of the functions that make them. */
+/** Checks the second argument of `createLimiter` and `createLimiters`. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { oneOf } from '../base/checks.js';
@@ -8,12 +8,14 @@ import type { Store } from '../contract/store.js';
 import { checkShare } from '../limits/limiter-options.js';
 import { checkObservers } from '../observe/check-observers.js';
 import { checkClientOptions } from '../stores/check-store.js';
-import type { KeyedLimiterOptions, LimitOptions } from './options.js';
+import type { KeyedLimiterOptions, LimitOptions } from './limiter-options.js';
 
 /**
- * @param of the function, as messages call it
- * @param names of the options
- * @param first the names of the options in its first argument
+ * Checks the second argument of a function that creates limits.
+ *
+ * @param of the function's name in messages, as in `createLimiter()`
+ * @param names the known options
+ * @param first the known options of the first argument, for suggestions
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkSettings(

@@ -1,4 +1,4 @@
-/** What limits without HTTP have in common: their store, their control, and who watches them. */
+/** What keyed limiters and shapers share: the store, the control, observers and warnings. */
 
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
@@ -27,7 +27,7 @@ import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
 import { linkTo, StoreClient } from '../stores/store-client.js';
 import { type KeyedPart, Limit } from './limit.js';
-import type { KeyedLimiterOptions, LimitOptions } from './options.js';
+import type { KeyedLimiterOptions, LimitOptions } from './limiter-options.js';
 
 type Answers = readonly Answer[];
 type Then<Value> = (decisions: readonly Decision[], allowed: boolean) => Eventually<Value>;
@@ -42,7 +42,7 @@ interface Made {
 
 export class DirectClient {
   readonly store: StoreClient;
-  /** What is set live: a mistake in it is told. */
+  /** Reads live settings; mistakes in them become faults. */
   readonly control: ControlLink | undefined;
   private readonly pipeline: Pipeline<KeyedPart>;
   private readonly observers: Observers;
@@ -52,7 +52,7 @@ export class DirectClient {
   private readonly notices: Notices;
 
   /**
-   * @param names of all limits that will be made
+   * @param names the names of all limits that will be created
    * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
    */
   constructor(names: readonly string[], settings: DirectOptions) {
@@ -71,12 +71,12 @@ export class DirectClient {
     this.pipeline = new Pipeline(this.store, this.control, this.observers, context);
   }
 
-  /** Whether anybody is told of decisions. */
+  /** Whether decisions are passed to observers. */
   get isObserved(): boolean {
-    return this.observers.hearsDecisions;
+    return this.observers.wantsDecisions;
   }
 
-  /** Logs what may be a mistake in how limits were made; to be called once they are. */
+  /** Warns about probable mistakes in how the limits were declared. Call it after they are created. */
   tellOf(limits: readonly Made[]): void {
     const told = limits.map(({ name, window, mode }) => ({
       name,
@@ -88,7 +88,9 @@ export class DirectClient {
   }
 
   /**
-   * @param declared the numbers that plans and live settings may replace; of a shaper its own pace does
+   * Creates a limit.
+   *
+   * @param declared the declared numbers, for plans and live settings; a shaper doesn't pass them and does this itself
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {
@@ -98,24 +100,25 @@ export class DirectClient {
     return new Limit({ name, rule, mode, share }, this.store, this.policyFor(rule), this, variants);
   }
 
-  /** What answers for a rule when the store cannot. */
+  /** The policy for a rule while the store can't answer. */
   policyFor(rule: Rule): StoreErrorPolicy {
     const { onStoreError, localShare } = this;
     return onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
   }
 
-  /** Tells of a decision that was not made by {@link decide}. */
+  /** Passes a decision to observers that was not made by {@link decide}. */
   tell(decision: Decision, key: string): void {
     this.observers.decision(decision, 'enforce', key, undefined);
   }
 
-  /** Tells of what failed. */
+  /** Reports a fault. */
   fault(fault: Fault): void {
     this.observers.fault(fault);
   }
 
   /**
-   * What `then` makes of the decisions, and of whether all pass. Takes that do not all pass charge nothing.
+   * Decides the parts together and returns the result of `then`, which also gets whether all pass. If not all pass,
+   * nothing is charged.
    *
    * @throws SpillwayError `SPW_GROUP_TOO_LARGE`
    */
@@ -129,20 +132,20 @@ export class DirectClient {
           : pipeline.conclude(part),
       );
       const allowed = decisions.every((decision) => decision.allowed);
-      // Where the group does not pass, nobody was charged, and nothing can be given back.
+      // If the group does not pass, nothing was charged. A plain copy of a decision can't be refunded.
       return then(allowed ? decisions : decisions.map((decision) => ({ ...decision })), allowed);
     };
-    const open = pipeline.open(parts, op === 'take');
+    const open = pipeline.decideWithoutStore(parts, op === 'take');
     if (!open) return this.known(conclude());
-    return pipeline.decideNow(open) ? conclude() : pipeline.ask(open, conclude);
+    return pipeline.decideNow(open) ? conclude() : pipeline.askStore(open, conclude);
   }
 
-  /** What is known without the store, as soon as its answers come. */
+  /** Returns a value as the store would: at once if it is synchronous, else as a promise. */
   known<Value>(value: Eventually<Value>): Eventually<Value> {
     return this.store.sync || isLater(value) ? value : this.store.link.soon(value);
   }
 
-  /** What `then` makes of the answers to steps of which nothing is decided here. */
+  /** Sends steps to the store without deciding anything here, and returns the result of `then`. */
   ask<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
@@ -150,7 +153,7 @@ export class DirectClient {
     return this.store.link.ask(steps, (answers) => then(this.told(steps, answers)));
   }
 
-  /** {@link ask} for steps that give back; undefined stands for nothing to give back, and so does no step. */
+  /** Refunds by `put` steps; undefined stands for nothing to refund. Returns whether anything was refunded. */
   refund(steps: readonly (Step | undefined)[]): Eventually<boolean> {
     const puts = steps.filter((step) => step !== undefined);
     if (puts.length === 0) return this.known(false);
@@ -161,18 +164,18 @@ export class DirectClient {
     return this.giveBack([step], ([answer]) => !(answer as Answer).failure);
   }
 
-  /** What `then` makes of the answers to steps that give back. */
+  /** Like {@link ask}, for steps that refund, release or reset. */
   giveBack<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
     return this.store.link.giveBack(steps, (answers) => then(this.told(steps, answers)));
   }
 
-  /** The answers; a failure behind them is told. */
+  /** Reports a failure in the answers as a fault. */
   private told(steps: readonly Step[], answers: Answers): Answers {
-    // One will do: those of a group that failed, failed for one reason.
+    // The first is enough: all failures of a group have the same reason.
     const at = answers.findIndex(({ failure }) => failure);
     const { failure: error } = answers[at] ?? {};
     if (error) {
-      // Without a store its name is another there, but then no store fails.
+      // The step has the name in the store, which is the limiter's name except without a store, which doesn't fail.
       const { limiter } = steps[at] as Step;
       this.fault({ limiter, source: 'store', error });
     }
@@ -181,12 +184,12 @@ export class DirectClient {
 }
 
 /**
- * What is to be given back must be what `consume` answered, and not a promise of it.
+ * Checks that a decision to refund is an object, and not a promise that the caller forgot to await.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
 export function checkDecision(decision: unknown): void {
   if (!isPlainObject(decision) || isThenable(decision)) {
-    throw mustBe('decision', 'what consume answers', decision);
+    throw mustBe('decision', 'what consume() returns, awaited', decision);
   }
 }

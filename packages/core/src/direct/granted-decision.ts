@@ -1,4 +1,4 @@
-/** A decision that remembers, where nobody sees it, how to give back what it charged. */
+/** A decision that privately keeps what is needed to refund it. */
 
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/ask.js';
@@ -6,8 +6,8 @@ import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/dec
 import type { Step, Store } from '../contract/store.js';
 
 /**
- * Made for every request that passes, so fields are set by name, not by `Object.assign`, and only once: `declare` keeps
- * the compiler from setting each to undefined before. What is needed to give back is private.
+ * Created for every request that passes, so it must be cheap: properties are assigned one by one, not with
+ * `Object.assign`, and `declare` keeps the compiler from initializing each with undefined first.
  */
 export class GrantedDecision implements Decision {
   declare readonly limiter: string;
@@ -20,10 +20,9 @@ export class GrantedDecision implements Decision {
   declare readonly retryAfterMs: number;
   declare readonly resetMs: number;
   declare readonly policy: Policy;
-  /** What was charged; undefined once it was given back. */
+  /** The charged step; undefined after the refund. */
   #step: Step | undefined;
   readonly #answer: Answer;
-  /** Where it was charged. */
   readonly #store: Store;
 
   constructor(
@@ -50,10 +49,10 @@ export class GrantedDecision implements Decision {
   }
 
   /**
-   * The step that gives back what was counted in `store` as `limiter`, or at most `cost` units of it; undefined if it
-   * charged nothing there, or was given back before.
+   * The step that refunds what the decision charged in `store` under the name `limiter`, or at most `cost` units of it;
+   * undefined if it charged nothing there, or was refunded before.
    */
-  static giveBack(
+  static refundStep(
     decision: Decision,
     store: Store,
     limiter: string,

@@ -1,4 +1,4 @@
-/** A limit without HTTP: consume, peek, refund and reset by key. */
+/** `createLimiter`: a limit by key, without HTTP. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkName } from '../base/checks.js';
@@ -22,17 +22,17 @@ import {
   LIMITER_OPTIONS,
   type LimiterOptions,
   SETTINGS,
-} from './options.js';
+} from './limiter-options.js';
 
 /**
- * Makes a limit that is asked by key, without HTTP.
+ * Creates a limiter that you call with keys, without HTTP.
  *
- * In place of options it takes a limiter that `rateLimit` made, so that requests and jobs share one count: its numbers,
- * mode, share, `onStoreError` and `localShare` apply. What it would read from a request (`key`, `cost`, `plan`) is
- * given in each call; `refundIf` does not apply. Give both the same store, and name the limiter.
+ * It also accepts a limiter of `rateLimit` in place of options, so that requests and jobs share one count: its numbers,
+ * mode, share, `onStoreError` and `localShare` apply. You pass `cost` and `plan` with each call; `key` and `refundIf`
+ * of the limiter are ignored. Give both the same store, and give the limiter a name.
  *
- * With a store that answers at once (the memory store) every method does too; with Redis each returns a promise, which
- * never rejects for a store that fails: `onStoreError` decides, and the decision's outcome is `error`.
+ * With the memory store all methods are synchronous. With Redis they return promises, which don't reject if the store
+ * fails: `onStoreError` decides, and the decision's outcome is `error`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
  * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`,
@@ -74,7 +74,7 @@ class Keyed {
     if (settings.store && options.name === undefined) {
       throw new SpillwayError(
         'SPW_NAME_REQUIRED',
-        'name is required with a store: it identifies the limit there, so that no other meets its counts',
+        'name is required with a store: it keeps the counts of this limit apart from those of others',
       );
     }
     this.name = checkName(nameOf(options));
@@ -86,8 +86,8 @@ class Keyed {
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
-    // Where nothing but the numbers decides and nobody is told, this is all that the pipeline would do. By it a
-    // decision in memory took a third longer, and a rejection twice as long.
+    // Without a mode, share, control, plan or observer, the pipeline would do just this. Through it, a decision in
+    // memory takes a third longer, and a rejection twice as long.
     if (this.isPlain && !options?.plan) {
       const step = this.limit.step('take', key, costIn(options));
       const now = this.client.store.link.askNow(step);
@@ -153,13 +153,13 @@ class Keyed {
   }
 }
 
-/** Of another copy of this package too, and of shedders, which have no options: by a member. */
+/** By a method: limiters can come from another copy of this package, and shedders must be recognized too. */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }
 
 /**
- * What a limiter of a guard says without a request. The second argument comes first.
+ * The options of a guard's limiter that apply without a request. Those in the second argument take precedence.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -1,6 +1,6 @@
-/** One limit without HTTP: from a key to its part in a decision, and from the store's answer to the decision. */
+/** One keyed limit: turns a key into a part of a decision, and the store's answer into the decision. */
 
-import { decide, measure, policyOf } from '../algorithms/decide.js';
+import { decideStep, measure, policyOf } from '../algorithms/decide.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
@@ -16,11 +16,11 @@ import type { Decider, Part } from '../engine/pipeline.js';
 import type { RuleVariants } from '../limits/rule-variants.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
-import type { CostOptions, LimitOptions } from './options.js';
+import type { CostOptions, LimitOptions } from './limiter-options.js';
 
 const COST: NamesOf<CostOptions> = { cost: 1, plan: 1 };
 
-/** Where a limit reads live settings, and tells of mistakes in them and in plans. */
+/** Where a limit reads live settings and reports faults. */
 interface LimitOwner {
   readonly control: ControlLink | undefined;
   fault(fault: Fault): void;
@@ -33,7 +33,6 @@ interface LimitNumbers {
   readonly share?: number | undefined;
 }
 
-/** The part of one key in a decision. */
 export interface KeyedPart extends Part {
   readonly limiter: Limit;
 }
@@ -43,7 +42,7 @@ export class Limit implements Decider {
   readonly rule: Rule;
   readonly mode: Mode;
   readonly share: number;
-  /** What stands for this limit in the store. */
+  /** The limit's name in the store. */
   private readonly countedAs: string;
   private readonly policy: Policy;
   private readonly policyOnError: StoreErrorPolicy;
@@ -72,12 +71,12 @@ export class Limit implements Decider {
     client.claim(this, rule);
   }
 
-  /** Whether its numbers alone decide: no mode, no share, nothing set live. */
+  /** Whether only its numbers matter: no mode, share or control. */
   get isPlain(): boolean {
     return this.mode === 'enforce' && this.share === 1 && !this.owner.control;
   }
 
-  /** What is set live, to be read once for each decision. */
+  /** The live settings. Read them once per decision. */
   settings(): LimiterSettings | undefined {
     return this.owner.control?.settingsOf(this.name);
   }
@@ -103,39 +102,39 @@ export class Limit implements Decider {
   }
 
   /**
-   * A step under the declared numbers.
+   * A step with the declared numbers.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
    */
   step(op: Op, key: string, cost = 1): Step {
-    // Only what fails is checked again: `isKey` and `isCost` are short enough to be inlined.
+    // The short `isKey` and `isCost` can be inlined; only invalid values reach the functions that throw.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, policyOnError: onStoreError } = this;
     return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
   }
 
-  /** The decision on a step. Of a take that passes it can be given back. */
+  /** The decision on a step. It can be refunded if it is a take that passes. */
   decide(step: Step, answer: Answer): Decision {
-    const { allowed, failure, standIn } = answer;
+    const { allowed, failure, fallbackReceipt } = answer;
     const policy = this.policyOf(step.rule);
     const { store } = this.client;
     if (allowed && !failure && step.op === 'take') {
       const numbers = measure(step.rule, answer, step.cost);
       return new GrantedDecision('allowed', numbers, policy, step, answer, store);
     }
-    const decision = decide(this.name, step, answer, policy);
-    if (!allowed || !standIn || step.op !== 'take') return decision;
+    const decision = decideStep(this.name, step, answer, policy);
+    if (!allowed || !fallbackReceipt || step.op !== 'take') return decision;
     return new GrantedDecision(decision.outcome, decision, policy, step, answer, store);
   }
 
-  /** The step that gives back what a decision charged, or `cost` units of it; undefined if there is nothing. */
+  /** The step that refunds a decision, or `cost` units of it; undefined if there is nothing to refund. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
-    return GrantedDecision.giveBack(decision, this.client.store, this.countedAs, cost);
+    return GrantedDecision.refundStep(decision, this.client.store, this.countedAs, cost);
   }
 
-  /** A step as its mode, the caller's plan and what is set live have it. */
+  /** The step with the numbers of its plan and live settings, and not binding in shadow mode. */
   private stepIn(
     mode: Mode,
     step: Step,
@@ -166,14 +165,14 @@ export class Limit implements Decider {
 }
 
 /**
- * The cost, if one is given. It stands in an object: other libraries take it alone, and here it would count as 1.
+ * Reads the option `cost`. Rejects a plain number, as other libraries take it, which would otherwise count as 1.
  *
- * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` where there is another option and no cost
+ * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */
 export function costIn<Cost>(options: { readonly cost?: Cost } | undefined): Cost | undefined {
   if (options === undefined) return undefined;
   if (isPlainObject(options)) {
-    // Looked at only where it may be the cost by another name, for it is asked at each call.
+    // For speed, only without a cost: then an unknown option may be a misspelled one.
     if (options.cost === undefined) checkNames('a call', options, COST);
     return options.cost;
   }

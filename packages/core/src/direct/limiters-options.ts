@@ -1,4 +1,4 @@
-/** What can be asked of several limits at once, without HTTP. */
+/** Types of `createLimiters`. */
 
 import type { NamesOf } from '../base/option-names.js';
 import type { Decision } from '../contract/decision.js';
@@ -6,18 +6,18 @@ import type { Header, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
-import type { CostOptions, KeyedLimiterOptions, Timely } from './options.js';
+import type { CostOptions, KeyedLimiterOptions, Timely } from './limiter-options.js';
 
-/** A key for each limit that is asked, by the names of the limits. */
+/** A key for each limit to check, by the names of the limits. */
 export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
 
-/** What a call of several limits takes, beside keys. */
+/** Options of a call to several limits. */
 export interface LimitCosts<Name extends string> {
-  /** Units of each limit that is asked, or of some by their names: integers from 0. Default 1. */
+  /** Units, for all limits in the call or for some by name: integers from 0. Default 1. */
   readonly cost?: number | { readonly [Of in Name]?: number | undefined } | undefined;
   /**
-   * The plan that a key of a limit has, by the names of the limits: see {@link CostOptions.plan}. Default: none. Of no
-   * use to `refund`, which gives back what was charged.
+   * The plans of the keys, by the names of the limits: see {@link CostOptions.plan}. Default: none. `refund` ignores
+   * it.
    */
   readonly plan?: { readonly [Of in Name]?: Plan | null | undefined } | undefined;
 }
@@ -25,8 +25,8 @@ export interface LimitCosts<Name extends string> {
 /** The second argument of `createLimiters`. */
 export interface LimitersOptions<S extends Store> extends KeyedLimiterOptions<S> {
   /**
-   * Writes the headers of each decision, as in `headers: rateLimitHeaders()`: see {@link LimitersDecision.headers}.
-   * Default: none are written.
+   * Adds response headers to each decision, as in `headers: rateLimitHeaders()`: see {@link LimitersDecision.headers}.
+   * Default: no headers.
    */
   readonly headers?: RateLimitHeaders | undefined;
 }
@@ -48,72 +48,76 @@ export const LIMITERS_OPTIONS: NamesOf<LimitersOptions<Store>> = {
   headers: 1,
 };
 
-/** The answer of several limits, which is one decision. */
+/** One decision by several limits. */
 export interface LimitersDecision<Name extends string> {
-  /** Whether every limit passes; if not, none was charged by `consume`. */
+  /** Whether all limits pass. If not, `consume` has charged none. */
   readonly allowed: boolean;
   /**
-   * The decision that counts: of those refused the one with the longest wait, else the one with the least remaining.
+   * The decision that counts: the rejection with the longest wait, or without rejections the one with the least
+   * remaining.
    */
   readonly binding: Decision;
   /**
-   * One for each limit that was asked, by its name. Where one is rejected without the store, because its key is blocked
+   * One for each limit in the call, by name. If one is rejected without calling the store, because its key is blocked
    * or in the denial cache, the others are `skipped`.
    */
   readonly decisions: { readonly [Of in Name]: Decision };
-  /** What a server sends with its response, if the option `headers` is set; else nothing. */
+  /** Headers for the response, if the option `headers` is set; otherwise empty. */
   readonly headers: readonly Header[];
 }
 
-/** The answer of `consumeFirst`. */
+/** What `consumeFirst` returns. */
 export interface AlternativeDecision<Name extends string> extends LimitersDecision<Name> {
   /** Which alternative was charged, from 0; -1 if none was. */
   readonly alternative: number;
   /**
-   * Of the alternative that was charged. If none was: of the one that passes soonest if nobody else comes, so that
-   * `binding.retryAfterMs` is the wait until one does.
+   * The decisions of the alternative that was charged. If none was, of the one that could pass soonest; its
+   * `binding.retryAfterMs` is how long to wait.
    */
   readonly decisions: { readonly [Of in Name]: Decision };
 }
 
 /**
- * Several limits that are asked together; what `createLimiters` returns. Each call names one or more of the limits.
+ * Several limits that decide together; what `createLimiters` returns. Each call names one or more of the limits.
  *
- * These throw: a name that is none of the limits, no name at all, and a key that is no text of 1 to 8,192 UTF-16 units
- * (`SPW_KEY_INVALID`); a cost that is no integer from 0, or is of a limit that is not asked (`SPW_COST_INVALID`); and
- * the plan of a limit that is not asked (`SPW_OPTION_INVALID`).
+ * Calls throw:
+ *
+ * - `SPW_KEY_INVALID` without any limit, for an unknown limit, and for a key that is not a string of 1 to 8,192 UTF-16
+ *   units;
+ * - `SPW_COST_INVALID` for a cost that is not an integer from 0, or of a limit that is not in the call;
+ * - `SPW_OPTION_INVALID` for the plan of a limit that is not in the call.
  */
 export interface Limiters<Name extends string, S extends Store> {
   readonly rules: { readonly [Of in Name]: Rule };
-  /** Charges every limit that is asked, or none of them. */
+  /** Charges all limits in the call, or none of them. */
   consume<Asked extends Name>(
     keys: LimitKeys<Asked>,
     options?: LimitCosts<Asked>,
   ): Timely<S, LimitersDecision<Asked>>;
   /**
-   * Tries the alternatives one after another, in the order given, and charges the first that passes: all its limits, or
-   * none. Each one that is tried is a call of the store, with a `storeTimeout` of its own; one with a key that is known
-   * to be rejected needs none. All must name the same limits, or `SPW_ALTERNATIVES_INVALID` is thrown; more than 1,000
-   * alternatives throw `SPW_GROUP_TOO_LARGE`.
+   * Tries the alternatives in the given order and charges the first that passes, with all its limits. Each attempt is a
+   * separate store call with its own `storeTimeout`, unless a key in it is blocked or in the denial cache. All
+   * alternatives must name the same limits, or `SPW_ALTERNATIVES_INVALID` is thrown; more than 1,000 alternatives throw
+   * `SPW_GROUP_TOO_LARGE`.
    */
   consumeFirst<Asked extends Name>(
     alternatives: readonly LimitKeys<Asked>[],
     options?: LimitCosts<Asked>,
   ): Timely<S, AlternativeDecision<Asked>>;
-  /** Charges every limit that is asked, whether it passes or not; says what `consume` would have said. */
+  /** Charges all limits in the call, whether they pass or not. Returns what `consume` would have returned. */
   record<Asked extends Name>(
     keys: LimitKeys<Asked>,
     options?: LimitCosts<Asked>,
   ): Timely<S, LimitersDecision<Asked>>;
-  /** What `consume` would say, without charging. */
+  /** Returns what `consume` would return, without charging. */
   peek<Asked extends Name>(
     keys: LimitKeys<Asked>,
     options?: LimitCosts<Asked>,
   ): Timely<S, LimitersDecision<Asked>>;
   /**
-   * Gives back what a decision of `consume` or `consumeFirst` charged, in one call; with `cost` only so many units of
-   * each limit, or of those that `cost` names, and of others all. Once, in the store that charged it, and no more than
-   * still counts: true if anything was.
+   * Refunds what a decision of `consume` or `consumeFirst` charged, in one call. `cost` caps the units: of all limits,
+   * or of those that it names. Works once, in the store that was charged, for units that still count. Returns true if
+   * anything was refunded.
    */
   refund<Asked extends Name>(
     decision: Pick<LimitersDecision<Asked>, 'decisions'>,

@@ -1,4 +1,4 @@
-/** Several limits without HTTP, each with numbers and keys of its own, asked as one decision. */
+/** `createLimiters`: several keyed limits that decide together. */
 
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
@@ -14,6 +14,7 @@ import type { MemoryStore } from '../memory/memory-store.js';
 import { checkModeAndShare, checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient } from './direct-client.js';
 import type { KeyedPart } from './limit.js';
+import { LIMIT_OPTIONS, type LimitOptions } from './limiter-options.js';
 import {
   type AlternativeDecision,
   LIMITERS_OPTIONS,
@@ -23,14 +24,13 @@ import {
   type LimitersOptions,
 } from './limiters-options.js';
 import { NamedLimits } from './named-limits.js';
-import { LIMIT_OPTIONS, type LimitOptions } from './options.js';
 
 /**
- * Makes several limits that are asked together, without HTTP: one decision over limits with different numbers and keys,
- * all or nothing, in one call of the store. The names of the limits are their names in the store.
+ * Creates several limits that decide together, without HTTP: all or nothing, over limits with different numbers and
+ * keys, in one store call. The names of the limits are their names in the store.
  *
- * With a store that answers at once (the memory store) every method does too; with Redis each returns a promise, which
- * never rejects for a store that fails: `onStoreError` decides, and the decisions' outcome is `error`.
+ * With the memory store all methods are synchronous. With Redis they return promises, which don't reject if the store
+ * fails: `onStoreError` decides, and the outcome of the decisions is `error`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
  * `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
@@ -114,28 +114,28 @@ class Several {
     return this.takeFirst(this.limits.alternatives(given, options), []);
   }
 
-  /** @param refused what the alternatives before said */
+  /** @param rejected the decisions of the earlier alternatives */
   private takeFirst(
     alternatives: readonly (readonly KeyedPart[])[],
-    refused: readonly Group[],
+    rejected: readonly Group[],
   ): Eventually<AlternativeDecision<string>> {
-    const at = refused.length;
+    const at = rejected.length;
     const parts = alternatives[at];
-    if (!parts) return { ...soonest(refused), alternative: -1 };
+    if (!parts) return { ...soonest(rejected), alternative: -1 };
     return this.client.decide(parts, 'take', (decisions, allowed) => {
       const group = this.groupOf(parts, decisions, allowed);
       if (allowed) return { ...group, alternative: at };
-      return this.takeFirst(alternatives, [...refused, group]);
+      return this.takeFirst(alternatives, [...rejected, group]);
     });
   }
 
   refund(decision: Pick<Group, 'decisions'>, options?: Costs): Eventually<boolean> {
     checkDecision(decision);
     const { decisions } = decision;
-    if (!isPlainObject(decisions)) throw mustBe('decision', 'what consume answers', decision);
+    if (!isPlainObject(decisions)) throw mustBe('decision', 'what consume() returns', decision);
     const costOf = this.limits.costs(options, Object.keys(decisions));
     const given = Object.entries(decisions);
-    // All before the first is given back: a decision can be given back once.
+    // Check all before the first refund, which can't be repeated.
     for (const [, one] of given) checkDecision(one);
     return this.client.refund(
       given.map(([name, one]) => this.limits.get(name)?.giveBack(one, costOf(name))),
@@ -164,12 +164,12 @@ class Several {
   }
 }
 
-/** Of alternatives that are refused, the one that passes first if nobody else comes. */
+/** The rejected alternative with the shortest wait. */
 function soonest(groups: readonly Group[]): Group {
   return groups.reduce((best, group) => (waitOf(group) < waitOf(best) ? group : best));
 }
 
-/** How long no limit of it may pass; nobody knows while the store does not answer. */
+/** How long until all limits of the group could pass; Infinity if unknown, because the store doesn't answer. */
 function waitOf({ decisions }: Group): number {
   const waits = Object.values(decisions).map(({ retryAfterMs }) => retryAfterMs);
   const wait = Math.max(...waits);

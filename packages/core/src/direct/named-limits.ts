@@ -1,4 +1,4 @@
-/** Reads what is asked of several limits: which of them, with which keys, costs and plans. */
+/** Reads the arguments of a call to several limits: which limits, with which keys, costs and plans. */
 
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
@@ -13,7 +13,7 @@ import type { LimitCosts } from './limiters-options.js';
 type CostOf = (name: string) => number | undefined;
 type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
 
-/** What a call has of each limit, beside its key. */
+/** What a call has for its limits, besides keys. */
 interface Asked {
   readonly costOf: CostOf;
   readonly plans: ReadonlyMap<string, Plan | null | undefined>;
@@ -28,7 +28,7 @@ export class NamedLimits {
   }
 
   /**
-   * The part of each limit that `keys` names.
+   * A part for each limit in `keys`.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID`
    */
@@ -37,7 +37,7 @@ export class NamedLimits {
   }
 
   /**
-   * Each alternative of a list. All name the same limits.
+   * The parts of each alternative. All must name the same limits.
    *
    * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_GROUP_TOO_LARGE`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`,
    * `SPW_OPTION_INVALID`
@@ -52,7 +52,7 @@ export class NamedLimits {
     if (given.length > MAX_STEPS) throw tooLarge();
     const names = this.namesIn(given[0]);
     const asked = this.asked(options, names);
-    // Not `given.map`, which leaves out what a sparse list lacks.
+    // Not `given.map`, which skips the holes of a sparse array.
     return Array.from(given, (keys: unknown, at) => {
       const own = this.namesIn(keys);
       if (own.length === names.length && own.every((name) => names.includes(name))) {
@@ -66,14 +66,14 @@ export class NamedLimits {
   }
 
   /**
-   * The limits that `keys` names.
+   * The names of the limits in `keys`.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
   namesIn(keys: unknown): readonly string[] {
     const names = isPlainObject(keys) ? Object.keys(keys) : [];
     if (names.length === 0) {
-      const what = 'an object with a key for each limit that is asked';
+      const what = 'an object with a key for each limit to check';
       throw mustBe('keys', what, keys, 'SPW_KEY_INVALID');
     }
     for (const name of names) if (!this.limits.has(name)) throw this.unknown(name);
@@ -81,7 +81,7 @@ export class NamedLimits {
   }
 
   /**
-   * The costs in `options`, for limits called `names`.
+   * The costs in `options` for the limits `names`.
    *
    * @throws SpillwayError `SPW_COST_INVALID`
    */
@@ -96,7 +96,6 @@ export class NamedLimits {
     return (name) => own.get(name);
   }
 
-  /** The limit of that name. */
   get(name: string): Limit | undefined {
     return this.limits.get(name);
   }
@@ -108,7 +107,7 @@ export class NamedLimits {
     });
   }
 
-  /** Of the limits of these names: costs and plans in `options`, and what is set live. */
+  /** Costs and plans in `options`, and live settings, for the limits `names`. */
   private asked(options: LimitCosts<string> | undefined, names: readonly string[]): Asked {
     return {
       costOf: this.costs(options, names),
@@ -126,7 +125,7 @@ export class NamedLimits {
   }
 }
 
-/** The members of an option that has one for some of the limits called `names`. */
+/** Reads an option that has a value for some of the limits `names`. */
 function named<Value>(
   option: string,
   given: Readonly<Record<string, Value>>,
@@ -136,7 +135,7 @@ function named<Value>(
   if (!isPlainObject(given)) throw mustBe(option, 'an object by the names of limits', given, code);
   for (const name of Object.keys(given)) {
     if (names.includes(name)) continue;
-    throw mustBe(option, `of limits that are asked (${names.join(', ')})`, name, code);
+    throw mustBe(option, `for limits in this call (${names.join(', ')})`, name, code);
   }
   return new Map(Object.entries(given));
 }

@@ -1,4 +1,4 @@
-/** How a decision is made, in guards and without HTTP: what is known here, one call of the store, who is told. */
+/** Makes decisions, in guards and for keyed limiters: locally if possible, else by one store call; then observers. */
 
 import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
@@ -19,19 +19,19 @@ import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { isInShare } from './share.js';
 
-/** One limiter's part in one decision, while it is made. */
+/** One limiter's part in one decision. */
 export interface Part {
-  /** Of a part with a step, what decides by the store's answer. */
+  /** A {@link Decider} if the part has a step. */
   readonly limiter: { readonly name: string };
   mode: Mode;
-  /** What is set live: read once, so that one decision follows from one state. */
+  /** The live settings, read once per decision so that they can't change halfway. */
   readonly settings: LimiterSettings | undefined;
   step: Step | undefined;
   answer: Answer | undefined;
   decision: Decision | undefined;
 }
 
-/** What decides by the answer of a store: a stored limiter, or a limit without HTTP. */
+/** Turns the answer of a store into a decision: a stored limiter of a guard, or a keyed limit. */
 export interface Decider {
   readonly name: string;
   readonly share?: number;
@@ -39,7 +39,7 @@ export interface Decider {
   decide(step: Step, answer: Answer): Decision;
 }
 
-/** Those for which the store is asked: most often one, which then needs no list. */
+/** The parts for which the store must be called. Usually one, which saves the array. */
 type Open<P> = P | P[];
 
 export class Pipeline<P extends Part> {
@@ -61,28 +61,29 @@ export class Pipeline<P extends Part> {
   }
 
   /**
-   * Decides what needs no store. Answers those for which the store must be asked; undefined if it need not be.
+   * Decides the parts that need no store. Returns those for which the store must be called; undefined if there are
+   * none.
    *
-   * @param takes false if nothing is taken: then a rejection does not keep the others from being asked
+   * @param takes whether the group takes something: then one rejection makes a call for the others unnecessary
    */
-  open(parts: readonly P[], takes = true): Open<P> | undefined {
+  decideWithoutStore(parts: readonly P[], takes = true): Open<P> | undefined {
     let open: P | P[] | undefined;
-    let isRefused = false;
+    let isRejected = false;
     for (let i = 0; i < parts.length; i += 1) {
       const part = parts[i] as P;
       if (part.mode !== 'off' && !part.decision) this.decideHere(part);
-      if (part.decision) isRefused ||= takes && !part.decision.allowed;
+      if (part.decision) isRejected ||= takes && !part.decision.allowed;
       else if (part.step) {
         if (!open) open = part;
         else if (Array.isArray(open)) open.push(part);
         else open = [open, part];
       }
     }
-    // What this process rejects by itself costs the store nothing.
-    return isRefused ? undefined : open;
+    // A group that is rejected here needs no call.
+    return isRejected ? undefined : open;
   }
 
-  /** Decides by a store that needs neither a promise nor a list; false if it must be asked by {@link ask}. */
+  /** Decides by a synchronous call for a single part; false if {@link askStore} is needed. */
   decideNow(open: Open<P>): boolean {
     if (Array.isArray(open)) return false;
     const answer = this.client.link.askNow(open.step as Step);
@@ -91,11 +92,11 @@ export class Pipeline<P extends Part> {
   }
 
   /**
-   * What `then` makes of it once the store has answered for all of them in one call.
+   * Calls the store once for all `open` parts, decides them, and returns the result of `then`.
    *
-   * @param host of the request that asks
+   * @param host the host of the request
    */
-  ask<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
+  askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);
     const judge = (answers: readonly Answer[]): Eventually<Value> => {
@@ -105,24 +106,24 @@ export class Pipeline<P extends Part> {
     return this.client.link.ask(steps, judge, { host });
   }
 
-  /** Tells observers of the decision; the limiter was skipped if nobody has decided. */
+  /** Returns the decision of a part, and passes it to observers. A part without one was skipped. */
   conclude(part: P, request?: LimitRequest): Decision {
     const { observers } = this;
     part.decision ??= skippedDecision(part.limiter.name);
-    if (observers.hearsDecisions) {
+    if (observers.wantsDecisions) {
       observers.decision(part.decision, part.mode, part.step?.key, request);
     }
     return part.decision;
   }
 
-  /** Decides if the store need not be asked; puts the part in shadow if its key is not in the limiter's share yet. */
+  /** Decides a part if it needs no store call. Puts it in shadow mode if its key is outside of the limiter's share. */
   protected decideHere(part: P): void {
     const { step, settings } = part;
     if (!step) return;
     const limiter = part.limiter as Decider;
-    const ruled = this.control?.ruled(limiter.name, part.mode, step.key);
-    if (ruled) {
-      part.decision = ruled;
+    const overridden = this.control?.decisionByOverride(limiter.name, part.mode, step.key);
+    if (overridden) {
+      part.decision = overridden;
       return;
     }
     const share = settings?.share ?? limiter.share ?? 1;
@@ -130,7 +131,7 @@ export class Pipeline<P extends Part> {
       part.mode = 'shadow';
       part.step = { ...step, binding: false };
     }
-    // Of a plan that lets nobody pass.
+    // The limit of a plan can be 0.
     if (step.rule.limit === 0) {
       part.decision = deniedDecision(limiter.name, part.mode, 'never', Infinity);
     } else {
@@ -138,7 +139,7 @@ export class Pipeline<P extends Part> {
     }
   }
 
-  /** Decides if the denial cache knows that the store would reject. */
+  /** Decides a part if it is in the denial cache. */
   protected decideByCache(part: P, limiter: Decider, step: Step): void {
     if (part.mode !== 'enforce' || step.op !== 'take') return;
     const known = this.client.link.known(step);
@@ -147,15 +148,15 @@ export class Pipeline<P extends Part> {
     part.decision = this.decisionOf(limiter, part.mode, step, known);
   }
 
-  /** What the limiter makes of an answer. */
   protected decisionOf(limiter: Decider, _mode: Mode, step: Step, answer: Answer): Decision {
     return limiter.decide(step, answer);
   }
 
   /**
-   * A custom limiter may ask what gets no answer.
+   * Decides a part by the store's answer.
    *
-   * @param before the part before it: a call that failed for many keys of one limiter is one fault
+   * @param answer undefined if a custom limiter has sent a step that the store doesn't answer
+   * @param before the preceding part: a call that fails for many keys of one limiter is one fault
    */
   private judge(part: P, answer: Answer | undefined, before?: P): void {
     const { context } = this;

@@ -1,4 +1,4 @@
-/** What a guard asks of its limiters and options. */
+/** Validates the limiters and options of a guard. */
 
 import { checkList, checkObject } from '../base/check-shapes.js';
 import { checkCallback, checkName, durationBetween, isPlainObject, oneOf } from '../base/checks.js';
@@ -11,7 +11,7 @@ import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
 import { checkObservers } from '../observe/check-observers.js';
 import { checkClientOptions } from '../stores/check-store.js';
-import { GUARD_OPTIONS, type GuardOptions } from './options.js';
+import { GUARD_OPTIONS, type GuardOptions } from './guard-options.js';
 
 /** @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED` */
 export function checkLimiters<Raw>(
@@ -21,7 +21,7 @@ export function checkLimiters<Raw>(
   if (limiters.length === 0) {
     throw new SpillwayError(
       'SPW_LIMITER_INVALID',
-      'limiters must have at least one, got an empty list, which limits nobody',
+      'limiters must have at least one limiter, got an empty list, which limits nobody',
     );
   }
   const names = new Set<string>();
@@ -31,36 +31,36 @@ export function checkLimiters<Raw>(
     if (names.has(limiter.name)) {
       throw new SpillwayError(
         'SPW_NAME_CONFLICT',
-        `two limiters of one guard have the name "${limiter.name}": give each its own`,
+        `two limiters of one guard have the name "${limiter.name}": give each a different name`,
       );
     }
     names.add(limiter.name);
     if (store && limiter.kind === 'stored' && !limiter.named) {
       throw new SpillwayError(
         'SPW_NAME_REQUIRED',
-        'name is required for every limiter of a guard with a store: it identifies the limit there, so that no other meets its counts',
+        'name is required for every limiter of a guard with a store: it keeps the counts of different limits apart',
       );
     }
   }
 }
 
-/** Most often the options of a limiter, without the function that makes one of them. */
+/** The usual mistake: the options of a limiter without the function call around them. */
 function noLimiter(given: unknown): SpillwayError {
   const looksLikeOptions = isPlainObject(given) && ('limit' in given || 'window' in given);
   const what = looksLikeOptions
     ? 'made by rateLimit(): write rateLimit({ ... }) around these options'
-    : 'made by rateLimit() or its like';
+    : 'made by rateLimit() or another function for limiters';
   return mustBe('limiters', what, given, 'SPW_LIMITER_INVALID');
 }
 
 /**
- * What a guard reads at requests, and what would fail without a sentence where it is used.
+ * Checks what the guard reads only at requests, and what would otherwise fail there without a helpful message.
  *
- * @param own the options of an adapter, beside those of a guard
+ * @param own the names of the adapter's additional options
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object): void {
-  // A second limiter, a store, or what a framework gives to a handler: a function, or a response.
+  // A limiter, a store, or what a framework passes to a handler (a function or a response) in place of options.
   if (['kind', 'apply', 'req'].some((name) => name in Object(options))) {
     throw mustBe('options', 'as in app.use(spillway([a, b], { store }))', options);
   }
@@ -76,7 +76,7 @@ export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object):
 }
 
 /**
- * How long callbacks are waited for, in milliseconds.
+ * The time limit for the promises of callbacks, in milliseconds.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

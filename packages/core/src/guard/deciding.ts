@@ -1,4 +1,4 @@
-/** What a limiter decides; one that throws decides as if its store could not answer. */
+/** Calls `decide` of limiters. If a stored limiter throws, its `onStoreError` decides; a local one is skipped. */
 
 import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/ask.js';
@@ -9,7 +9,7 @@ import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import type { Decider } from '../engine/pipeline.js';
 
-/** What a stored limiter makes of an answer. */
+/** The decision of a stored limiter on an answer of the store. */
 export function decideStored(
   limiter: Decider,
   mode: Mode,
@@ -19,7 +19,7 @@ export function decideStored(
 ): Decision {
   try {
     const decision = decided(limiter.name, limiter.decide(step, answer));
-    // One of the user's own may take its name from the step, which need not have it.
+    // A custom limiter may copy the step's name, which differs from its own in a guard without a store.
     return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
   } catch (error) {
     context.fault({ limiter: limiter.name, source: 'decide', error });
@@ -27,7 +27,7 @@ export function decideStored(
   }
 }
 
-/** What a limiter that is itself broken decides: as if its store could not answer. */
+/** The decision in place of a limiter that failed: that of `onStoreError`. */
 export function brokenDecision(
   limiter: Pick<Decider, 'name' | 'onStoreError'>,
   mode: Mode,
@@ -42,7 +42,7 @@ export function brokenDecision(
   };
 }
 
-/** What a limiter that needs no store says, as far as its mode goes. */
+/** The decision of a limiter without a store. In shadow mode it never rejects. */
 export function decideLocally<Raw>(
   limiter: LocalLimiter<Raw>,
   mode: Mode,
@@ -60,7 +60,7 @@ export function decideLocally<Raw>(
   return { ...decision, allowed: true, outcome: 'would-deny' };
 }
 
-/** Throws what says what a limiter of somebody's own returned in place of a decision. */
+/** Throws if a custom limiter returned something that is not a decision. */
 function decided(limiter: string, own: Decision): Decision {
   if (typeof own?.allowed === 'boolean') return own;
   throw new Junk(`decide of limiter "${limiter}"`, own);

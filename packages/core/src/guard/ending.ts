@@ -1,21 +1,21 @@
-/** What is done when a request is over: limiters are told, and what is to be given back goes to the store. */
+/** The end of a request: calls `finish` of limiters and sends refunds, permits and claims back to the store. */
 
 import type { Clock } from '../base/clock.js';
 import { isThenable } from '../base/host.js';
 import type { Limiter, RequestOutcome } from '../contract/limiter.js';
 import type { ResponseEnd, StepContext } from '../contract/limiter-turn.js';
 import type { Step } from '../contract/store.js';
-import { read, stepsFrom } from '../limits/callbacks.js';
+import { readOption, stepsFrom } from '../limits/callbacks.js';
 import type { Releases } from './releases.js';
-import { type DecidedTurn, hearsEnd, mayEnd, takesHold } from './turn.js';
+import { type DecidedTurn, mayEnd, needsEnd, takesHold } from './turn.js';
 
 export class Ending<Raw> {
   private readonly releases: Releases;
   private readonly clock: Clock;
   private readonly context: StepContext;
-  /** Whether any limiter wants to know how long requests take. */
+  /** Whether any limiter has `finish`, which gets the duration. */
   private readonly isTimed: boolean;
-  /** How long permits and refunds wait for the end of a claim. */
+  /** How long permits and refunds wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;
 
   constructor(
@@ -32,24 +32,24 @@ export class Ending<Raw> {
     this.isTimed = limiters.some(({ finish }) => finish !== undefined);
   }
 
-  /** When a request comes. */
+  /** When the request arrived, in microseconds; 0 if nobody needs it. */
   startUs(): number {
     return this.isTimed ? this.clock.nowUs() : 0;
   }
 
-  /** Holds the permits of a request that may go on; the turns with something to do at its end, undefined for none. */
-  begin(
+  /** Starts renewing the permits and claims of a request. Returns the turns that need work at its end, if any. */
+  beginTurns(
     turns: readonly DecidedTurn<Raw>[],
     allowed: boolean,
   ): readonly DecidedTurn<Raw>[] | undefined {
-    // Nearly always there are none.
+    // The usual case, without allocation: no turn needs work at the end.
     for (let i = 0; i < turns.length; i += 1) {
-      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.open(turns, allowed);
+      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.turnsToEnd(turns, allowed);
     }
     return undefined;
   }
 
-  private open(
+  private turnsToEnd(
     turns: readonly DecidedTurn<Raw>[],
     allowed: boolean,
   ): readonly DecidedTurn<Raw>[] | undefined {
@@ -57,7 +57,7 @@ export class Ending<Raw> {
     for (const turn of turns) {
       const { step } = turn;
       const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
-      if (isHeld || hearsEnd(turn, !allowed)) {
+      if (isHeld || needsEnd(turn, !allowed)) {
         open ??= [];
         open.push(turn);
       }
@@ -66,17 +66,18 @@ export class Ending<Raw> {
   }
 
   /**
-   * Ends the turns of a request, which {@link begin} gave. What they give back goes to the store in one call, with the
-   * end of a claim if that comes in time; what `refundIf` says later, in a second one. The promise never rejects.
+   * Ends the turns that {@link beginTurns} returned. Everything to give back is sent to the store in one call,
+   * including the end of a claim if it is ready in time. What an async `refundIf` gives back is sent in a second call.
+   * The promise never rejects.
    */
-  end(
+  endTurns(
     turns: readonly DecidedTurn<Raw>[],
     end: ResponseEnd,
-    refused: boolean,
+    rejected: boolean,
     startUs: number,
   ): Promise<void> | undefined {
     const durationMs = this.isTimed ? (this.clock.nowUs() - startUs) / 1000 : 0;
-    const outcome = refused ? { ...end, durationMs, rejected: true } : { ...end, durationMs };
+    const outcome = rejected ? { ...end, durationMs, rejected: true } : { ...end, durationMs };
     const { releases } = this;
     const steps: Step[] = [];
     const later: Promise<readonly Step[]>[] = [];
@@ -87,21 +88,21 @@ export class Ending<Raw> {
       if (step?.lease) steps.push(releases.permitsOf(step).release(step));
       const back = step?.claim
         ? this.endClaim(turn, step, outcome)
-        : hearsEnd(turn, refused) && this.finish(turn, outcome);
+        : needsEnd(turn, rejected) && this.finish(turn, outcome);
       if (!back) continue;
       if (!isThenable(back)) steps.push(...back);
       else if (step?.claim) claim = back;
       else later.push(back);
     }
     if (claim) {
-      // What ends together goes in one call; but a claim that takes long holds up nothing else.
-      const giveBack = (own: readonly Step[]) => releases.giveBack(own);
-      given = releases.permits?.giveBackWith(claim, steps, giveBack, this.patienceMs);
+      // Saves a call, but a slow claim must not delay permits and refunds.
+      const giveBackNow = (own: readonly Step[]) => releases.giveBack(own);
+      given = releases.permits?.giveBackWith(claim, steps, giveBackNow, this.patienceMs);
     } else given = releases.giveBack(steps);
     return later.length === 0 ? given : releases.track(this.endLater(given, later));
   }
 
-  /** The limiter ends a claim in its own way, now or later, unless no handler ran: then the claim is given up. */
+  /** The limiter ends its claim, now or later. If no handler ran, the claim is simply released. */
   private endClaim(
     turn: DecidedTurn<Raw>,
     step: Step,
@@ -119,7 +120,7 @@ export class Ending<Raw> {
   ): readonly Step[] | Promise<readonly Step[]> {
     const { limiter, request } = turn;
     const asking = { limiter: limiter.name, request, context };
-    const own = read(asking, 'finish', () => limiter.finish?.(turn, outcome, this.context));
+    const own = readOption(asking, 'finish', () => limiter.finish?.(turn, outcome, this.context));
     return isThenable(own) ? own.then((steps) => stepsFrom(asking, steps)) : stepsFrom(asking, own);
   }
 

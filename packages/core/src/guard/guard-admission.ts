@@ -1,8 +1,8 @@
-/** One request's answer, put together from its decisions when it is read. */
+/** What a guard decided about one request. Status, headers and body are computed when they are first read. */
 
 import type { Admission } from '../contract/admission.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
-import type { Keeper, KeptExchange } from '../contract/keeping.js';
+import type { Keeper, StoredExchange } from '../contract/keeping.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
@@ -12,7 +12,7 @@ import type { StoreClient } from '../stores/store-client.js';
 import type { Ending } from './ending.js';
 import type { DecidedTurn } from './turn.js';
 
-/** What all admissions of a guard have in common. */
+/** Shared by all admissions of a guard. */
 interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
@@ -20,22 +20,22 @@ interface Shared<Raw> {
   readonly keeper: Keeper<Raw> | undefined;
 }
 
-/** Made for each request: `declare` keeps the compiler from setting each field twice. */
+/** Created for each request: `declare` avoids initializing each property twice. */
 export class GuardAdmission<Raw> implements Admission {
   declare readonly allowed: boolean;
   declare readonly guard: object;
   declare readonly replay: StoredResponse | undefined;
   declare private readonly shared: Shared<Raw>;
   declare private readonly turns: readonly DecidedTurn<Raw>[];
-  /** When the request came, by the guard's clock, if a limiter asks how long it took. */
+  /** When the request arrived, by the guard's clock; 0 if no limiter needs its duration. */
   declare private readonly startUs: number;
-  /** By the wall clock, if a field needs it. */
+  /** By the wall clock, if a header needs it. */
   declare private readonly nowMs: number;
-  /** Those with something to do when the request is over. */
+  /** Turns that need work at the end of the request. Undefined if there are none, or they have ended. */
   declare private open: readonly DecidedTurn<Raw>[] | undefined;
   declare private knownDecisions: readonly Decision[] | undefined;
   declare private knownBinding: Decision | undefined;
-  declare private knownFields: readonly Header[] | undefined;
+  declare private knownHeaders: readonly Header[] | undefined;
   declare private knownBody: string | undefined;
 
   constructor(
@@ -51,12 +51,12 @@ export class GuardAdmission<Raw> implements Admission {
     this.turns = turns;
     this.startUs = startUs;
     this.nowMs = shared.writer.nowMs();
-    this.open = shared.ending.begin(turns, this.allowed);
+    this.open = shared.ending.beginTurns(turns, this.allowed);
     this.knownDecisions = undefined;
     this.knownBinding = undefined;
-    this.knownFields = undefined;
+    this.knownHeaders = undefined;
     this.knownBody = undefined;
-    if (this.open && !this.allowed) this.end({ status: this.status }, true);
+    if (this.open && !this.allowed) this.endTurns({ status: this.status }, true);
   }
 
   get decisions(): readonly Decision[] {
@@ -66,7 +66,7 @@ export class GuardAdmission<Raw> implements Admission {
 
   get binding(): Decision | undefined {
     if (this.allowed || this.replay) return undefined;
-    this.knownBinding ??= bindingRefusal(this.turns);
+    this.knownBinding ??= bindingRejection(this.turns);
     return this.knownBinding;
   }
 
@@ -76,8 +76,8 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   get headers(): readonly Header[] {
-    this.knownFields ??= this.allFields();
-    return this.knownFields;
+    this.knownHeaders ??= this.allHeaders();
+    return this.knownHeaders;
   }
 
   get body(): string {
@@ -92,38 +92,38 @@ export class GuardAdmission<Raw> implements Admission {
     return this.open !== undefined;
   }
 
-  /** To be called before the handler runs, if a limiter of the guard keeps answers. The handler waits for a promise. */
-  begin(exchange: KeptExchange): Promise<void> | undefined {
+  /** Call it before the handler runs, if the guard has an `idempotency()`. The handler must wait for the promise. */
+  beginKeeping(exchange: StoredExchange): Promise<void> | undefined {
     return this.shared.keeper?.begin(this.turns, exchange);
   }
 
   release(end: ResponseEnd): Promise<void> | undefined {
-    return this.end(end, false);
+    return this.endTurns(end, false);
   }
 
-  /** The limiter of which both this and `other`, of another guard, have charged the same count; undefined if none. */
+  /** The name of a limiter whose count this admission and `other`, of another guard, have both charged. */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
     const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));
     return twice?.limiter.name;
   }
 
-  private allFields(): readonly Header[] {
+  private allHeaders(): readonly Header[] {
     const { shared, turns } = this;
     const fields = shared.writer.fields(turns, this.binding, this.nowMs);
     const own = this.allowed ? undefined : shared.keeper?.headersIn(turns);
     return own ? [...fields, ...own] : fields;
   }
 
-  private end(end: ResponseEnd, refused: boolean): Promise<void> | undefined {
+  private endTurns(end: ResponseEnd, rejected: boolean): Promise<void> | undefined {
     const { open } = this;
     if (!open) return undefined;
     this.open = undefined;
-    return this.shared.ending.end(open, end, refused, this.startUs);
+    return this.shared.ending.endTurns(open, end, rejected, this.startUs);
   }
 }
 
-/** The limiter of which two admissions have charged the same count; undefined if there is none. */
+/** The name of a limiter whose count two guards have charged for the same request; undefined if there is none. */
 export function countedTwice(one: object, other: object): string | undefined {
   const areOurs = one instanceof GuardAdmission && other instanceof GuardAdmission;
   return areOurs && one.guard !== other.guard ? one.countedTwice(other) : undefined;
@@ -145,7 +145,7 @@ function allAllowed<Raw>(turns: readonly DecidedTurn<Raw>[]): boolean {
   return true;
 }
 
-function bindingRefusal<Raw>(turns: readonly DecidedTurn<Raw>[]): Decision | undefined {
+function bindingRejection<Raw>(turns: readonly DecidedTurn<Raw>[]): Decision | undefined {
   let binding: Decision | undefined;
   for (const { decision } of turns) {
     if (!decision.allowed) binding = binding ? bindingOf([binding, decision]) : decision;

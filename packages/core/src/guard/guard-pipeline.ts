@@ -1,4 +1,4 @@
-/** What the decisions of a guard have beside those without HTTP: local limiters, and addresses that nobody knows. */
+/** The pipeline of decisions for HTTP: adds local limiters, custom limiters and the warning about unknown addresses. */
 
 import type { Answer } from '../contract/ask.js';
 import type { ControlLink } from '../contract/control-link.js';
@@ -27,7 +27,7 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     this.notices = notices;
   }
 
-  /** Throws only what an adapter is to throw: that an address is needed, and nobody said how to find it. */
+  /** Throws only if an enforcing limiter needs the client address and the app never configured how to find it. */
   protected override decideHere(turn: Turn<Raw>): void {
     const { limiter, mode, request } = turn;
     if (limiter.kind !== 'local') super.decideHere(turn);
@@ -39,7 +39,7 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     super.decideByCache(turn, limiter, step);
   }
 
-  /** A custom limiter may throw, or return junk. */
+  /** A custom limiter may throw or return something that is not a decision. */
   protected override decisionOf(
     limiter: Decider,
     mode: Mode,
@@ -49,7 +49,7 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     return decideStored(limiter, mode, step, answer, this.context);
   }
 
-  /** An adapter may have to tell by itself: that nobody said how to find the address. */
+  /** Warns about an unknown address, unless the adapter reports it (`missesAddress` returns true). */
   private missAddress({ limiter: { name }, mode, request }: Turn<Raw>): void {
     if (request.missesAddress?.(mode === 'enforce')) return;
     this.notices.tell('SPW_ADDRESS_UNKNOWN', unknownAddress(name), name);
@@ -58,7 +58,7 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
 
 function unknownAddress(limiter: string): string {
   return (
-    `limiter "${limiter}" counts as one all callers whose address is not known: give it a key; ` +
+    `limiter "${limiter}" counts all callers without a known address as one: give it a key; ` +
     'behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1'
   );
 }

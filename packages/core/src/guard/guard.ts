@@ -1,19 +1,19 @@
-/** The guard: a list of limiters over one request, all stored ones in one call of the store. */
+/** The guard: applies a list of limiters to a request, with one store call for all stored limiters. */
 
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Keeping, KeptExchange, Settlement } from '../contract/keeping.js';
+import type { Keeping, Settlement, StoredExchange } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Notices } from '../observe/notices.js';
 import { isExempt } from './exempt.js';
 import { GuardAdmission } from './guard-admission.js';
-import { type Guard, type GuardLimiter, type GuardOptions, listed } from './options.js';
+import { type Guard, type GuardLimiter, type GuardOptions, listed } from './guard-options.js';
 import { type Parts, partsOf } from './parts.js';
 import type { DecidedTurn, Turn } from './turn.js';
 
 /**
- * Makes a guard: every limiter of the list must let a request pass, and if one refuses, none is charged.
+ * Makes a guard. A request passes only if every limiter of the list lets it pass; if one rejects it, none is charged.
  *
  * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`,
  * `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`; `SPW_CAPTURE_MISSING` for `idempotency()`, which only the guards of
@@ -41,7 +41,7 @@ export function createGuard<Raw = unknown>(
   if (guard.keeping) {
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
-      'createGuard sees no responses, so it cannot keep the answers of idempotency(): use the guard of an adapter',
+      'createGuard sees no responses, so it cannot store them for idempotency(): use the guard of an adapter',
     );
   }
   return guard.expectRequests();
@@ -49,16 +49,16 @@ export function createGuard<Raw = unknown>(
 
 type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
 
-/** What adapters use: a guard that may keep answers. */
+/** The guard that adapters use, which may contain an `idempotency()`. */
 export class ListGuard<Raw> implements Guard<Raw> {
-  /** Of a limiter of it that keeps answers: then `admit` needs to be given an exchange. */
+  /** Set if a limiter stores responses: then `admit` needs an exchange. */
   readonly keeping: Keeping<Raw> | undefined;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;
   private readonly parts: Parts<Raw>;
 
   /**
-   * @param extra names of options that are not the guard's, but its adapter's
+   * @param extra the names of the adapter's own options
    * @throws SpillwayError what `createGuard` throws
    */
   constructor(
@@ -73,22 +73,22 @@ export class ListGuard<Raw> implements Guard<Raw> {
     this.keeping = this.parts.keeping;
   }
 
-  /** Told of what may be a mistake in how the app is put together. */
+  /** Collects warnings about probable mistakes in how the app is put together. */
   get notices(): Notices {
     return this.parts.notices;
   }
 
-  admit(request: LimitRequest<Raw>, exchange?: KeptExchange): Admitted<Raw> {
+  admit(request: LimitRequest<Raw>, exchange?: StoredExchange): Admitted<Raw> {
     const { ending, questions, context, eventLoop, presence } = this.parts;
     presence.seen();
     const startUs = ending.startUs();
     const exempt = isExempt(request, this.options, context);
-    // 1. Modes: what is off is skipped. What is not is asked what it would ask the store.
-    const turns = questions.begin(request, exempt === true);
+    // 1. Modes and steps: limiters that are off are skipped; each other stored limiter returns its step.
+    const turns = questions.beginTurns(request, exempt === true);
     const later = questions.later(turns, exempt);
     return later
-      ? eventLoop.after(later.then(() => this.decide(request, turns, startUs, exchange)))
-      : this.decide(request, turns, startUs, exchange);
+      ? eventLoop.after(later.then(() => this.decideRequest(request, turns, startUs, exchange)))
+      : this.decideRequest(request, turns, startUs, exchange);
   }
 
   get inProgress(): number {
@@ -97,48 +97,51 @@ export class ListGuard<Raw> implements Guard<Raw> {
 
   close(): Promise<void> {
     this.parts.presence.seen();
-    return this.parts.releases.close();
+    return this.parts.releases.drain();
   }
 
-  /** From now on a line tells if no request reaches it. Not for guards that a framework puts before their routes. */
+  /** From now on a warning is logged if no request arrives. Not for guards that a framework runs for every route. */
   expectRequests(): this {
     this.parts.presence.expect();
     return this;
   }
 
-  private decide(
+  private decideRequest(
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
     startUs: number,
-    exchange: KeptExchange | undefined,
+    exchange: StoredExchange | undefined,
   ): Admitted<Raw> {
     const { pipeline, releases } = this.parts;
-    // 2. Local limiters answer, and whatever else this process knows.
-    const open = pipeline.open(turns);
+    // 2. Local limiters, blocked and allowed keys, and cached rejections decide without the store.
+    const open = pipeline.decideWithoutStore(turns);
     if (!open) return this.conclude(turns, startUs);
     releases.permits?.keepUp();
-    // 3. All steps go to the store in one call.
+    // 3. All other steps go to the store in one call.
     return pipeline.decideNow(open)
-      ? this.settle(request, turns, startUs, exchange)
-      : pipeline.ask(open, () => this.settle(request, turns, startUs, exchange), request);
+      ? this.settleClaim(request, turns, startUs, exchange)
+      : pipeline.askStore(open, () => this.settleClaim(request, turns, startUs, exchange), request);
   }
 
-  /** If only a claim refuses, its limiter says what to answer, or that the others are to be asked again. */
-  private settle(
+  /**
+   * If only a claim rejects the request, its limiter decides: a replay, a rejection, or another attempt of all
+   * limiters.
+   */
+  private settleClaim(
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
     startUs: number,
-    exchange: KeptExchange | undefined,
+    exchange: StoredExchange | undefined,
   ): Admitted<Raw> {
     const { keeper } = this.parts;
-    const turn = exchange && keeper?.refusing(turns);
+    const turn = exchange && keeper?.rejecting(turns);
     const settled = turn && keeper?.settle(turn, exchange);
     if (!settled) return this.conclude(turns, startUs);
     const go = (given: Settlement): Admitted<Raw> => {
       if (given === 'own') turn.leaveOut();
       if (given === 'again' || given === 'own') {
         for (const asked of turns) if (asked.step) asked.decision = undefined;
-        return this.decide(request, turns, startUs, exchange);
+        return this.decideRequest(request, turns, startUs, exchange);
       }
       turn.settled = given;
       turn.decision = given.decision;
@@ -147,7 +150,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return isLater(settled) ? settled.then(go) : go(settled);
   }
 
-  /** 4. From the decisions to what is said and done. */
+  /** 4. Modes and observers are applied, and the admission is made. */
   private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
     const { pipeline } = this.parts;
     for (let i = 0; i < turns.length; i += 1) {

@@ -1,4 +1,4 @@
-/** How far each limiter of a guard goes for a request: what was declared, and what is set live. */
+/** The mode of each limiter for a request, from the declared options and live settings. */
 
 import { Junk } from '../base/junk.js';
 import type { LimiterSettings } from '../contract/control.js';
@@ -16,23 +16,23 @@ export class Modes<Raw> {
     this.context = context;
   }
 
-  /** None of a guard's limiters is stricter than this. */
+  /** The guard's mode: the upper bound for all its limiters. */
   ofGuard(request: LimitRequest<Raw>): Mode {
-    return this.read('', this.guardMode, request);
+    return this.resolveMode('', this.guardMode, request);
   }
 
   /** The weaker of the guard's mode and the limiter's. */
-  of(
+  modeFor(
     limiter: Limiter<Raw>,
     settings: LimiterSettings | undefined,
     request: LimitRequest<Raw>,
     ofGuard: Mode,
   ): Mode {
-    const own = this.read(limiter.name, settings?.mode ?? limiter.mode, request);
+    const own = this.resolveMode(limiter.name, settings?.mode ?? limiter.mode, request);
     return own === 'off' || ofGuard === 'enforce' ? own : ofGuard;
   }
 
-  private read(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {
+  private resolveMode(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {
     let error: unknown;
     try {
       const own = typeof mode === 'function' ? mode(request) : mode;
@@ -42,6 +42,6 @@ export class Modes<Raw> {
       error = thrown;
     }
     this.context.fault({ limiter, source: 'mode', error });
-    return 'enforce'; // no accident switches a limit off
+    return 'enforce'; // a mistake must not switch a limit off
   }
 }

@@ -1,4 +1,4 @@
-/** What a guard is made of. */
+/** Creates the parts of a guard and connects them. */
 
 import { Turns } from '../base/turns.js';
 import type { Control } from '../contract/control.js';
@@ -16,9 +16,9 @@ import { storeTimeoutOf } from '../stores/resilience-options.js';
 import { linkTo, StoreClient } from '../stores/store-client.js';
 import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js';
 import { Ending } from './ending.js';
+import type { GuardOptions } from './guard-options.js';
 import { GuardPipeline } from './guard-pipeline.js';
 import { Modes } from './modes.js';
-import type { GuardOptions } from './options.js';
 import { Presence } from './presence.js';
 import { Asker, Questions } from './questions.js';
 import { Releases } from './releases.js';
@@ -28,21 +28,21 @@ export interface Parts<Raw> {
   readonly context: StepContext;
   readonly client: StoreClient;
   readonly releases: Releases;
-  /** For callbacks whose promises are settled already. */
+  /** Lets timers and I/O run even if every callback returns a promise that is already settled. */
   readonly eventLoop: Turns;
   readonly questions: Questions<Raw>;
   readonly pipeline: GuardPipeline<Raw>;
   readonly ending: Ending<Raw>;
   readonly presence: Presence;
   readonly writer: ResponseWriter;
-  /** Undefined if no limiter keeps answers. */
+  /** Undefined if no limiter stores responses. */
   readonly keeper: Keeper<Raw> | undefined;
-  /** Of the limiter that keeps answers. */
+  /** Of the limiter that stores responses. */
   readonly keeping: Keeping<Raw> | undefined;
 }
 
 /**
- * @param extra names of options that are not the guard's, but its adapter's
+ * @param extra the names of the adapter's own options
  * @throws SpillwayError what `createGuard` throws
  */
 export function partsOf<Raw>(
@@ -54,10 +54,9 @@ export function partsOf<Raw>(
   checkLimiters(limiters, options.store);
   const writer = new ResponseWriter(options.headers, options.blockedStatus);
   const own: Observer = {
-    // What an outage kept from the store is made up for when it ends.
+    // After an outage, sends the releases that did not reach the store.
     onBreaker: ({ state }) => state !== 'open' && releases.permits?.catchUp(),
   };
-  // What the guard is told of are its own requests.
   const all = [options as Observer, ...(options.observers ?? []), own];
   const observers = new Observers(all, faultLogFor(options, options.store));
   const context: StepContext = {
@@ -99,7 +98,7 @@ export function partsOf<Raw>(
   };
 }
 
-/** What each limiter does when the store cannot answer. */
+/** The `onStoreError` of each stored limiter. */
 function policiesOf<Raw>(
   limiters: readonly Limiter<Raw>[],
   { onStoreError }: StepContext,
@@ -111,7 +110,7 @@ function policiesOf<Raw>(
   );
 }
 
-/** Tells the store and the control of a limiter. */
+/** Registers a limiter with the store client and the control. */
 function announce<Raw>(
   limiter: Limiter<Raw>,
   client: StoreClient,

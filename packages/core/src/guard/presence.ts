@@ -1,23 +1,23 @@
-/** Guards that receive no requests, although others of their store do: they limit nothing. */
+/** Warns of guards that receive no requests although other guards of their store do. */
 
 import type { Clock } from '../base/clock.js';
 import type { Store } from '../contract/store.js';
 import type { Notices } from '../observe/notices.js';
 
-/** How old a guard is before it is missed. */
+/** How long a guard may wait for its first request before the warning. */
 const PATIENCE_US = 600_000_000;
 
-/** How many guards of a store are waited for; it is a configuration that has them, and few. */
-const KEPT = 1_000;
+/** The most guards of one store that are watched. */
+const MAX_WATCHED = 1_000;
 
-/** Those that wait for their first request, the oldest first. */
+/** The guards that wait for their first request, oldest first. */
 const waitingFor = new WeakMap<Store, Set<Presence>>();
 
 export class Presence {
   private readonly waiting: Set<Presence>;
   private readonly madeUs: number;
   private readonly clock: Clock;
-  /** The names of its limiters. */
+  /** The names of the limiters, for the warning. */
   readonly of: string;
   private readonly notices: Notices;
 
@@ -32,15 +32,16 @@ export class Presence {
     this.clock = clock;
     this.of = limiters.map(({ name }) => name).join(', ');
     this.notices = notices;
-    this.madeUs = notices.hears('SPW_GUARD_UNUSED') ? clock.nowUs() : 0;
+    this.madeUs = notices.reports('SPW_GUARD_UNUSED') ? clock.nowUs() : 0;
   }
 
-  /** From now on it is missed if it receives no request. */
+  /** From now on a warning is logged if no request arrives. */
   expect(): void {
-    if (this.waiting.size < KEPT && this.notices.hears('SPW_GUARD_UNUSED')) this.waiting.add(this);
+    if (this.waiting.size < MAX_WATCHED && this.notices.reports('SPW_GUARD_UNUSED'))
+      this.waiting.add(this);
   }
 
-  /** To be called for each request, and when the guard is closed. */
+  /** Call it for each request, and when the guard is closed. */
   seen(): void {
     const { waiting } = this;
     if (waiting.size === 0) return; // nearly always
@@ -53,10 +54,10 @@ export class Presence {
       missed.push(other);
     }
     const [first] = missed;
-    const guards = missed.map(({ of }) => of).join(', nor that of ');
+    const guards = missed.map(({ of }) => of).join(', or the guard of ');
     first?.notices.tell(
       'SPW_GUARD_UNUSED',
-      `in 10 minutes no request reached the guard of ${guards}, but others had some: mount guards before the routes that they limit`,
+      `no request reached the guard of ${guards} in 10 minutes, but other guards received some: mount guards before the routes that they limit`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** What the limiters of a guard are asked about a request, and what each of them would ask the store. */
+/** Asks the limiters of a guard about a request: each returns its step for the store, or a decision. */
 
 import { isThenable } from '../base/host.js';
 import type { Control } from '../contract/control.js';
@@ -7,7 +7,7 @@ import type { Limiter, Question, StoredLimiter } from '../contract/limiter.js';
 import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
-import { read } from '../limits/callbacks.js';
+import { readOption } from '../limits/callbacks.js';
 import type { Notices } from '../observe/notices.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { brokenDecision } from './deciding.js';
@@ -15,22 +15,22 @@ import type { Modes } from './modes.js';
 import { SameKey } from './same-key.js';
 import { Turn } from './turn.js';
 
-/** A limiter with what the guard lends it. */
+/** A limiter with its context in the guard. */
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
-  /** Until its keys are known to differ. */
+  /** Checks whether all keys are the same; undefined once they are known to differ. */
   private same: SameKey | undefined;
 
   constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {
     this.limiter = limiter;
     this.context = context;
     const isKeyed = limiter.kind === 'stored' && limiter.isKeyed === true;
-    if (isKeyed && notices.hears('SPW_KEY_CONSTANT'))
+    if (isKeyed && notices.reports('SPW_KEY_CONSTANT'))
       this.same = new SameKey(limiter.name, notices);
   }
 
-  /** Notes the key that it asks for. */
+  /** Notes the key of a step. */
   asksFor(key: string, request: LimitRequest<Raw>): void {
     if (this.same && !this.same.isLooking(key, request)) this.same = undefined;
   }
@@ -54,8 +54,8 @@ export class Questions<Raw> {
     this.client = client;
   }
 
-  /** One turn for each limiter, with its mode, and its question to the store if that is known at once. */
-  begin(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
+  /** One turn for each limiter, with its mode, and with its step if no callback is async. */
+  beginTurns(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
     const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
     const { askers } = this;
     return askers.length === 1
@@ -63,7 +63,7 @@ export class Questions<Raw> {
       : askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
-  /** Settled when callbacks that answer later have answered; undefined if there are none. Never rejects. */
+  /** Settles when async callbacks have answered; undefined if there are none. Never rejects. */
   later(
     turns: readonly Turn<Raw>[],
     isExempt: boolean | Promise<boolean>,
@@ -79,13 +79,13 @@ export class Questions<Raw> {
     const { limiter } = asker;
     if (ofGuard === 'off') return new Turn(limiter, request, 'off', undefined);
     const settings = this.control?.settingsOf(limiter.name);
-    const mode = this.modes.of(limiter, settings, request, ofGuard);
+    const mode = this.modes.modeFor(limiter, settings, request, ofGuard);
     const turn = new Turn(limiter, request, mode, settings);
-    if (mode !== 'off' && limiter.kind === 'stored') this.ask(turn, limiter, asker);
+    if (mode !== 'off' && limiter.kind === 'stored') this.askLimiter(turn, limiter, asker);
     return turn;
   }
 
-  private ask(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, asker: Asker<Raw>): void {
+  private askLimiter(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, asker: Asker<Raw>): void {
     const { context } = asker;
     const { request, mode, settings } = turn;
     try {
@@ -93,7 +93,7 @@ export class Questions<Raw> {
       if (isThenable(question)) turn.asking = this.askLater(turn, limiter, asker, question);
       else this.accept(turn, limiter, asker, question);
     } catch (error) {
-      this.fail(turn, context, error);
+      this.failTurn(turn, context, error);
     }
   }
 
@@ -105,7 +105,7 @@ export class Questions<Raw> {
   ): Promise<void> {
     const { context } = asker;
     const asking = { limiter: limiter.name, request: turn.request, context };
-    const asked = await read(asking, 'step', () => later.then((question) => ({ question })));
+    const asked = await readOption(asking, 'step', () => later.then((question) => ({ question })));
     if (asked === undefined) turn.decision = brokenDecision(limiter, turn.mode, context);
     else this.accept(turn, limiter, asker, asked.question);
   }
@@ -128,11 +128,11 @@ export class Questions<Raw> {
       const { countedAs = step.limiter } = context;
       turn.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };
     } catch (error) {
-      this.fail(turn, context, error);
+      this.failTurn(turn, context, error);
     }
   }
 
-  private fail(turn: Turn<Raw>, context: StepContext, error: unknown): void {
+  private failTurn(turn: Turn<Raw>, context: StepContext, error: unknown): void {
     const { limiter } = turn;
     context.fault({ limiter: limiter.name, source: 'step', error });
     turn.decision = brokenDecision(limiter, turn.mode, context);

@@ -1,4 +1,4 @@
-/** What a guard gives back: refunds, and the permits of requests in progress, whose rules bring their upkeep. */
+/** Sends refunds, and the permits of finished requests, to the store. */
 
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly, isLater } from '../base/host.js';
@@ -6,7 +6,7 @@ import type { Step } from '../contract/store.js';
 import type { Upkeep, UpkeepOf } from '../contract/upkeep.js';
 import type { StoreClient } from '../stores/store-client.js';
 
-/** How long {@link Releases.close} waits for the store. */
+/** How long {@link Releases.drain} waits for the store. */
 const CLOSE_US = 5_000_000;
 
 export class Releases {
@@ -19,15 +19,15 @@ export class Releases {
     this.client = client;
   }
 
-  /** The upkeep of a step that takes a permit or a claim, or ends one. */
+  /** The upkeep for permits and claims. The rule brings the code, so that guards without permits do not load it. */
   permitsOf({ rule }: Step): Upkeep<Step> {
     this.permits ??= (rule.logic.upkeep as UpkeepOf<Step>)(this.client, (call) => this.track(call));
     return this.permits;
   }
 
   /**
-   * Gives permits and refunds back in one call. Permits that do not reach the store are given back again later. No
-   * response waits for the promise, which never rejects; undefined if the store has answered.
+   * Sends permits and refunds to the store in one call. Permits that do not reach it are sent again later. The promise
+   * never rejects, and no response waits for it; undefined if the store has answered.
    */
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;
@@ -40,22 +40,22 @@ export class Releases {
     return isLater(noted) ? this.track(noted) : undefined;
   }
 
-  /** {@link close} waits for `call`, which must not reject. */
+  /** Makes {@link drain} wait for `call`, which must not reject. */
   track<T>(call: Promise<T>): Promise<T> {
     this.underWay.add(call);
     void call.then(() => this.underWay.delete(call));
     return call;
   }
 
-  /** Gives all permits back, and waits for what is on its way; done after 5 s at the latest. */
-  async close(): Promise<void> {
+  /** Releases all permits and waits for calls in flight, at most 5 s. */
+  async drain(): Promise<void> {
     const { clock } = this.client;
     const endUs = clock.nowUs() + CLOSE_US;
     await this.permits?.close(endUs);
     await this.settled(endUs - clock.nowUs());
   }
 
-  /** Waits for what is under way. */
+  /** Waits for calls in flight, at most `forUs` microseconds. */
   private async settled(forUs: number): Promise<void> {
     if (this.underWay.size === 0) return;
     let cancel = (): void => undefined;

@@ -1,12 +1,12 @@
-/** Whether the key of a limiter tells callers apart: one that never does is a count for all of them. */
+/** Warns if the key function of a limiter returns the same key for all callers, which then share one count. */
 
 import type { LimitRequest } from '../contract/request.js';
 import type { Notices } from '../observe/notices.js';
 
-/** So many addresses with one key are no household and no office. */
+/** More addresses than a household or an office has. */
 const ADDRESSES = 1_000;
 
-/** Among so many requests; a count that is meant for all is not compared for ever. */
+/** The check ends after this many requests, because a shared count may be intended. */
 const REQUESTS = 10_000;
 
 export class SameKey {
@@ -21,7 +21,7 @@ export class SameKey {
     this.notices = notices;
   }
 
-  /** Looks at one request more; false once there is nothing to look for. */
+  /** Looks at one more request. Returns false once the check has ended. */
   isLooking(key: string, request: LimitRequest): boolean {
     this.key ??= key;
     if (key !== this.key) return false;
@@ -35,5 +35,5 @@ export class SameKey {
 }
 
 function sentence(limiter: string): string {
-  return `the key of limiter "${limiter}" was the same for ${ADDRESSES} addresses: have it return what tells callers apart`;
+  return `the key of limiter "${limiter}" was the same for ${ADDRESSES} addresses: return something that differs between callers, such as a user id`;
 }

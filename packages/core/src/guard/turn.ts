@@ -1,4 +1,4 @@
-/** One limiter's part in the decision on a request, while it is made. */
+/** One limiter's part in the decision on one request. */
 
 import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
@@ -15,19 +15,19 @@ export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly settled: Settled | undefined;
 }
 
-/** Made for each limiter and request: `declare` keeps the compiler from setting each field twice. */
+/** Created for each limiter and request: `declare` avoids initializing each property twice. */
 export class Turn<Raw> {
   declare readonly limiter: Limiter<Raw>;
   declare readonly request: LimitRequest<Raw>;
   declare mode: Mode;
-  /** What is set live: read once, so that one decision follows from one state. */
+  /** The live settings. Read once, so that a change during the request cannot mix two states in one decision. */
   declare readonly settings: LimiterSettings | undefined;
-  /** Settled when `step` is known, if callbacks answer later. Never rejects. */
+  /** Set if callbacks are async: settles when `step` is known. Never rejects. */
   declare asking: Promise<void> | undefined;
   declare step: Step | undefined;
   declare answer: Answer | undefined;
   declare decision: Decision | undefined;
-  /** What became of a claim that the store refused. */
+  /** The outcome of a claim that the store rejected. */
   declare settled: Settled | undefined;
 
   constructor(
@@ -47,13 +47,13 @@ export class Turn<Raw> {
     this.settled = undefined;
   }
 
-  /** The app has said, later, that no limiter sees this request. */
+  /** An async `skip` has exempted the request. */
   skip(): void {
     this.mode = 'off';
     this.leaveOut();
   }
 
-  /** The limiter has nothing to ask: what the store has said is of no account. */
+  /** Removes the step, and what the store answered to it. */
   leaveOut(): void {
     this.step = undefined;
     this.answer = undefined;
@@ -61,23 +61,23 @@ export class Turn<Raw> {
   }
 }
 
-/** Whether the end of the request may concern the turn at all. */
+/** Whether the end of the request can need work for this turn. */
 export function mayEnd<Raw>({ limiter, step }: DecidedTurn<Raw>): boolean {
   return limiter.finish !== undefined || step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/** Whether the step takes what is held until the request ends, and renewed: a permit or a claim. */
+/** Whether the step takes a permit or a claim, which is renewed until the request ends. */
 export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
   return step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/** Whether the limiter is to be told of the end of a request that was `refused` by the guard, or was not. */
-export function hearsEnd<Raw>(
+/** Whether `finish` of the limiter is called at the end of a request, which the guard has `rejected` or admitted. */
+export function needsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,
-  refused: boolean,
+  rejected: boolean,
 ): boolean {
   if (limiter.finish === undefined) return false;
   if (limiter.kind === 'local') return decision.allowed && decision.outcome !== 'skipped';
-  if (refused || !answer?.allowed) return false;
-  return !answer.failure || answer.standIn !== undefined;
+  if (rejected || !answer?.allowed) return false;
+  return !answer.failure || answer.fallbackReceipt !== undefined;
 }

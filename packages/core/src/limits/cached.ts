@@ -1,4 +1,4 @@
-/** Values that a callback loads, such as plans: kept for a while, and longer while they cannot be loaded. */
+/** A cache for values that callbacks load, such as plans. Stale values are used while a value cannot be loaded. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import {
@@ -16,19 +16,19 @@ import { within } from '../base/within.js';
 
 /** Options of {@link cached}. */
 export interface CachedOptions {
-  /** How long a value is used without being loaded again: 1 ms to 24 h. Default `'30s'`. */
+  /** How long a value is fresh: 1 ms to 24 h. Default `'30s'`. */
   readonly ttl?: Duration | undefined;
   /**
-   * How much longer a value is used while a newer one is being loaded, or cannot be: 0 ms to 7 d. After that callers
-   * wait for the load, and get its error. Default `'5m'`.
+   * How much longer a stale value is used while it is being reloaded, or cannot be: 0 ms to 7 d. After that, callers
+   * wait for the load and get its error. Default `'5m'`.
    */
   readonly staleFor?: Duration | undefined;
   /**
-   * How many keys are kept: an integer from 2 to 1,000,000. Those that nobody has asked for lately make room. Default
+   * The most keys in the cache: an integer from 2 to 1,000,000. Keys that were not used lately are evicted. Default
    * 10,000.
    */
   readonly max?: number | undefined;
-  /** How many loads run at a time: an integer from 1 to 1,000. Default 8. */
+  /** The most loads that run at a time: an integer from 1 to 1,000. Default 8. */
   readonly concurrent?: number | undefined;
   /** Source of time, for tests. Default the process's monotonic clock. */
   readonly clock?: Clock | undefined;
@@ -37,32 +37,35 @@ export interface CachedOptions {
 /** A function that loads through a cache; what {@link cached} returns. */
 export interface Cached<Value> {
   /**
-   * The value of a key: at once where one is kept, else a promise, which rejects as the load did. A key is a text of
-   * 1 to 8,192 UTF-16 units; another throws `SPW_KEY_INVALID`.
+   * The value of a key: synchronously if it is cached, else a promise, which rejects if the load does. A key is a
+   * string of 1 to 8,192 UTF-16 units; anything else throws `SPW_KEY_INVALID`.
    */
   (key: string): Eventually<Value>;
-  /** The next call loads the key again; a load that runs is not kept. Other processes follow within `ttl`. */
+  /**
+   * Evicts the key, so that the next call loads it; the result of a running load is discarded. Other processes follow
+   * within `ttl`.
+   */
   invalidate(key: string): void;
   /** {@link invalidate} for all keys. */
   invalidateAll(): void;
-  /** The age of the oldest value that was given in the last one to two minutes, in milliseconds: a gauge. */
+  /** The age of the oldest value that was returned in the last one to two minutes, in milliseconds: a gauge. */
   readonly oldestMs: number;
 }
 
 const NAMES: NamesOf<CachedOptions> = { ttl: 1, staleFor: 1, max: 1, concurrent: 1, clock: 1 };
 
-/** A load that takes longer has failed, and another may run in its place. */
+/** A load that takes longer counts as failed, and another may run in its place. */
 const LOAD_MS = 5_000;
-/** After a load has failed its key is not loaded again for so long. */
+/** How long to wait after a failed load of a key before the next one. */
 const PAUSE_US = 1_000_000;
 const GAUGE_US = 60_000_000;
 
 /**
- * Makes a function that loads values through a cache, for callbacks that ask a database, such as the plan of a tenant.
- * A value is loaded in the background when it is older than `ttl`; while that fails, the last one is used for
- * `staleFor`. Each key is loaded once at a time, by at most `concurrent` loads. A load that takes longer than 5 s has
- * failed, and a key whose load failed is loaded again after a second. `undefined` is a value too: it is kept for its
- * key alone. Loads run outside of any request's async context.
+ * Makes a function that loads values through a cache, for callbacks that query a database, such as the plan of a
+ * tenant. A value older than `ttl` is reloaded in the background; while that fails, the stale value is used for
+ * `staleFor`. At most one load runs per key, and at most `concurrent` in total. A load fails after 5 s; a key whose
+ * load failed is loaded again after a second. `undefined` is cached like any value. Loads run outside of any request's
+ * async context.
  *
  * The method is that of RFC 5861, sections 3 and 4 (`stale-while-revalidate` and `stale-if-error`).
  *
@@ -103,7 +106,7 @@ interface Entry<Value> {
 
 interface Load<Value> {
   readonly value: Promise<Value>;
-  /** Infinity while it waits for others to end. */
+  /** Infinity while it is queued. */
   startUs: number;
 }
 
@@ -116,7 +119,7 @@ class Cache<Value> {
   private readonly staleUs: number;
   private readonly half: number;
   private readonly concurrent: number;
-  // Keys that are asked for move to `recent`; when that is half of all, those of `before` are dropped.
+  // Two generations approximate LRU: used keys move to `recent`; when it holds half of `max`, `before` is dropped.
   private recent: Entries<Value> = new Map();
   private before: Entries<Value> = new Map();
   private readonly running = new Set<Load<Value>>();
@@ -145,14 +148,14 @@ class Cache<Value> {
     const ageUs = kept ? nowUs - kept.atUs : Infinity;
     if (!kept || ageUs >= this.staleUs) return this.loaded(key, entry, nowUs);
     if (ageUs >= this.ttlUs && this.mayLoad(entry, nowUs) && this.hasRoom(nowUs)) {
-      disregard(this.begin(key, entry));
+      disregard(this.beginLoad(key, entry));
     }
     this.noteAge(nowUs, ageUs);
     return (entry.kept ?? kept).value;
   }
 
   invalidate(key: string): void {
-    // What is being loaded has the entry, and nobody else has.
+    // A running load keeps its entry, which is no longer in the cache.
     this.recent.delete(key);
     this.before.delete(key);
   }
@@ -180,7 +183,7 @@ class Cache<Value> {
   }
 
   private loaded(key: string, entry: Entry<Value>, nowUs: number): Eventually<Value> {
-    if (this.mayLoad(entry, nowUs)) return this.begin(key, entry);
+    if (this.mayLoad(entry, nowUs)) return this.beginLoad(key, entry);
     return entry.load?.value ?? Promise.reject(entry.failed?.error);
   }
 
@@ -189,7 +192,7 @@ class Cache<Value> {
     return !failed || nowUs - failed.atUs >= PAUSE_US;
   }
 
-  /** On Workers a load ends unheard with the request that began it. */
+  /** On Workers a load may never settle, because it ends with the request that started it. */
   private isLost({ startUs }: Load<Value>, nowUs: number): boolean {
     return nowUs - startUs > 2_000 * LOAD_MS;
   }
@@ -200,16 +203,16 @@ class Cache<Value> {
     return this.running.size < this.concurrent;
   }
 
-  private begin(key: string, entry: Entry<Value>): Eventually<Value> {
+  private beginLoad(key: string, entry: Entry<Value>): Eventually<Value> {
     const startUs = this.clock.nowUs();
     if (!this.hasRoom(startUs)) return this.queued(key, entry);
     let own: Value | PromiseLike<Value>;
     try {
       own = outside(() => this.load(key));
     } catch (error) {
-      return this.fail(entry, error);
+      return this.keepError(entry, error);
     }
-    if (!isThenable(own)) return this.keep(entry, own as Value, startUs);
+    if (!isThenable(own)) return this.keepValue(entry, own as Value, startUs);
     return this.follow(entry, own as PromiseLike<Value>, startUs);
   }
 
@@ -219,8 +222,8 @@ class Cache<Value> {
       this.running.delete(load);
       this.waiting.shift()?.();
       return 'value' in result
-        ? this.keep(entry, result.value, startUs)
-        : this.fail(entry, result.error);
+        ? this.keepValue(entry, result.value, startUs)
+        : this.keepError(entry, result.error);
     });
     const load: Load<Value> = { value, startUs };
     entry.load = load;
@@ -228,31 +231,31 @@ class Cache<Value> {
     return value;
   }
 
-  /** Begins when another load has ended. */
+  /** Starts when another load has ended. */
   private queued(key: string, entry: Entry<Value>): Promise<Value> {
     if (this.waiting.length >= 2 * this.half) {
-      return this.fail(entry, new Error(`more than ${2 * this.half} keys wait to be loaded`));
+      return this.keepError(entry, new Error(`more than ${2 * this.half} keys wait to be loaded`));
     }
     const value = new Promise<void>((resolve) => this.waiting.push(resolve)).then(() => {
       entry.load = undefined;
-      return this.begin(key, entry);
+      return this.beginLoad(key, entry);
     });
     entry.load = { value, startUs: Infinity };
     return value;
   }
 
-  private keep(entry: Entry<Value>, value: Value, atUs: number): Value {
+  private keepValue(entry: Entry<Value>, value: Value, atUs: number): Value {
     entry.kept = { value, atUs };
     entry.failed = undefined;
     return value;
   }
 
-  private fail(entry: Entry<Value>, error: unknown): Promise<never> {
+  private keepError(entry: Entry<Value>, error: unknown): Promise<never> {
     entry.failed = { error, atUs: this.clock.nowUs() };
     return Promise.reject(error);
   }
 
-  /** Of this minute and of the one before. */
+  /** Keeps the maximum of this minute and of the one before. */
   private noteAge(nowUs: number, ageUs: number): void {
     const minutes = Math.floor((nowUs - this.agesUs) / GAUGE_US);
     if (minutes >= 1) {

@@ -1,4 +1,7 @@
-/** Options that may be functions of the request: read so that no mistake in one refuses, or frees, a request. */
+/**
+ * Reads options that may be functions of the request. A mistake in such a function is a fault; it neither rejects nor
+ * exempts the request.
+ */
 
 import { isCost, isKey } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
@@ -9,15 +12,15 @@ import type { Fault } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
-/** Counts of keys that users choose never meet those of client addresses. */
+/** Prefix of client addresses: keys that users choose never collide with them. */
 const ADDRESS_MARK = '@';
 
-/** An address that cannot be known is one count for all, not one for each spelling. */
+/** All requests with an unknown address share this key. */
 export const UNKNOWN_ADDRESS = '@unknown';
 
 export const CALLBACK_TIMEOUT_MS = 1_000;
 
-/** Of which limiter and request callbacks are asked, and where their mistakes are told. */
+/** The limiter and request that a callback is called for, and where its faults are reported. */
 export interface CallbackContext<Raw> {
   readonly limiter: string;
   readonly request: LimitRequest<Raw>;
@@ -25,15 +28,15 @@ export interface CallbackContext<Raw> {
 }
 
 /**
- * The value of an option for a request; a promise of it, which never rejects, where its function answers with one.
- * Undefined, and a fault, if the function throws, or its promise rejects or is late.
+ * The value of an option for a request; a promise, which never rejects, if its function is async. Undefined if the
+ * function throws, or its promise rejects or is late; that is a fault.
  */
-export function read<Raw, Value>(
+export function readOption<Raw, Value>(
   asking: CallbackContext<Raw>,
   source: Fault['source'],
   option: PerLater<Raw, Value> | undefined,
 ): Value | undefined | Promise<Value | undefined> {
-  // So short that V8 always inlines it: most options are constants.
+  // Small enough that V8 always inlines it: most options are constants.
   return typeof option === 'function'
     ? call(asking, source, option as PerRequest<Raw, Value>)
     : option;
@@ -66,7 +69,7 @@ async function inTime<Raw, Value>(
   return undefined;
 }
 
-/** Tells of a value that a callback should not have returned. */
+/** Reports an invalid return value of a callback. */
 function junk<Raw>(
   { limiter, context }: CallbackContext<Raw>,
   source: Fault['source'],
@@ -76,7 +79,7 @@ function junk<Raw>(
   context.fault({ limiter, source, error: new Junk(of, value) });
 }
 
-/** Whether a callback said yes: only `true` does. Anything but `true`, `false` and `undefined` is a fault. */
+/** Whether a callback returned `true`. Anything but `true`, `false` and `undefined` is a fault. */
 export function isYes<Raw>(
   asking: CallbackContext<Raw>,
   source: Fault['source'],
@@ -86,13 +89,13 @@ export function isYes<Raw>(
   return verdict === true;
 }
 
-/** A key that an app chose, as it is counted; undefined if it is none. */
+/** The stored form of a key that an app chose; undefined if it is invalid. */
 export function asKey(own: unknown): string | undefined {
   if (!isKey(own)) return undefined;
   return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
 }
 
-/** What a request is counted under: what `key` said, or else the client's address. */
+/** The key of a request: what `key` returned, or the client's address. */
 export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): string {
   const named = Array.isArray(own) ? keyOfParts(own) : asKey(own);
   if (named !== undefined) return named;
@@ -102,8 +105,8 @@ export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): strin
 }
 
 /**
- * Parts as one key, `@["acme","ada"]`: JSON, in which no two lists are the same, behind the mark that no text of an app
- * has. Undefined if a part is no key.
+ * One key for a list of parts, `@["acme","ada"]`. JSON is unambiguous, and the prefix keeps it apart from keys that are
+ * strings. Undefined if a part is not a valid key.
  */
 function keyOfParts(parts: readonly unknown[]): string | undefined {
   if (parts.length === 0 || !parts.every(isKey)) return undefined;
@@ -115,14 +118,14 @@ function isMissing(own: unknown): boolean {
   return own === undefined || own === null || own === '';
 }
 
-/** The units that a request takes. */
+/** The cost of a request. */
 export function costFrom<Raw>(asking: CallbackContext<Raw>, own: number | undefined): number {
   if (isCost(own)) return own;
   if (own !== undefined) junk(asking, 'cost', own);
   return 1;
 }
 
-/** The steps that `finish` of a limiter answered: none, and a fault, if one of them is no step. */
+/** The steps that `finish` of a limiter returned. If one of them is not a step, none are used, and that is a fault. */
 export function stepsFrom<Raw>(asking: CallbackContext<Raw>, own: unknown): readonly Step[] {
   if (own === undefined || own === null) return [];
   if (Array.isArray(own) && own.every(isStep)) return own;

@@ -1,4 +1,4 @@
-/** The concurrent requests limiter: so many requests of each key in progress at once. */
+/** The concurrent requests limiter: limits requests in flight per key. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback } from '../base/checks.js';
@@ -15,17 +15,18 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
    * Required when the guard is given a store. Default: the number, as in `20-at-once`.
    */
   readonly name?: string | undefined;
-  /** Requests in progress at once: an integer from 1 to 1,000,000,000. */
+  /** Requests in flight at once: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
   /**
    * Looks up the `limit` of the caller's plan, and a `name` for metrics. May be async. The declared limit applies to
-   * callers without a plan, and when the function fails, is late or returns a wrong limit. A limit of 0 lets nobody
-   * pass (`never`).
+   * callers without a plan, and when the function fails, is late or returns an invalid limit. A limit of 0 rejects
+   * every request (`never`).
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /**
-   * What is counted apart: a user, a tenant, an API key, or a list of such as in `[tenant, user]`; the function may be
-   * async. Default, and where it or a part is empty, it is longer than 8,192 units or fails: the client's address.
+   * Identifies the caller: a user, a tenant, an API key, or a list such as `[tenant, user]`; the function may be async.
+   * Default: the client's address. The address is also used if the key or a part of it is empty or longer than 8,192
+   * UTF-16 units, or if the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
 }
@@ -45,10 +46,10 @@ const NAMES: NamesOf<ConcurrencyLimitOptions> = {
 };
 
 /**
- * Limits how many requests of each key are in progress at once; one too many is answered with 429. For endpoints that
- * are dear, or slow because of what stands behind them: a client that retries while it waits only lengthens its own
- * queue (the concurrent requests limiter of P. Tarjan, "Scaling your API with rate limiters", 2017). The permit is free
- * again when the response has closed, in whatever way, or when its lease expires because the process is gone.
+ * Limits how many requests of each key are in flight at once; requests above the limit get a 429. For endpoints that
+ * are expensive or depend on something slow: a client that retries while it waits only lengthens its own queue (the
+ * concurrent requests limiter of P. Tarjan, "Scaling your API with rate limiters", 2017). A permit is released when the
+ * response has closed, however it ended, or expires with its lease if the process has crashed.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`,
  * `SPW_OPTION_UNKNOWN`

@@ -1,6 +1,6 @@
-/** What limits on requests in progress have in common: a permit for each, held under a lease in the store. */
+/** The common part of limits on requests in flight: a permit for each request, held under a lease in the store. */
 
-import { decide } from '../algorithms/decide.js';
+import { decideStep } from '../algorithms/decide.js';
 import { makeLeasesRule } from '../algorithms/leases/lease-rule.js';
 import { checkLimit, checkName, durationBetween } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
@@ -24,7 +24,7 @@ import type {
 } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { type CallbackContext, keyFrom, read } from './callbacks.js';
+import { type CallbackContext, keyFrom, readOption } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
 import { newLeaseId } from './lease-id.js';
 import { noticesOn } from './limiter-notices.js';
@@ -38,35 +38,35 @@ import { RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
-   * How long a permit is held if its process stops renewing it, 1 s to 24 h: after a crash it is free again after this
-   * time. A running process renews the leases of its requests before a third of it is over, however long they take.
+   * How long a lease lasts unless renewed, 1 s to 24 h. A running process renews the leases of its requests before a
+   * third of this time has passed, however long they take; after a crash the permits are free again after this time.
    * Default `'60s'`.
    */
   readonly lease?: Duration | undefined;
-  /** `enforce` (default), `shadow` (counts, refuses nobody) or `off` (kill switch). */
+  /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
-   * shadow. Default 1.
+   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
+   * mode. Default 1.
    */
   readonly share?: number | undefined;
 }
 
-/** What one kind of such a limit has of its own. */
+/** What differs between `concurrencyLimit` and `fleetShedder`. */
 interface LeaseKind<Raw> {
   readonly name: string;
   readonly named: boolean;
-  /** Why it refuses. */
+  /** The reason of its rejections. */
   readonly reason: 'concurrency' | 'capacity';
   readonly limitOption: 'limit' | 'capacity';
-  /** As declared. */
+  /** The declared limit. */
   readonly limit: number;
-  /** What a request has in its place. */
+  /** Looks up a limit for a request, which replaces the declared one. */
   readonly plan: PlanOption<Raw> | undefined;
-  /** The option that `plan` comes from, for faults. */
+  /** The option that `plan` was made from, for faults. */
   readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
-  /** What the class of critical requests is called. */
+  /** The name of the critical class. */
   readonly criticalClass?: string | undefined;
   readonly key: KeyOption<Raw> | undefined;
   isCritical(asking: CallbackContext<Raw>): boolean;
@@ -125,7 +125,8 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const critical = isCritical(asking);
     const make = (ownPlan: Plan | null | undefined, ownKey: KeyParts): Step => {
       const counted = keyFrom(asking, ownKey);
-      // Critical requests are counted and never rejected: under the declared numbers, where there is room for nobody.
+      // Critical requests are counted and never rejected. A rule with limit 0 cannot count, so they use the declared
+      // one.
       const applied = critical && ownPlan?.limit === 0 ? undefined : ownPlan;
       const { rule, local } = this.variants.variantFor(
         counted,
@@ -147,17 +148,17 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
         onStoreError: policy === 'local' ? local : policy,
       };
     };
-    const ownPlan = read(asking, planOption, plan);
-    const ownKey = read(asking, 'key', key);
+    const ownPlan = readOption(asking, planOption, plan);
+    const ownKey = readOption(asking, 'key', key);
     if (!isThenable(ownPlan) && !isThenable(ownKey)) return make(ownPlan, ownKey);
     return Promise.all([ownPlan, ownKey]).then((own) => make(...own));
   }
 
   decide(step: Step, answer: Answer): Decision {
     const { reason } = this.of;
-    // What a service can carry is nobody else's business: no policy is told.
+    // Clients need not know the capacity of the service: no policy, so no rate limit headers.
     const policy = reason === 'concurrency' ? this.variants.policyOf(step.rule) : undefined;
-    const decision = decide(this.name, step, answer, policy, reason);
+    const decision = decideStep(this.name, step, answer, policy, reason);
     if (step.lease?.critical) return { ...decision, priority: this.of.criticalClass };
     return decision.reason === reason ? { ...decision, retryAfterMs: this.hint() } : decision;
   }

@@ -1,4 +1,4 @@
-/** Checks of the options that limiters have in common. */
+/** Checks of options that several limiters have. */
 
 import { checkKey, oneOf, shareAboveZero, shareFromZero } from '../base/checks.js';
 import { MODES, type Mode, ON_STORE_ERROR, type OnStoreError } from '../contract/decision.js';
@@ -20,9 +20,9 @@ export function checkShare(share: number | undefined): number {
   return shareFromZero('share', share ?? 1);
 }
 
-/** What a stored limiter does when its store cannot answer. */
+/** Options for when the store cannot answer. */
 export interface StoreErrorOptions {
-  /** What to do when the store cannot answer. Default: the guard's, which is `local`. */
+  /** What to do when the store cannot answer. Default: that of the guard, which is `local`. */
   readonly onStoreError?: OnStoreError | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;

@@ -1,4 +1,4 @@
-/** The numbers of a limit, with those that were set live. */
+/** Applies live settings to the numbers of a limit. */
 
 import { isPlainObject, MAX_LIMIT } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
@@ -6,8 +6,8 @@ import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
 
 /**
- * The declared numbers, with what was set live in their place. Only the range of a factor is checked: `rateLimit` and
- * others check what they make of the rest.
+ * The declared numbers, with live ones in their place. Checks only the factor; `rateLimit` and others check the
+ * resulting numbers.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -28,7 +28,7 @@ export function liveNumbers<Declared extends Numbers>(
     const set = { limit: limit ?? declared.limit, window: window ?? declared.window };
     return { ...declared, ...set, burst: burst ?? declared.burst };
   }
-  // With other numbers, nobody could tell which of them it multiplies.
+  // Next to other numbers, it would be unclear which of them the factor multiplies.
   if (limit !== undefined || window !== undefined || burst !== undefined) {
     throw mustBe('factor', 'given without limit, window and burst', factor);
   }
@@ -40,12 +40,12 @@ export function liveNumbers<Declared extends Numbers>(
   };
 }
 
-/** `units` x `factor`, rounded down, within what a limit can be. */
+/** `units` x `factor`, rounded down to an integer from 1 to the highest limit. */
 function multiplied(units: number, factor: number): number {
   if (!(typeof factor === 'number' && factor > 0 && factor <= MAX_LIMIT)) {
     throw mustBe('factor', 'a number above 0 up to 1,000,000,000', factor);
   }
-  // 0.29 x 100 is a little less than 29 in binary; 15 digits are what a number is sure to have.
+  // In binary, 0.29 x 100 is slightly less than 29. 15 digits are always exact.
   const exact = Number((units * factor).toPrecision(15));
   return Math.min(Math.max(Math.floor(exact), 1), MAX_LIMIT);
 }

@@ -1,4 +1,4 @@
-/** The options of the request rate limiter, checked. */
+/** The options of the request rate limiter, and their checks. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkCost } from '../base/checks.js';
@@ -23,37 +23,39 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
    * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a
    * `name` for metrics. May be async. The declared numbers apply to callers without a plan, and when the function
-   * fails, is late or returns wrong numbers: declare the smallest plan. A plan with a limit of 0 lets nobody pass
-   * (`never`), whatever is set live, and asks no store.
+   * fails, is late or returns invalid numbers: declare the smallest plan. A plan with a limit of 0 rejects every
+   * request (`never`), whatever the live settings are, without calling the store.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /** Units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
-  /** How units come back: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
+  /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
   readonly algorithm?: RateAlgorithm | undefined;
-  /** Where windows of `fixedWindow` begin: at the epoch, or with the first request of a key. Default `epoch`. */
+  /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
-   * What is counted apart: a user, a tenant, an API key, or a list of such as in `[tenant, user]`; the function may be
-   * async. Default, and where it or a part is empty, it is longer than 8,192 units or fails: the client's address.
+   * Identifies the caller: a user, a tenant, an API key, or a list such as `[tenant, user]`; the function may be async.
+   * Default: the client's address. The address is also used if the key or a part of it is empty or longer than 8,192
+   * UTF-16 units, or if the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
-  /** Units one request takes, an integer from 0, or a function of the request, which may be async. Default 1. */
+  /** The cost of a request in units: an integer from 0, or a function of the request, which may be async. Default 1. */
   readonly cost?: PerLater<Raw, number> | undefined;
-  /** `enforce` (default), `shadow` (counts, refuses nobody) or `off` (kill switch). */
+  /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * Roll-out: the share of keys for which the limit is enforced, 0 to 1, always the same ones; for the others it is in
-   * shadow. Default 1.
+   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
+   * mode. Default 1.
    */
   readonly share?: number | undefined;
   /**
-   * After the response: whether to give the cost back. `(_, { status = 500, aborted }) => status < 400 && !aborted`
-   * counts failures only; beware that a client can go away before it is answered. The request is the one that was
-   * judged: where its `raw` leads to what a handler found out, such as `res.locals`, it can say what the status does
-   * not. Only `true`, or a promise of it, gives back; anything but `true`, `false` and `undefined` is a fault.
+   * Called after the response: whether to refund the cost. `(_, { status = 500, aborted }) => status < 400 && !aborted`
+   * counts only failures; note that clients can disconnect before the response. It gets the same request object as the
+   * other callbacks: if its `raw` leads to what a handler found out, such as `res.locals`, the decision need not depend
+   * on the status. The cost is refunded only if it returns `true`, or a promise of it; anything but `true`, `false` and
+   * `undefined` is a fault.
    */
   readonly refundIf?:
     | ((
@@ -96,7 +98,7 @@ export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
 }
 
 /**
- * A constant cost that the rule could never let pass is a mistake, which would otherwise refuse every request.
+ * Rejects a constant cost above what the rule ever admits at once: every request would be rejected.
  *
  * @throws SpillwayError `SPW_COST_INVALID`
  */

@@ -1,6 +1,6 @@
-/** The request rate limiter: so many units per key and window. */
+/** The request rate limiter: limits units per key and window. */
 
-import { decide } from '../algorithms/decide.js';
+import { decideStep } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
@@ -14,7 +14,7 @@ import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { type CallbackContext, costFrom, isYes, keyFrom, read } from './callbacks.js';
+import { type CallbackContext, costFrom, isYes, keyFrom, readOption } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
 import { noticesOn } from './limiter-notices.js';
 import { checkMode, checkShare } from './limiter-options.js';
@@ -28,8 +28,8 @@ import { nameOf, ruleFrom } from './rule-options.js';
 import { RuleVariants } from './rule-variants.js';
 
 /**
- * Limits how much each key may do per window; a request beyond it is answered with 429. The default algorithm is the
- * token bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
+ * Limits how much each key may do per window; requests above the limit get a 429. The default algorithm is the token
+ * bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
  * microsecond.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_COST_INVALID`,
@@ -90,9 +90,9 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   ): Step | Promise<Step> {
     const { rateOptions: options } = this;
     const asking = { limiter: this.name, request, context };
-    const plan = read(asking, 'plan', options.plan);
-    const key = read(asking, 'key', options.key);
-    const cost = read(asking, 'cost', options.cost);
+    const plan = readOption(asking, 'plan', options.plan);
+    const key = readOption(asking, 'key', options.key);
+    const cost = readOption(asking, 'cost', options.cost);
     if (!isThenable(plan) && !isThenable(key) && !isThenable(cost)) {
       return this.stepOf(asking, binding, live, plan, key, cost);
     }
@@ -102,7 +102,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   decide(step: Step, answer: Answer): Decision {
     const { rule } = step;
     const policy = rule === this.rule ? this.declared.policy : this.variants.policyOf(rule);
-    return decide(this.name, step, answer, policy);
+    return decideStep(this.name, step, answer, policy);
   }
 
   private stepOf(
@@ -131,7 +131,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
 
 type OwnPlan = Plan | null | undefined;
 
-/** Gives the cost back where `refundIf` says so. */
+/** Makes `finish`, which refunds the cost if `refundIf` returns true. */
 function refunding<Raw>(
   limiter: string,
   refundIf: NonNullable<RateLimitOptions<Raw>['refundIf']>,
@@ -140,7 +140,7 @@ function refunding<Raw>(
     const asking = { limiter, request, context };
     const stepsIf = (verdict: unknown): readonly Step[] | undefined =>
       isYes(asking, 'refundIf', verdict) ? [refundOf(step as Step, answer as Answer)] : undefined;
-    const verdict = read(asking, 'refundIf', () => refundIf(request, outcome));
+    const verdict = readOption(asking, 'refundIf', () => refundIf(request, outcome));
     return isThenable(verdict) ? verdict.then(stepsIf) : stepsIf(verdict);
   };
 }

@@ -1,4 +1,4 @@
-/** Validation of the numbers and names that users write, and the rule they make. */
+/** Validates the numbers of a limit and makes the rule. */
 
 import { tokenBucket } from '../algorithms/values.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
@@ -14,9 +14,9 @@ export interface RuleOptions {
   readonly window: Duration;
   /** Units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /** How units come back: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
+  /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
   readonly algorithm?: RateAlgorithm | undefined;
-  /** Where windows of `fixedWindow` begin: at the epoch, or with the first request of a key. Default `epoch`. */
+  /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
 }
 
@@ -44,7 +44,7 @@ export function ruleFrom(options: RuleOptions): RateRule {
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch');
 }
 
-/** Of another copy of this package too: by its members. */
+/** Checks members and not identity, because the algorithm may come from another copy of this package. */
 function checkAlgorithm(algorithm: RateAlgorithm): void {
   if (typeof algorithm?.makeRule === 'function') return;
   throw mustBe(
@@ -56,13 +56,13 @@ function checkAlgorithm(algorithm: RateAlgorithm): void {
 }
 
 /**
- * The name of a limit; without one its numbers, as in `100-per-1m`.
+ * The name of a limit. Default: its numbers, as in `100-per-1m`.
  *
  * @throws SpillwayError `SPW_WINDOW_INVALID`
  */
 export function nameOf({ name, limit, window }: Named): string {
   if (name !== undefined) return name;
-  windowToMicroseconds(window); // what is no window cannot always be shown
+  windowToMicroseconds(window); // throws first: an invalid window may not convert to a string
   return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
 }
 

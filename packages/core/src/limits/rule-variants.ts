@@ -1,4 +1,4 @@
-/** The rules of one limiter: for its declared numbers, for plans, and for what is set live. */
+/** The rules of one limiter: for its declared numbers, for plans, and for live settings. */
 
 import { policyOf } from '../algorithms/decide.js';
 import { checkName } from '../base/checks.js';
@@ -10,13 +10,13 @@ import type { Fault } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
 import { type Rule, shareOf } from '../contract/rule.js';
 
-/** Where mistakes in plans and live settings are told. */
+/** Where faults in plans and live settings are reported. */
 interface FaultSink {
   fault(fault: Fault): void;
 }
 
-/** How many variants of plans are kept ready. */
-const KEPT = 256;
+/** The most variants of plans that are cached. */
+const MAX_PLANS = 256;
 
 export class RuleVariants<Declared extends Numbers> implements LiveVariants<Declared> {
   readonly declared: RuleVariant<Declared>;
@@ -26,7 +26,7 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   private readonly localShare: number;
   private readonly make: (numbers: Declared) => Rule;
 
-  /** @param make the rule for numbers; throws where they make none */
+  /** @param make makes the rule for numbers; throws if they are invalid */
   constructor(
     name: string,
     localShare: number,
@@ -40,10 +40,11 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   }
 
   /**
-   * The variant for a caller. Its key's override comes first, then its plan, then the live numbers of the limiter. A
-   * `factor` multiplies the plan. What makes no rule is a fault and does not apply.
+   * The variant for a caller. The override of its key comes first, then its plan, then the live numbers of the limiter.
+   * A `factor` multiplies the plan. Invalid numbers are a fault and do not apply.
    *
-   * @param source of faults in the plan
+   * @param source the `source` of faults in the plan
+   *
    */
   variantFor(
     key: string,
@@ -58,15 +59,16 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   }
 
   /**
-   * A variant of live numbers, of the same plan as another.
+   * A variant with live numbers and the plan of another variant.
    *
-   * @throws SpillwayError where they make no rule
+   * @throws SpillwayError if the numbers are invalid
+   *
    */
   withNumbers(numbers: Declared, { plan }: RuleVariant<Declared>): RuleVariant<Declared> {
     return this.variantOf(this.make(numbers), numbers, plan);
   }
 
-  /** The policy of a rule that a variant has. */
+  /** The policy of the rule of a variant. */
   policyOf(rule: Rule): Policy {
     return this.policies.get(rule) ?? policyOf(this.name, rule);
   }
@@ -74,7 +76,8 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   private planned(plan: Plan, sink: FaultSink, source: Fault['source']): RuleVariant<Declared> {
     try {
       const { name, limit, window, burst } = plan;
-      // With the types: '100' is no limit, though it reads like one. No valid part contains a newline.
+      // Includes the types, because '100' is an invalid limit although it prints like 100. No valid part contains a
+      // newline.
       const units = `${typeof limit}${limit}\n${typeof burst}${burst}`;
       const text = `${units}\n${typeof window}${window}\n${typeof name}${name}`;
       const known = this.plans.get(text);
@@ -89,7 +92,7 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
       };
       const rule = limit === 0 ? this.closed(own) : this.make(own);
       const variant = this.variantOf(rule, own, name == null ? undefined : checkName(name));
-      if (this.plans.size >= KEPT) this.plans.clear();
+      if (this.plans.size >= MAX_PLANS) this.plans.clear();
       this.plans.set(text, variant);
       return variant;
     } catch (error) {
@@ -110,7 +113,7 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
     return { rule, local, policy, numbers, plan };
   }
 
-  /** The rule of a plan whose limit is 0. No store sees it, because nobody passes. */
+  /** The rule of a plan with limit 0. It is never sent to a store, because every request is rejected. */
   private closed(numbers: Declared): Rule {
     const rule = this.make({ ...numbers, limit: 1 });
     return rule.logic.closed(rule);

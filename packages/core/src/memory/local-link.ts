@@ -1,4 +1,4 @@
-/** The link of a memory store, which answers at once and cannot be away. */
+/** The link of a memory store, which always answers at once. */
 
 import { unanswered } from '../algorithms/decide.js';
 import type { Clock } from '../base/clock.js';
@@ -8,9 +8,9 @@ import type { Answer } from '../contract/ask.js';
 import type { Step, SyncStore } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
 
-/** What a memory store can beside `apply`: one step, without a list for it or for its answer. */
+/** A memory store that can also apply one step without lists for the step and its answer. */
 export interface OneStepStore extends SyncStore {
-  /** By which it decides. */
+  /** The clock by which it decides. */
   readonly clock: Clock;
   applyOne(step: Step): Answer;
 }
@@ -22,7 +22,7 @@ export class LocalLink implements StoreLink {
   private readonly store: OneStepStore;
   private readonly ownApply: SyncStore['apply'];
 
-  /** @param ownApply that of the store's class */
+  /** @param ownApply the method `apply` of the store's class */
   constructor(store: OneStepStore, ownApply: SyncStore['apply']) {
     this.store = store;
     this.clock = store.clock;
@@ -31,7 +31,7 @@ export class LocalLink implements StoreLink {
 
   askNow(step: Step): Answer | undefined {
     const { store } = this;
-    // Somebody may have replaced `apply`, as a spy of a test does.
+    // `apply` may have been replaced, for example by a spy in a test. Then it must be called.
     if (store.apply !== this.ownApply) return undefined;
     try {
       return store.applyOne(step);
@@ -64,7 +64,7 @@ export class LocalLink implements StoreLink {
     try {
       return this.store.apply(steps);
     } catch (error) {
-      // Claims for which there is no room, or a group that no store could decide.
+      // There is no room for a claim, or the group is invalid.
       const failure = asError(error);
       return steps.map((step) => unanswered(step, failure));
     }

@@ -1,4 +1,4 @@
-/** The store in this process's memory: synchronous, without timers, with a limit on its size. */
+/** The store in the memory of this process: synchronous, without timers, limited in size. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
@@ -13,16 +13,17 @@ import { MAX_ENTRIES } from './shared-memory.js';
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
-   * The most entries to hold: one for each bucket and window in use, one for each request in a log or in progress.
-   * Default 1,000,000 (about 25 MB of buckets, or 38 MB of windows). Above it, new keys share 1,024 counts for each set
-   * of numbers: they are limited too early, never too late. Only these counts, and more permits of keys that have some
-   * already, may exceed it. A claim takes about 900 bytes and shares nothing: without room it is refused, as by a store
-   * that cannot answer.
+   * The most entries to hold: one for each bucket or window in use, and one for each request in a log or in flight.
+   * Default 1,000,000 (about 25 MB of buckets, or 38 MB of windows).
+   *
+   * In a full store, new keys share 1,024 counts for each set of numbers: they are limited too early, never too late.
+   * Only these counts, and further permits of keys that already hold some, may exceed the maximum. A claim takes about
+   * 900 bytes and can't share a count: without room it is rejected, as if the store couldn't answer.
    */
   readonly maxEntries?: number | undefined;
   /**
-   * The most bytes of values to keep, such as the answers that belong to claims, with 128 bytes for each and its name:
-   * 1 to 2^40. Default 64 MiB. Above it the oldest are dropped.
+   * The most bytes of values to store, such as the responses of claims: 1 to 2^40. Default 64 MiB. The name of each
+   * value and 128 bytes for it count too. When there is no room, the oldest values are evicted.
    */
   readonly valueBytes?: number | undefined;
   /** The clock. Default: the process's monotonic clock. */
@@ -44,7 +45,7 @@ export interface MemoryStore extends SyncStore, Linked {
 }
 
 /**
- * Keeps counts in memory, for one process: at most `maxEntries`, answered without a promise.
+ * Keeps counts in the memory of one process, at most `maxEntries`, and answers without a promise.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -64,7 +65,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new Memory(clock, maxEntries, new MemoryValues(clock, valueBytes)) as Memory & MemoryStore;
 }
 
-/** A memory store that refuses only callers that it has counted. At `maxEntries` it does not count new keys. */
+/** A memory store that rejects only callers that it has counted. At `maxEntries` it doesn't count new keys. */
 export function forgivingMemory(maxEntries: number, clock: Clock): Memory {
   return new Memory(clock, maxEntries, undefined, true);
 }

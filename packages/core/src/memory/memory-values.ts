@@ -1,25 +1,25 @@
-/** The values of a store in memory: as many bytes as it may keep; the oldest make room. */
+/** The values of a memory store, limited in bytes. The oldest are evicted first. */
 
 import type { Clock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import { checkValue, type SyncValues, type ValueName } from '../contract/store.js';
 
-/** What an entry takes beside its bytes and its name: without it, many empty values would fill the memory. */
+/** Overhead of an entry beside its bytes and its name. Without it, many empty values could fill the memory. */
 const ENTRY_BYTES = 128;
 
-/** What is kept where nothing else is said. */
+/** The default of `valueBytes`. */
 export const VALUE_BYTES: number = 64 * 2 ** 20;
 
-interface Kept {
+interface StoredValue {
   readonly bytes: Uint8Array;
   readonly endsUs: number;
-  /** What it counts in the budget. */
+  /** Bytes that it takes of the budget. */
   readonly size: number;
 }
 
 export class MemoryValues implements SyncValues {
-  /** The oldest first. */
-  private readonly kept = new Map<string, Kept>();
+  /** Oldest first. */
+  private readonly kept = new Map<string, StoredValue>();
   private used = 0;
   private readonly clock: Clock;
   private readonly most: number;
@@ -35,7 +35,7 @@ export class MemoryValues implements SyncValues {
     this.drop(text);
     const size = bytes.length + 2 * text.length + ENTRY_BYTES;
     if (size > this.most) {
-      throw new SpillwayError('SPW_STORE_ERROR', 'the value has no room: raise valueBytes', {
+      throw new SpillwayError('SPW_STORE_ERROR', 'the value does not fit: raise valueBytes', {
         kind: 'full',
       });
     }
@@ -65,14 +65,14 @@ export class MemoryValues implements SyncValues {
   }
 }
 
-/** The lengths keep the names apart. */
+/** The lengths prevent collisions of different names. */
 function textOf({ limiter, key, id }: ValueName): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${id}`;
 }
 
 const shared = new WeakMap<object, MemoryValues>();
 
-/** The values beside the memory of limiters without a store; made when they are first needed. */
+/** The values beside the shared memory of limiters without a store. Made on first use. */
 export function sharedValues(memory: object, clock: Clock): MemoryValues {
   const values = shared.get(memory) ?? new MemoryValues(clock, VALUE_BYTES);
   shared.set(memory, values);

@@ -1,4 +1,4 @@
-/** The memory store itself: its steps, on the shelves of all algorithms, and on shared counts where it is full. */
+/** The memory store: applies steps to the tables of all algorithms, and to shared counts when it is full. */
 
 import { groupPasses, spread, uniqueGroup } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
@@ -24,16 +24,16 @@ export class Memory implements OneStepStore {
   readonly sync = true;
 
   private readonly own = new Shelves();
-  // Kept in a field of its own, because nearly all decisions use it.
+  // In a separate field, because nearly all decisions use it.
   private readonly buckets = this.own.buckets;
-  /** In an object of its own, so that it changes in a frozen store too. */
+  /** In a separate object, so it can change even if the store is frozen. */
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** What happens to a new key when there is no room: true: it is not counted; false: it shares a count. */
+  /** How a full store treats a new key. True: it isn't counted. False: it shares a count. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
-  /** Undefined in the memory of limiters without a store, to which `idempotency()` brings them. */
+  /** Undefined in the shared memory of limiters without a store, for which `idempotency()` makes the values. */
   readonly values: SyncValues | undefined;
 
   constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives = false) {
@@ -73,7 +73,7 @@ export class Memory implements OneStepStore {
     const group = uniqueGroup(steps);
     const { uses } = this.overflow;
     const passes = groupPasses(group.steps, (step) => this.applyOne(step, nowUs, false).allowed);
-    this.overflow.uses = uses; // asked in advance: that is no decision
+    this.overflow.uses = uses; // judging in advance is no decision
     return spread(
       group,
       group.steps.map((step) => this.applyOne(step, nowUs, passes)),
@@ -81,18 +81,19 @@ export class Memory implements OneStepStore {
   }
 
   /**
-   * One step. With `charge` false a `take` only says whether it would pass. With `others` a `reset` also resets the
-   * other counts of its limiter.
+   * Applies one step. With `charge` false, a `take` only answers whether it would pass. With `others`, a `reset` also
+   * resets the other counts of its limiter.
    *
-   * The fast way of a bucket stands here whole, and all else is called: V8 then inlines this way and nothing else.
-   * Split in another way, a decision took a fifth longer.
+   * The fast path of a bucket is written out here and everything else is called, because V8 then inlines this path and
+   * nothing else. Split differently, a decision took a fifth longer.
    */
   applyOne(step: Step, nowUs: number = this.clock.nowUs(), charge = true, others = true): Answer {
     const { op, rule } = step;
     if (op === 'reset' && others) {
       for (const other of this.known.otherResets(step)) this.applyOne(other, nowUs, charge, false);
     }
-    if (rule.machine !== 'bucket') return this.perform(step, this.own.of(rule), nowUs, charge);
+    if (rule.machine !== 'bucket')
+      return this.perform(step, this.own.shelfFor(rule), nowUs, charge);
     const { buckets } = this;
     const slot = buckets.slotOf(step.limiter, rule, step.key, nowUs);
     return slot >= 0 && op === 'take' && charge && buckets.isPlain(rule, step.cost)
@@ -100,7 +101,7 @@ export class Memory implements OneStepStore {
       : this.performBucket(step, slot, nowUs, charge);
   }
 
-  /** Not {@link performOn} alone, because a call of one class is faster than one of any shelf. */
+  /** Separate from {@link performOn}, because a call on one class is faster than on any shelf. */
   private performBucket(step: Step, slot: number, nowUs: number, charge: boolean): Answer {
     const { buckets } = this;
     const count = buckets.load(slot);
@@ -111,16 +112,16 @@ export class Memory implements OneStepStore {
 
   /** A step of any other algorithm. */
   private perform(step: Step, shelf: Shelf<Rule>, nowUs: number, charge: boolean): Answer {
-    // Asked before the count is looked for, because it may drop that count.
+    // Before the count is looked up, because this may evict it.
     const isFull = shelf.grows && this.overflows(nowUs);
-    if (isFull || !shelf.stepKept) {
+    if (isFull || !shelf.stepStored) {
       return this.performOn(step, shelf, shelf.find(step, nowUs), nowUs, charge, isFull);
     }
-    const answer = shelf.stepKept(step, nowUs, charge);
+    const answer = shelf.stepStored(step, nowUs, charge);
     return answer ?? this.performOn(step, shelf, undefined, nowUs, charge, isFull);
   }
 
-  /** A step on a shelf, and on the count of its key there, if it has one. */
+  /** A step on a shelf, with the count of its key if it has one. */
   private performOn(
     step: Step,
     shelf: Shelf<Rule>,
@@ -137,20 +138,20 @@ export class Memory implements OneStepStore {
         : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
     }
     if (full && count === undefined && this.forgives) {
-      // Units that were not counted cannot be given back.
+      // Units that were not counted can't be given back.
       const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
       return { ...looked, provisional: true };
     }
     const isAlone = count !== undefined && step.rule.logic.merges;
     const shared = isAlone ? undefined : this.overflow.countsAt(nowUs, full);
     return shared
-      ? this.performShared(step, shelf, count, shared.of(step.rule), nowUs, charge, full)
+      ? this.performShared(step, shelf, count, shared.shelfFor(step.rule), nowUs, charge, full)
       : shelf.step({ ask: step, nowUs, charge, mayGrow: !full, count });
   }
 
   /**
-   * A step of a key that may have been charged on a shared count. What is named, such as a permit, is looked for where
-   * it was taken, and counts in both places.
+   * A step of a key that may have been charged on a shared count. A permit is looked up where it was taken, and permits
+   * count in both places.
    */
   private performShared(
     step: Step,
@@ -181,11 +182,11 @@ export class Memory implements OneStepStore {
           count,
           other,
         });
-    const restsUs = (isShared ? shared : shelf).restsAt(step.rule, answer);
-    return this.overflow.noted(step, answer, isShared, restsUs);
+    const expiresUs = (isShared ? shared : shelf).expiresAtUs(step.rule, answer);
+    return this.overflow.noted(step, answer, isShared, expiresUs);
   }
 
-  /** Whether there is no room for one more entry, after dropping entries that are not needed. */
+  /** Evicts some expired entries, and returns whether there is still no room for another entry. */
   private overflows(nowUs: number): boolean {
     if (this.own.size < this.maxEntries) return false;
     this.own.reclaim(nowUs);
@@ -193,13 +194,13 @@ export class Memory implements OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The key under which a key is counted in the shared counts. */
+  /** The number of the shared count of a key, as its key there. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 }
 
-/** Whether a group of this step alone needs no look at the group. */
+/** Whether a group of only this step can skip the checks of a group. */
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';

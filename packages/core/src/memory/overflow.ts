@@ -1,6 +1,4 @@
-/**
- * What a full memory store does with new keys: they share counts, so that they are limited too early, never too late.
- */
+/** What a full memory store does with new keys: they share counts, so they are limited too early, never too late. */
 
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
@@ -9,14 +7,14 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** How many counts new keys share when the store is full, for each code. */
+/** The number of shared counts for each code. */
 export const OVERFLOW_COUNTS = 1024;
 
-/** The shared counts of one store, made when it is full for the first time. */
+/** The shared counts of one store, made when it is first full. */
 export class Overflow {
-  /** How many decisions used one. */
+  /** Decisions that used a shared count. */
   uses = 0;
-  /** A key without a count of its own may have been charged there, until they are at rest. */
+  /** Kept until all of them have expired, because any key without a separate count may have been charged there. */
   private counts: Shelves | undefined;
   private untilUs = 0;
 
@@ -25,12 +23,12 @@ export class Overflow {
     return this.counts?.size ?? 0;
   }
 
-  /** Drops entries that are not needed. */
+  /** Evicts some expired entries. */
   reclaim(nowUs: number): void {
     this.counts?.reclaim(nowUs);
   }
 
-  /** The shared counts, if there is no room, or if one of them still counts. */
+  /** The shared counts, if the store is full or one of them has not expired. */
   countsAt(nowUs: number, full: boolean): Shelves | undefined {
     if (full) this.counts ??= new Shelves();
     else if (this.counts && (nowUs >= this.untilUs || this.counts.size === 0)) {
@@ -40,8 +38,8 @@ export class Overflow {
   }
 
   /**
-   * The answer to a step, once it was done on the shared count of its key or, with `isShared` false, beside it.
-   * `restsUs` is when the count that answered is at rest.
+   * Adjusts the answer to a step that was applied to the shared count of its key or, with `isShared` false, to its
+   * separate one. `restsUs` is when that count expires.
    */
   noted({ op, rule }: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
     if (op === 'reset' || (op === 'put' && rule.logic.merges)) {
@@ -54,22 +52,22 @@ export class Overflow {
   }
 }
 
-/** The step as one that neither charges nor gives back. */
+/** Turns a step that would charge into a `look`. */
 export function asLook(step: Step): Step {
   return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
 }
 
 /**
- * The step on a count that keys share. All limiters have the same shared counts: otherwise a limiter that is made for
- * each request would add counts each time.
+ * The step on a shared count. All limiters use the same shared counts: otherwise limiters that are made for each
+ * request would add counts each time.
  */
 export function onShared(step: Step, place: string): Step {
   return { ...step, limiter: '', key: place };
 }
 
 /**
- * A shared count keeps what was charged there: what one key would give back or reset, another may have charged. Only
- * what a step names, such as a permit, is sure to be its own.
+ * Turns a `put` or `reset` on a shared count into a `look`: the units that one key would give back or reset may have
+ * been charged by another. Only a permit certainly belongs to the key, because steps identify it.
  */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
@@ -77,14 +75,14 @@ export function keepingShared(step: Step): Step {
   return gives ? { ...step, op: 'look' } : step;
 }
 
-/** Whether the step may begin a count. */
+/** Whether the step may add a count. */
 export function needsRoom({ op }: Step): boolean {
   return op !== 'look' && op !== 'put' && op !== 'reset';
 }
 
 /**
- * The answer to a step of a key that can share no count, where there is no room for its own. It is refused: a claim
- * that is not kept is no claim.
+ * The answer to a step for which there is no room and whose algorithm can't share counts. It is rejected, because a
+ * claim that is not stored protects nothing.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
   const failure = new SpillwayError(

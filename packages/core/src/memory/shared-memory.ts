@@ -1,12 +1,11 @@
 /**
- * The memory of limiters that were given no store: one for each clock in a process. Each limiter object has its own
- * count.
+ * The memory of limiters without a store: one for each clock in a process. Each limiter object has a separate count.
  */
 
 import { type Clock, systemClock } from '../base/clock.js';
 import { Memory } from './memory.js';
 
-/** How many entries a memory holds, where nothing else is said. */
+/** The default of `maxEntries`. */
 export const MAX_ENTRIES = 1_000_000;
 
 export class SharedMemory {
@@ -18,13 +17,13 @@ export class SharedMemory {
     this.store = new Memory(clock, MAX_ENTRIES);
   }
 
-  /** How many limiters have a count here, or had. */
+  /** How many limiters have used this memory. */
   get limiters(): number {
     return this.named;
   }
 
-  /** The name of a limiter in the store: always the same for one object, and never that of another object. */
-  nameOf(limiter: object): string {
+  /** The name of a limiter in the store: unique to the object. */
+  limiterNameOf(limiter: object): string {
     let name = this.names.get(limiter);
     if (name === undefined) {
       this.named += 1;
@@ -37,7 +36,7 @@ export class SharedMemory {
 
 const memories = new WeakMap<Clock, SharedMemory>();
 
-/** The memory that uses `clock`; made when it is first needed. */
+/** The memory for `clock`. Made on first use. */
 export function sharedMemory(clock: Clock = systemClock): SharedMemory {
   const memory = memories.get(clock) ?? new SharedMemory(clock);
   memories.set(clock, memory);

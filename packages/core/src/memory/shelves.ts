@@ -1,4 +1,4 @@
-/** All that a memory store keeps, by algorithm. */
+/** All counts of a memory store: a shelf, or table, for each algorithm. */
 
 import { BucketShelf } from '../algorithms/bucket/bucket-shelf.js';
 import type { Rule } from '../contract/rule.js';
@@ -19,8 +19,8 @@ export class Shelves {
     return size;
   }
 
-  /** The shelf for the counts of a rule; made when it is first needed. */
-  of({ machine, logic }: Rule): Shelf<Rule> {
+  /** The shelf for the counts of a rule. Made on first use. */
+  shelfFor({ machine, logic }: Rule): Shelf<Rule> {
     if (machine === this.lastMachine) return this.last;
     let shelf = this.byMachine.get(machine);
     if (!shelf) {
@@ -33,7 +33,7 @@ export class Shelves {
     return shelf;
   }
 
-  /** Looks at the next few entries and drops those that equal an unused key. */
+  /** Evicts expired ones among the next few entries. */
   reclaim(nowUs: number): void {
     for (const shelf of this.all) shelf.reclaim(nowUs);
   }

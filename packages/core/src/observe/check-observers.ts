@@ -1,4 +1,4 @@
-/** What guards, and limiters without HTTP, are told of those who watch them. */
+/** Checks the options `observers`, `onDecision` and `onFault`. */
 
 import { checkList } from '../base/check-shapes.js';
 import { checkCallback, isPlainObject } from '../base/checks.js';
@@ -19,15 +19,15 @@ export function checkObservers({ observers, onDecision, onFault }: Observed): vo
   checkCallback('onFault', onFault);
 }
 
-/** An observer that watches nothing is most often something else. */
+/** An observer without any known method is probably a mistake. */
 function checkObserver(observer: Observer): void {
-  const heard = isPlainObject(observer) ? HEARD.filter((name) => observer[name] !== undefined) : [];
-  for (const name of heard) checkCallback(`${name} of an observer`, observer[name]);
-  if (heard.length > 0) return;
-  throw mustBe('each of observers', `an object with one of ${HEARD.join(', ')}`, observer);
+  const own = isPlainObject(observer) ? METHODS.filter((name) => observer[name] !== undefined) : [];
+  for (const name of own) checkCallback(`${name} of an observer`, observer[name]);
+  if (own.length > 0) return;
+  throw mustBe('each of observers', `an object with one of ${METHODS.join(', ')}`, observer);
 }
 
-const HEARD = [
+const METHODS = [
   'onDecision',
   'onFault',
   'onStoreCall',

@@ -1,4 +1,4 @@
-/** An observer for logs: a sample of the decisions, without the keys. */
+/** An observer that writes a sample of the decisions to a log, without the keys. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { shareFromZero } from '../base/checks.js';
@@ -10,22 +10,22 @@ import type { Mode, Outcome, Reason } from '../contract/decision.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import { COMMON, checkOutcomes, OUTCOMES } from './outcomes.js';
 
-/** One decision, for a line of a log. Numbers that are not known, or infinite, are left out. */
+/** One decision, for a log line. Numbers that are unknown or infinite are omitted. */
 export interface DecisionLogEntry {
   readonly limiter: string;
   readonly outcome: Outcome;
   readonly allowed: boolean;
   readonly mode: Mode;
   readonly cost: number;
-  /** The share of such decisions that is written: each line stands for `1 / share` of them. */
+  /** The sampling rate of such decisions: each line stands for `1 / share` of them. */
   readonly share: number;
   readonly reason?: Reason;
   readonly priority?: string;
   /** The name of the caller's plan. */
   readonly plan?: string;
-  /** The load signal for which a shedder refused. */
+  /** The load signal because of which a shedder rejected. */
   readonly signal?: string;
-  /** Stands for the key: 16 hexadecimal digits, the same for the same key under the same secret. */
+  /** Hash of the key: 16 hexadecimal digits, equal for the same key and secret. */
   readonly keyHash?: string;
   readonly used?: number;
   readonly remaining?: number;
@@ -35,20 +35,19 @@ export interface DecisionLogEntry {
 
 /** Options of {@link decisionLog}. */
 export interface DecisionLogOptions {
-  /** Takes an entry, on the request's way: hand it to a logger that buffers. */
+  /** Writes an entry. It runs during the request, so pass the entry to a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
-  /** The share of what passes or is repeated that is written, 0 to 1. Default 0.01. */
+  /** Sampling rate of requests that pass or are replayed, 0 to 1. Default 0.01. */
   readonly sample?: number | undefined;
   /**
-   * The share of the rest that is written: `denied`, `would-deny`, `error`. Default 1; less where a flood must not fill
-   * the log.
+   * Sampling rate of `denied`, `would-deny` and `error`, 0 to 1. Default 1; reduce it if a flood must not fill the log.
    */
   readonly sampleRejected?: number | undefined;
-  /** Which outcomes are written at all. Default all but `skipped`. */
+  /** Which outcomes are written at all. Default: all but `skipped`. */
   readonly outcomes?: readonly Outcome[] | undefined;
   /**
-   * Keys are hashed with it; at least 16 characters, the same in all processes whose lines are to be compared. Default:
-   * a random one, so that hashes can be compared within one process only.
+   * The secret for hashing keys: at least 16 characters, the same in all processes whose lines you want to compare.
+   * Default: a random one per process.
    */
   readonly secret?: string | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
@@ -64,10 +63,10 @@ const NAMES: NamesOf<DecisionLogOptions> = {
   random: 1,
 };
 
-/** The observer, with the hash that it writes for a key. */
+/** What {@link decisionLog} returns. */
 export interface DecisionLog extends Observer {
   onDecision(event: DecisionEvent, key: string | undefined): void;
-  /** What `keyHash` is for a key: to find a caller's lines. A client's address is the key `@` and the address. */
+  /** The `keyHash` of a key, to find a caller's lines. The key of a client address is `@` and the address. */
   hashOf(key: string): string;
 }
 
@@ -75,13 +74,13 @@ const WRITTEN: readonly Outcome[] = /* @__PURE__ */ OUTCOMES.filter(
   (outcome) => outcome !== 'skipped',
 );
 const SHORTEST_SECRET = 16;
-/** Makes the same text another secret here than elsewhere. */
+/** Domain separation: the same secret gives other hashes elsewhere. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
 
 /**
- * Writes a sample of the decisions to a log, with hashes for keys. The hash (HalfSipHash, 64 bits) tells lines of one
- * caller from those of others and keeps keys out of the log; it does not make them anonymous: who has the secret can
- * try keys, and there are few addresses.
+ * Writes a sample of the decisions to a log, with hashed keys. The hash (HalfSipHash, 64 bits) keeps keys out of the
+ * log and still shows which lines belong to the same caller. It is not anonymization: anyone who has the secret can
+ * hash candidates, such as all IPv4 addresses.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -114,7 +113,7 @@ export function decisionLog(options: DecisionLogOptions): DecisionLog {
   };
   return {
     hashOf,
-    // What `write` returns is returned: if it is a promise that rejects, the guard reports a fault.
+    // Returns the result of `write`: if it is a promise that rejects, the guard reports a fault.
     onDecision(event, key): unknown {
       const { outcome } = event;
       if (!outcomes.includes(outcome)) return undefined;
@@ -150,7 +149,7 @@ function hex(half: number): string {
   return (half >>> 0).toString(16).padStart(8, '0');
 }
 
-/** The message does not show it: it stays a secret. */
+/** The message must not show the secret. */
 function checkSecret(secret: string | undefined): void {
   if (secret === undefined || (typeof secret === 'string' && secret.length >= SHORTEST_SECRET))
     return;

@@ -1,4 +1,4 @@
-/** An observer for development: a line on the console for each refusal, in columns. */
+/** An observer for development: prints each rejection on the console, in columns. */
 
 import { checkFlag, checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkClock, integerBetween } from '../base/checks.js';
@@ -9,19 +9,19 @@ import type { NamesOf } from '../base/option-names.js';
 import type { Decision, Outcome } from '../contract/decision.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
-import { checkOutcomes, REFUSED } from './outcomes.js';
+import { checkOutcomes, REJECTIONS } from './outcomes.js';
 
 /** Options of {@link decisionTable}. */
 export interface DecisionTableOptions {
-  /** Which outcomes get a line. Default those that are not an answer of a handler: `denied`, `would-deny`, `error`. */
+  /** Which outcomes are printed. Default: `denied`, `would-deny` and `error`. */
   readonly outcomes?: readonly Outcome[] | undefined;
-  /** How many lines a second at most, 1 to 10,000. The first line after them says how many are missing. Default 20. */
+  /** Maximum number of lines per second, 1 to 10,000; the next line says how many were omitted. Default 20. */
   readonly linesPerSecond?: number | undefined;
-  /** Takes a line, or several with `\n` between them: the head, or how many are missing. Default: the console. */
+  /** Writes a line, or several joined by `\n` (the header, or how many were omitted). Default: the console. */
   readonly write?: ((line: string) => void) | undefined;
-  /** Whether outcomes have colours. Default: with the console, if it is a terminal and `NO_COLOR` is not set. */
+  /** Whether outcomes are colored. Default: true on the console if it is a terminal and `NO_COLOR` is not set. */
   readonly color?: boolean | undefined;
-  /** What tells the time of a line. Default: the wall clock. */
+  /** The clock for the time column. Default: the wall clock. */
   readonly clock?: Clock | undefined;
 }
 
@@ -33,7 +33,7 @@ const NAMES: NamesOf<DecisionTableOptions> = {
   clock: 1,
 };
 
-/** The columns with their widths; the last one has none. */
+/** Titles and widths of the columns; the last one is not padded. */
 const COLUMNS = [
   ['TIME', 12],
   ['REQUEST', 22],
@@ -59,10 +59,10 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 };
 
 /**
- * Prints refusals while you develop: when, which request, which limiter, under which key, why, how much is left, and
- * how long to wait. Lines have local time, and paths and addresses as they came, so it is not for production: take
- * `decisionLog` there. A key of more than 8 characters, which may be a secret, is shown as its first 4 and 4 digits
- * that are the same for the same key until the process ends.
+ * Prints rejections during development: time, request, limiter, key, outcome and reason, what remains, and how long to
+ * wait. Lines contain raw paths and client addresses, so use `decisionLog` in production. A key of more than 8
+ * characters may be a secret, so only its first 4 are shown, with 4 digits of a hash that stays the same until the
+ * process ends.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -74,7 +74,7 @@ const COLORS: Readonly<Record<Outcome, number>> = {
  */
 export function decisionTable(options: DecisionTableOptions = {}): Observer {
   checkOptions(options, 'decisionTable()', NAMES);
-  const { outcomes = REFUSED, linesPerSecond = 20, write, clock } = options;
+  const { outcomes = REJECTIONS, linesPerSecond = 20, write, clock } = options;
   checkOutcomes(outcomes);
   integerBetween('linesPerSecond', linesPerSecond, 1, 10_000);
   checkCallback('write', write);
@@ -83,9 +83,9 @@ export function decisionTable(options: DecisionTableOptions = {}): Observer {
   const { color = write === undefined && showsColors() } = options;
   const table = new Table(linesPerSecond, write ?? toConsoleLine, color, clock);
   return {
-    // What `write` returns is returned: if it is a promise that rejects, the guard reports a fault.
+    // Returns the result of `write`: if it is a promise that rejects, the guard reports a fault.
     onDecision(event, key, request): unknown {
-      return outcomes.includes(event.outcome) ? table.tell(event, key, request) : undefined;
+      return outcomes.includes(event.outcome) ? table.writeRow(event, key, request) : undefined;
     },
   };
 }
@@ -113,7 +113,11 @@ class Table {
     this.clock = clock;
   }
 
-  tell(event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined): unknown {
+  writeRow(
+    event: DecisionEvent,
+    key: string | undefined,
+    request: LimitRequest | undefined,
+  ): unknown {
     const nowMs = this.clock ? this.clock.nowUs() / 1000 : wallClockMs();
     if (!this.hasRoom(nowMs)) return undefined;
     const head = this.hasHead ? [] : [inColumns(COLUMNS.map(([title]) => title))];
@@ -145,7 +149,7 @@ class Table {
     return false;
   }
 
-  /** Addresses begin with `@`, and keys of an app that begin so with two. */
+  /** Keys of client addresses begin with `@`; an app's own keys that begin with `@` have a second one. */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);
     const own = key.replace(/^@@/, '@');
@@ -172,7 +176,7 @@ function leftOf({ remaining, policy }: Decision): string {
   return policy && Number.isFinite(remaining) ? `${remaining} of ${policy.burst}` : '';
 }
 
-/** Of what passes the wait would be that of another request. */
+/** Empty for requests that pass: their `retryAfterMs` is about a further request. */
 function waitOf({ reason, retryAfterMs }: Decision): string {
   if (reason === null) return '';
   if (retryAfterMs === Infinity) return 'never passes';
@@ -181,7 +185,7 @@ function waitOf({ reason, retryAfterMs }: Decision): string {
   return `${Math.ceil(retryAfterMs / 100) / 10} s`;
 }
 
-/** What a client sends has no control characters that a terminal would obey, and no more room than its column. */
+/** Cells contain client input: control characters, which a terminal would obey, are replaced, and long text is cut. */
 function inColumns(cells: readonly string[], color?: number): string {
   const shown = cells.map((cell, at) => {
     const plain = cell.replace(/[^\x20-\x7e]/g, '?');

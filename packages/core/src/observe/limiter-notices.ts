@@ -1,4 +1,4 @@
-/** Logs what may be a mistake in how limiters were made, or in the process in which they are. */
+/** Warns about probable mistakes in how limiters are created, or in the process where they run. */
 
 import { environment, oneOfMany } from '../base/host.js';
 import type { Mode } from '../contract/decision.js';
@@ -6,7 +6,7 @@ import type { Notice } from '../contract/observer.js';
 import { MADE_IN_HANDLER } from '../limits/limiter-notices.js';
 import type { Notices } from './notices.js';
 
-/** So many limiters without a store belong to no app: requests make them. */
+/** No app declares this many limiters without a store, so requests must be creating them. */
 const MANY = 1_000;
 
 interface Made {
@@ -14,7 +14,7 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/** @param withoutStore how many limiters were made without a store, these among them; 0 if these have one */
+/** @param withoutStore how many limiters were created without a store, including these; 0 if these have one */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],
@@ -24,17 +24,16 @@ export function tellOfLimiters(
   for (const { name, notices: own = [] } of limiters) {
     for (const { code, message } of own) {
       if (code !== MADE_IN_HANDLER.code) notices.tell(code, message, name);
-      // Once may be right, for a handler may keep what it has made; and in a store that was given, a limiter goes on
-      // where the one before it was.
+      // Once may be correct: a handler may keep its limiter. With a store it is harmless: the counts are in the store.
       else if (withoutStore > 0 && notices.count(code, name) > 1) isOfHandler = true;
     }
   }
   if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, MADE_IN_HANDLER.message);
 }
 
-/** To be called for limits that were given no store. */
+/** Call it for limits without a store. */
 export function tellOfMissingStore(notices: Notices): void {
-  const place = notices.hears('SPW_STORE_MISSING') ? oneOfMany() : undefined;
+  const place = notices.reports('SPW_STORE_MISSING') ? oneOfMany() : undefined;
   if (place === undefined) return;
   notices.tell(
     'SPW_STORE_MISSING',
@@ -42,7 +41,7 @@ export function tellOfMissingStore(notices: Notices): void {
   );
 }
 
-/** @param guardMode of the guard, or what stands for it */
+/** @param guardMode mode of the guard; `'enforce'` without a guard */
 export function tellOfShadow(
   notices: Notices,
   guardMode: unknown,
@@ -51,8 +50,9 @@ export function tellOfShadow(
   const shadow: Mode = 'shadow';
   const code = 'SPW_SHADOW_IN_PRODUCTION';
   const idle = limiters.filter(({ mode }) => mode === shadow || guardMode === shadow);
-  if (idle.length === 0 || environment('NODE_ENV') !== 'production' || !notices.hears(code)) return;
-  // Frameworks make a guard for each route, with limiters that other routes have too.
+  if (idle.length === 0 || environment('NODE_ENV') !== 'production' || !notices.reports(code))
+    return;
+  // Frameworks create a guard per route, and routes share limiters, so each limiter is named once.
   const first = idle.filter(({ name }) => notices.count(code, name) === 1);
   if (first.length === 0) return;
   const names = first.map(({ name }) => `"${name}"`).join(', ');

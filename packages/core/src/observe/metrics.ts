@@ -1,35 +1,35 @@
-/** What exporters of metrics export: name, kind, help text, unit and labels, and how it is read from a Tally. */
+/** The metrics for exporters: name, kind, help text, unit and labels, and how to read them from a Tally. */
 
 import type { Sample, Tally } from './tally.js';
 
-/** A number that is read from a tally whenever metrics are collected. */
+/** A metric, read from a tally whenever metrics are collected. */
 export interface Metric {
-  /** Without prefix, dots between words: `breaker.open` is `spillway.breaker.open`, or `spillway_breaker_open`. */
+  /** Without a prefix: `breaker.open` is exported as `spillway.breaker.open` or `spillway_breaker_open`. */
   readonly name: string;
-  /** A counter adds up for as long as the process lives; a gauge is what it is now. */
+  /** A counter only increases while the process lives; a gauge is the current value. */
   readonly kind: 'counter' | 'gauge';
   readonly help: string;
   /**
-   * What a counter counts, as UCUM has it. Gauges have none: that of a ratio would end up in the name where the metrics
-   * of OpenTelemetry are translated for Prometheus.
+   * The unit of a counter, in UCUM. Gauges have none, because the OpenTelemetry to Prometheus translation would append
+   * the unit of a ratio to the name.
    */
   readonly unit?: string;
   readonly labels: readonly string[];
   read(tally: Tally): readonly Sample<string>[];
 }
 
-/** How long calls of the store take: the one histogram. It is fed by `onStoreCall`, so there is nothing to read. */
+/** The duration of store calls, the only histogram. Fed by `onStoreCall`, so it has no `read`. */
 export const STORE_CALL_DURATION = {
   name: 'store.call.duration',
-  help: 'How long calls of the store took, by what came of them.',
+  help: 'Duration of calls to the store, by outcome.',
   unit: 's',
   labels: ['outcome'],
-  /** From half a millisecond to a second: a store is near, or it is waited for 50 ms, unless you say otherwise. */
+  /** From 0.5 ms to 1 s: most stores answer within milliseconds, and the default timeout is 50 ms. */
   bucketsS: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
 } as const;
 
 /**
- * All counters and gauges, for exporters of your own too.
+ * All counters and gauges, also for custom exporters.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'faults',
     kind: 'counter',
-    help: 'Callbacks that threw or returned junk, and stores that failed.',
+    help: 'Callbacks that threw or returned an invalid value, and stores that failed.',
     unit: '{fault}',
     labels: ['limiter', 'source'],
     read: (tally) => tally.faults(),
@@ -61,7 +61,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'breaker.openings',
     kind: 'counter',
-    help: 'How often a store was found to fail, or to be slow.',
+    help: 'How often the circuit breaker of a store opened, by reason.',
     unit: '{opening}',
     labels: ['reason'],
     read: (tally) => tally.breakerOpenings(),
@@ -69,7 +69,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'memory.overflowed',
     kind: 'counter',
-    help: 'Decisions on a count that is shared because the store in memory is full.',
+    help: 'Decisions on a shared count, because the memory store is full.',
     unit: '{decision}',
     labels: [],
     read: (tally) => single(tally.overflowed),
@@ -77,14 +77,14 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'breaker.open',
     kind: 'gauge',
-    help: 'Stores that are not asked now because they fail or are slow.',
+    help: 'Open circuit breakers: stores that are not called because they fail or are slow.',
     labels: [],
     read: (tally) => single(tally.openBreakers),
   },
   {
     name: 'settings.lost',
     kind: 'gauge',
-    help: 'Controls whose store has lost the live settings: the last known ones stay in force.',
+    help: 'Controls whose store has lost the live settings. The last known settings stay active.',
     labels: [],
     read: (tally) => single(tally.lostControls),
   },
@@ -98,27 +98,27 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'shed.amount',
     kind: 'gauge',
-    help: 'How far up the classes the ladder sheds, 0 to 1.',
+    help: 'How far up the priority classes the ladder sheds, 0 to 1.',
     labels: ['limiter'],
     read: (tally) => tally.shedAmounts(),
   },
   {
     name: 'brake.fraction',
     kind: 'gauge',
-    help: 'The fraction of requests that the brake refuses.',
+    help: 'The fraction of requests that the brake rejects.',
     labels: ['limiter'],
     read: (tally) => tally.brakeFractions(),
   },
   {
     name: 'signal.value',
     kind: 'gauge',
-    help: 'Load: 0 is idle, 1 is at the mark.',
+    help: 'Load: 0 is idle, 1 is the target.',
     labels: ['signal'],
     read: (tally) => tally.signalValues(),
   },
 ];
 
-/** A number without labels; nothing where nobody knows it. */
+/** One sample without labels; none if the value is unknown. */
 function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }

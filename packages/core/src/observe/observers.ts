@@ -1,4 +1,4 @@
-/** Calls the observers of one guard or limiter. What they throw, or reject later, is a fault and fails no request. */
+/** Calls the observers of one guard or limiter. Their errors are reported as faults and don't fail the request. */
 
 import { disregard, isThenable } from '../base/host.js';
 import type { Control } from '../contract/control.js';
@@ -14,18 +14,18 @@ import type {
 import type { LimitRequest } from '../contract/request.js';
 
 export class Observers {
-  /** Whether an observer takes decisions: events that nobody takes are not made. */
-  readonly hearsDecisions: boolean;
-  readonly hearsStoreCalls: boolean;
+  /** Whether any observer has `onDecision`; if not, events need not be created. */
+  readonly wantsDecisions: boolean;
+  readonly wantsStoreCalls: boolean;
   private readonly observers: readonly Observer[];
-  private readonly voice: ((fault: Fault) => void) | undefined;
+  private readonly logFault: ((fault: Fault) => void) | undefined;
 
-  /** @param voice logs faults, where there is no `onFault` */
-  constructor(observers: readonly Observer[], voice?: (fault: Fault) => void) {
+  /** @param logFault logs faults if there is no `onFault` */
+  constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
     this.observers = observers;
-    this.voice = voice;
-    this.hearsDecisions = observers.some(({ onDecision }) => onDecision);
-    this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
+    this.logFault = logFault;
+    this.wantsDecisions = observers.some(({ onDecision }) => onDecision);
+    this.wantsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
   }
 
   decision(
@@ -46,14 +46,14 @@ export class Observers {
     this.each('', (observer) => observer.onBreaker?.(event));
   }
 
-  /** Passes on a store that counts what overflowed; other stores are not passed on. */
+  /** Passes on a store only if it has the number `overflowed`. */
   store(store: object): void {
     const { overflowed } = store as Partial<Overflowing>;
     if (typeof overflowed !== 'number') return;
     this.each('', (observer) => observer.onStore?.(store as Overflowing));
   }
 
-  /** Passes on a control that can tell whether its settings are lost; others are not passed on. */
+  /** Passes on a control only if it has the flag `settingsLost`. */
   control(control: Control): void {
     if (typeof control.settingsLost !== 'boolean') return;
     this.each('', (observer) => observer.onControl?.(control));
@@ -64,35 +64,35 @@ export class Observers {
       try {
         disregard(observer.onFault?.(fault));
       } catch {
-        // Where `onFault` itself fails there is nobody else to call.
+        // If `onFault` itself fails, there is nowhere else to report it.
       }
     }
     try {
-      this.voice?.(fault);
+      this.logFault?.(fault);
     } catch {
       // A fault that cannot be logged must not fail the request.
     }
   }
 
-  /** Nobody waits for an observer. */
+  /** Observers are not awaited. */
   private each(limiter: string, call: (observer: Observer) => unknown): void {
     for (const observer of this.observers) {
       try {
         const returned = call(observer);
-        if (returned !== undefined) this.watch(limiter, returned);
+        if (returned !== undefined) this.watchPromise(limiter, returned);
       } catch (error) {
         this.fault({ limiter, source: 'observer', error });
       }
     }
   }
 
-  private watch(limiter: string, returned: unknown): void {
+  private watchPromise(limiter: string, returned: unknown): void {
     if (!isThenable(returned)) return;
     returned.then(undefined, (error) => this.fault({ limiter, source: 'observer', error }));
   }
 }
 
-/** Field by field: a spread costs more than all that observers do with it. */
+/** Property by property: a spread costs more than all observers together. */
 function eventOf(decision: Decision, mode: Mode): DecisionEvent {
   return {
     limiter: decision.limiter,

@@ -1,6 +1,6 @@
 /**
- * Counts what guards report, for exporters of metrics to read when they are scraped: to increment a labelled counter of
- * prom-client takes as long as a decision in memory. So all exporters have the same numbers.
+ * Counts what guards report; exporters read the counts when they are scraped. Incrementing a labelled counter of
+ * prom-client for each decision would take as long as a decision in memory. All exporters get the same numbers.
  */
 
 import type { Control } from '../contract/control.js';
@@ -15,33 +15,33 @@ import type {
 import { readSafely, type Signal } from '../shed/load-signal.js';
 import type { WorkerShedder } from '../shed/worker-shedder.js';
 
-/** What has a value at every moment; read when metrics are collected. */
+/** Sources of gauges, read when metrics are collected. */
 export interface Gauges {
-  /** Guards, whose permits in progress are added up. */
+  /** Guards; the sum of their permits in progress is one gauge. */
   readonly guards?: readonly { readonly inProgress: number }[] | undefined;
-  /** Worker shedders, told apart by name. */
+  /** Worker shedders, labelled by name. */
   readonly shedders?:
     | readonly Pick<WorkerShedder, 'name' | 'shedAmount' | 'brakeFraction'>[]
     | undefined;
-  /** Load signals, told apart by name. */
+  /** Load signals, labelled by name. */
   readonly signals?: readonly Signal[] | undefined;
-  /** Memory stores that no guard has; those of guards are added by `onStore`. */
+  /** Memory stores that no guard uses; those of guards are added by `onStore`. */
   readonly stores?: readonly Overflowing[] | undefined;
 }
 
-/** The most series, in case a limiter of your own makes names or classes of what clients send. */
+/** Maximum number of series, in case a custom limiter derives names or classes from client input. */
 const SERIES = 10_000;
-/** The limiter that stands for all others beyond them. */
+/** The label `limiter` of everything beyond that. */
 const OTHERS = '(others)';
 
-/** How many names of plans a limiter has as labels; the others are `other`. */
+/** Maximum number of plan names per limiter; further plans get the label `other`. */
 const PLANS = 32;
 const OTHER_PLAN = 'other';
 
-/** How many stores and controls are read; of older stores, the last number counts. */
+/** Maximum number of stores and controls that are read; for older stores, the last value is kept. */
 const STORES = 1_000;
 
-/** A number under its labels. */
+/** A value with its labels. */
 export interface Sample<Label extends string> {
   readonly labels: Readonly<Record<Label, string>>;
   readonly value: number;
@@ -53,17 +53,17 @@ interface Count<Label extends string> extends Sample<Label> {
 
 type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority' | 'plan';
 
-/** By limiter, outcome, reason, priority and plan. Five maps, so that no text need be made for each decision. */
+/** By limiter, outcome, reason, priority and plan. Nested maps avoid building a string key for each decision. */
 type Counts = Map<
   string,
   Map<Outcome, Map<Reason | null, Map<string, Map<string, Count<DecisionLabel>>>>>
 >;
 
 /**
- * An observer that only counts, so that a request pays for an addition and not for an exporter. The metrics of
- * `@spillway/prometheus` and `@spillway/opentelemetry` are made of it; use it for exporters of your own. Labels have
- * few values: limiter names, words, and classes of priority; never a key. A label without a value is an empty text.
- * Beyond 10,000 series, all others are counted together as the limiter `(others)`.
+ * An observer that only counts, so each request pays for an addition instead of an exporter. `@spillway/prometheus` and
+ * `@spillway/opentelemetry` read it; use it for custom exporters. Labels have low cardinality: limiter names, outcomes,
+ * reasons, priority classes and plans, never keys. A label without a value is an empty string. Beyond 10,000 series,
+ * everything else is counted under the limiter `(others)`.
  *
  * @example
  * ```ts
@@ -91,7 +91,7 @@ export class Tally implements Observer {
   private open = 0;
   private readonly opened: Record<BreakerEvent['reason'], number> = { failures: 0, slow: 0 };
 
-  /** Adds what is to be read; as often as you like, a thing twice counts once. */
+  /** Adds sources of gauges. Adding the same object again has no effect. */
   watch({ guards = [], shedders = [], signals = [], stores = [] }: Gauges): void {
     for (const guard of guards) this.guards.add(guard);
     for (const shedder of shedders) this.shedders.add(shedder);
@@ -116,7 +116,7 @@ export class Tally implements Observer {
 
   onDecision({ limiter, outcome, allowed, reason, priority = '', policy }: DecisionEvent): void {
     const plan = policy?.plan ?? '';
-    // In shadow a request passes though the store fails: with a reason it would be counted as refused.
+    // In shadow mode, requests pass though the store fails: with a reason, they would be counted as rejected.
     const why = outcome === 'error' && allowed ? null : reason;
     const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority)?.get(plan);
     const count = known ?? this.newCount(limiter, outcome, why, priority, plan);
@@ -166,13 +166,13 @@ export class Tally implements Observer {
     count.value += 1;
   }
 
-  /** All guards of a store pass on the same event: it counts once. */
+  /** All guards of a store pass on the same event object, which must be counted once. */
   onBreaker(event: BreakerEvent): void {
     if (event === this.lastBreakerEvent) return;
     this.lastBreakerEvent = event;
     if (event.state === 'open') {
       this.open += 1;
-      // An older copy of this package names no reason.
+      // An older copy of this package sends no reason.
       this.opened[event.reason === 'slow' ? 'slow' : 'failures'] += 1;
     } else if (this.open > 0) this.open -= 1;
   }
@@ -185,24 +185,24 @@ export class Tally implements Observer {
     return [...this.faulty.values()].flatMap((bySource) => [...bySource.values()]);
   }
 
-  /** Stores that are not asked now, because they fail or are slow. */
+  /** Number of open circuit breakers. */
   get openBreakers(): number {
     return this.open;
   }
 
-  /** How often a store was found to fail, and how often to be slow. */
+  /** How often circuit breakers opened, by reason. */
   breakerOpenings(): Sample<'reason'>[] {
     return Object.entries(this.opened).map(([reason, value]) => ({ labels: { reason }, value }));
   }
 
-  /** Decisions that memory stores took on a shared count because they were full. */
+  /** Decisions on shared counts in memory stores that were full. */
   get overflowed(): number {
     let sum = this.overflowedBefore;
     for (const { overflowed } of this.stores) sum += overflowed;
     return sum;
   }
 
-  /** Controls whose settings are lost; undefined if no guard has a control that can tell. */
+  /** Number of controls whose settings are lost; undefined if no guard has a control that reports it. */
   get lostControls(): number | undefined {
     if (this.controls.size === 0) return undefined;
     let lost = 0;
@@ -226,7 +226,7 @@ export class Tally implements Observer {
     return [...this.shedders].map(({ name, brakeFraction }) => sample(name, brakeFraction));
   }
 
-  /** Of the signals that have data. */
+  /** Only signals that have data. */
   signalValues(): Sample<'signal'>[] {
     return [...this.sources].flatMap((signal) => {
       const reading = readSafely(signal);
@@ -239,7 +239,7 @@ function sample(limiter: string, value: number): Sample<'limiter'> {
   return { labels: { limiter }, value };
 }
 
-/** The map under `key`, made when first asked for. */
+/** The map under `key`, created if missing. */
 function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
   let found = outer.get(key);
   if (!found) {

@@ -1,44 +1,47 @@
-/** What a store keeps with a claim: its owner and, once it is done, a note of one line. */
+/** What the store keeps with a claim: its owner and, once the request is done, a note of one line. */
 
 import { base64url } from '../base/bytes-text.js';
 
 /**
- * What a body's digest is made of: its bytes (`r`), what a parser made of them (`p`), or parts that the app chose
- * (`o`). With `x` it has none, because what the parser made cannot be compared.
+ * What the digest of a body covers: its bytes (`r`), the parsed body (`p`), or parts chosen by the app (`o`). `x`: no
+ * digest, because the parsed body cannot be compared.
  */
 type BodyKind = 'r' | 'p' | 'o' | 'x';
 
-/** Of a claim that is done: whether its answer was kept, and what the request was. */
+/** The note of a claim that is done: whether its response was stored, and the fingerprint of the request. */
 export interface Note {
-  /** Whether it is known that a value was written for it. One that came too late to be noted is given all the same. */
-  readonly isKept: boolean;
+  /**
+   * Whether the response is known to be stored. If it was stored later, this is false, but retries get the response
+   * anyway.
+   */
+  readonly isStored: boolean;
   /** See `headDigest`. */
   readonly head: string;
-  /** Undefined where the body was not seen to its end. */
+  /** Undefined if the body was not read to its end. */
   readonly body: { readonly kind: BodyKind; readonly digest: string } | undefined;
-  /** What `Content-Length` said; empty if nothing. */
+  /** The `Content-Length` header; empty if there was none. */
   readonly length: string;
 }
 
 const FORM = /^1([kn]) ([\w-]{22}) (?:([rpo])([\w-]{22})|(x)|-) (\d{0,15})$/;
 
-/** As in `1k <head> r<body> 17`. */
-export function noteText({ isKept, head, body, length }: Note): string {
-  return `1${isKept ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
+/** Such as `1k <head> r<body> 17`. */
+export function noteText({ isStored, head, body, length }: Note): string {
+  return `1${isStored ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
 }
 
-/** Undefined for a text that is none of ours, or of a later version. */
+/** Undefined for text that is not a note, or is one of a later version. */
 export function noteIn(text: string): Note | undefined {
   const [, kept, head, kind, digest = '', none, length = ''] = FORM.exec(text) ?? [];
   if (kept === undefined || head === undefined) return undefined;
   const bodyKind = (kind ?? none) as BodyKind | undefined;
   const body = bodyKind && { kind: bodyKind, digest };
-  return { isKept: kept === 'k', head, body, length };
+  return { isStored: kept === 'k', head, body, length };
 }
 
 declare const crypto: { getRandomValues(array: Uint8Array): Uint8Array };
 
-/** A new owner, whom no other claim has: 96 random bits in 16 characters. */
+/** A new unique owner: 96 random bits in 16 characters. */
 export function newOwner(): string {
   return base64url(crypto.getRandomValues(new Uint8Array(12)));
 }

@@ -1,32 +1,33 @@
-/** What a handler can know of the claim under which it runs. */
+/** What a handler can know about the claim it runs under. */
 
 /** The claim of a request. */
 export interface RequestClaim {
   /**
-   * Who has the claim, new for each run: 16 characters. Write it beside what the handler writes, and let a write with
-   * another token fail: then a handler that lost its claim while it slept cannot do a second time what another did.
+   * Identifies the run: 16 characters, new for each run. Store it with what the handler writes, and reject a write with
+   * a different token: then a handler that was suspended and lost its claim cannot repeat the work of the run that
+   * replaced it.
    */
   readonly token: string;
   /** The idempotency key. */
   readonly key: string;
-  /** Aborts when the claim was lost: another run may have begun. */
+  /** Aborts when the claim is lost: another run may have started. */
   readonly signal: HostSignal;
 }
 
-// A registered symbol: it is found by another copy of this package too.
+// A registered symbol, shared with other copies of this package.
 const CLAIM = Symbol.for('spillway.claim');
 
 interface Holder {
   [CLAIM]?: RequestClaim;
 }
 
-/** Keeps the claim with the object that stands for its request. */
+/** Stores the claim on the object that stands for its request. */
 export function rememberClaim(holder: object, claim: RequestClaim): void {
   (holder as Holder)[CLAIM] = claim;
 }
 
 /**
- * The claim under which the handler of a request runs; undefined if it runs under none. Each adapter says which object
+ * The claim that the handler of a request runs under; undefined if it has none. The adapter documents which object
  * stands for the request, as for `admissionsOf`.
  *
  * @example
@@ -45,7 +46,7 @@ export function claimOf(holder: object): RequestClaim | undefined {
   return (holder as Holder)[CLAIM];
 }
 
-/** The `AbortSignal` of whoever compiles against this, if that has one. */
+/** The `AbortSignal` type of the compiling project, if it has one. */
 export type HostSignal = typeof globalThis extends { AbortSignal: { prototype: infer Own } }
   ? Own
   : { readonly aborted: boolean };

@@ -1,4 +1,4 @@
-/** An idempotency key: out of the header that a client sent, and what a store has of it, for operators. */
+/** Parses idempotency keys from headers, and reads or drops their state in a store, for operators. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { SpillwayError } from '../base/errors.js';
@@ -6,41 +6,41 @@ import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Op, Step, Store } from '../contract/store.js';
 import { asKey } from '../limits/callbacks.js';
 import { type Note, newOwner, noteIn } from './claim-note.js';
-import { type AnswerRecord, decodeRecord } from './kept-answer.js';
+import { type AnswerRecord, decodeRecord } from './stored-response.js';
 
-/** What names an idempotency key in a store. */
+/** Identifies an idempotency key in a store. */
 export interface IdempotencyKeyName {
   /** The `name` of the `idempotency`. */
   readonly limiter: string;
-  /** As the function `scope` gives it. */
+  /** The caller, as returned by `scope`. */
   readonly scope: string;
-  /** As the client sends it, with quotes or without. */
+  /** As the client sends it, with or without quotes. */
   readonly key: string;
 }
 
-/** What a store has of an idempotency key. */
+/** The state of an idempotency key in a store. */
 export interface IdempotencyKeyState {
-  /** `free` if nobody runs it and nobody has done it. */
+  /** `running`, `done`, or `free` if there is no claim. */
   readonly state: ClaimsAnswer['state'];
-  /** The token of the run; empty if it is free. */
+  /** The token of the run; empty if the key is free. */
   readonly owner: string;
-  /** When it is free again, in milliseconds since the epoch by the store's clock; 0 if it is. */
+  /** When the claim expires, in milliseconds since the epoch by the store's clock; 0 if the key is free. */
   readonly endsMs: number;
-  /** How long that is from now. */
+  /** How long until then, in milliseconds. */
   readonly leftMs: number;
-  /** What is known of the request that was done. Undefined if it is not done, or was kept by a later version. */
+  /** The fingerprint of the completed request. Undefined if it is not done, or was written by a later version. */
   readonly note: Note | undefined;
-  /** Undefined if none is kept, or it was kept by a later version. */
+  /** The stored response. Undefined if there is none, or it was written by a later version. */
   readonly answer: AnswerRecord | undefined;
-  /** The bytes that are kept for the answer, with its status and fields. */
+  /** The size of the stored response in bytes, with its status and headers. */
   readonly size: number;
 }
 
 /**
- * Looks at an idempotency key, and changes nothing.
+ * Reads the state of an idempotency key, without changing it.
  *
- * @throws SpillwayError `SPW_SCOPE_INVALID` if the scope can be none, `SPW_KEY_INVALID` if no request can have the key;
- * what the store throws
+ * @throws SpillwayError `SPW_SCOPE_INVALID` for an invalid scope, `SPW_KEY_INVALID` for an invalid key; and what the
+ * store throws
  * @example
  * ```ts run
  * import { memoryStore } from '@spillway/core';
@@ -56,7 +56,7 @@ export async function readIdempotencyKey(
   name: IdempotencyKeyName,
 ): Promise<IdempotencyKeyState> {
   const step = stepOn(name, 'look');
-  const { nowUs, state, owner, endsUs, note } = await ask(store, step);
+  const { nowUs, state, owner, endsUs, note } = await askClaim(store, step);
   const isDone = state === 'done';
   const bytes = isDone
     ? await store.values?.get({ limiter: step.limiter, key: step.key, id: owner })
@@ -73,11 +73,11 @@ export async function readIdempotencyKey(
 }
 
 /**
- * Makes an idempotency key free, whatever its state, and overwrites its kept answer. The next request with the key
- * runs. One that runs now does not end: its process takes the key back with its next renewal, if it is still free.
+ * Frees an idempotency key, whatever its state, and deletes its stored response. The next request with the key runs. A
+ * running handler is not stopped: its process takes the key back with its next renewal, if the key is still free.
  *
- * @param seen what was read of the key before: then only that is dropped. A run that has begun since stays
- * @returns what there was; undefined if it was no longer what had been `seen`, and nothing was dropped
+ * @param seen the state read before: the key is only dropped if it is still in that state, so a newer run stays
+ * @returns the state before; undefined if it no longer was `seen`, and nothing was dropped
  * @throws SpillwayError as `readIdempotencyKey`
  * @example
  * ```ts run
@@ -106,20 +106,20 @@ export async function dropIdempotencyKey(
   const { state, owner, size } = now;
   if (seen && (state !== seen.state || owner !== seen.owner)) return undefined;
   if (seen && state === 'running') {
-    const { allowed } = await ask(store, stepOn(name, 'put', owner)); // only as long as it runs
+    const { allowed } = await askClaim(store, stepOn(name, 'put', owner)); // only while this owner still runs
     return allowed ? now : undefined;
   }
   const step = stepOn(name, 'reset');
-  // First the answer: once the claim is gone, nobody knows under which owner it is.
+  // The response first: it is stored under the owner, which nobody knows once the claim is gone.
   if (size > 0) {
     const value = { limiter: step.limiter, key: step.key, id: owner };
     await store.values?.set(value, new Uint8Array(0), 1_000);
   }
-  await ask(store, step);
+  await askClaim(store, step);
   return now;
 }
 
-async function ask(store: Store, step: Step): Promise<ClaimsAnswer> {
+async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
   const [answer] = await store.apply([step]);
   if (answer?.failure) throw answer.failure;
   return answer as ClaimsAnswer;
@@ -132,30 +132,33 @@ function stepOn(
 ): Step {
   const key = asKey(scope);
   if (key === undefined) {
-    throw new SpillwayError('SPW_SCOPE_INVALID', 'scope must be a text of 1 to 8,192 units');
+    throw new SpillwayError(
+      'SPW_SCOPE_INVALID',
+      'scope must be a string of 1 to 8,192 UTF-16 units',
+    );
   }
   if (!/^[ -~]{1,255}$/.test(id) && keyIn(id) === undefined) {
     throw new SpillwayError(
       'SPW_KEY_INVALID',
-      'key can be no idempotency key: it must be 1 to 255 printable ASCII characters',
+      'key is not a valid idempotency key: it must be 1 to 255 printable ASCII characters',
     );
   }
   const claim = { id: keyIn(id) ?? id, owner };
-  const rule = makeClaimsRule(30_000_000, 86_400_000_000); // no look or reset depends on its numbers
+  const rule = makeClaimsRule(30_000_000, 86_400_000_000); // the numbers do not matter for these operations
   return { op, limiter, key, rule, cost: 1, binding: true, claim };
 }
 
 /** The structured-field string of RFC 9651: printable ASCII in quotes; `"` and `\` are escaped. */
 const QUOTED = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
 
-/** What nearly all clients send: the same without quotes, spaces, and what separates list members and parameters. */
+/** What nearly all clients send: a string without quotes, spaces, or separators of lists and parameters. */
 const BARE = /^[!#-+\--:<-[\]-~]+$/;
 
 const LONGEST = 255;
 
 /**
- * The key in the value of an `Idempotency-Key` field (draft-ietf-httpapi-idempotency-key-header-07), quoted or bare:
- * 1 to 255 characters. Undefined for anything else, so also for two fields, parameters and what is not ASCII.
+ * The key in an `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header-07), quoted or bare: 1 to 255
+ * characters. Undefined for anything else, including several headers, parameters and non-ASCII characters.
  */
 export function keyIn(value: string): string | undefined {
   const text = value.trim();

@@ -1,4 +1,4 @@
-/** The options of `idempotency`, and what they come to. */
+/** The options of `idempotency`, checked and with defaults. */
 
 import { checkFlag, checkList, checkOptions } from '../base/check-shapes.js';
 import {
@@ -14,12 +14,12 @@ import type { HintOptions } from '../base/hint.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Mode } from '../contract/decision.js';
 import type { Header, LimitRequest, Per } from '../contract/request.js';
-import { FREE_ON, isKeepable, isToken } from './kept-answer.js';
+import { FREE_ON, isKeepable, isToken } from './stored-response.js';
 
-/** What `keepIf` is told of an answer. */
+/** The response of a handler, as passed to `keepIf`. */
 export interface FinalResponse {
   readonly status: number;
-  /** The fields that would be kept. */
+  /** The headers that would be stored. */
   readonly fields: readonly Header[];
 }
 
@@ -28,82 +28,94 @@ type MayBeLater<T> = T | PromiseLike<T>;
 /** Options of {@link idempotency}. */
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
-   * Who sends the request: the caller whom you have authenticated, never what a request claims. Keys of different
-   * callers never match. It may be async. A request for which it gives no text of 1 to 8,192 units, fails or is late,
-   * is refused with 503, unless `onStoreError` is `allow`: nothing could be promised about it.
+   * The caller, as identified by your authentication, never by what the request claims. Keys of different callers never
+   * match. May be async. If it returns no string of 1 to 8,192 UTF-16 units, throws or is late, the request is rejected
+   * with 503, or runs unprotected if `onStoreError` is `allow`.
    */
   readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;
-  /** Identifies it in the store, metrics and problem bodies: 1 to 64 printable ASCII characters. Default `'once'`. */
+  /**
+   * Identifies the limiter in the store, metrics and problem bodies: 1 to 64 printable ASCII characters. Default
+   * `'once'`.
+   */
   readonly name?: string | undefined;
-  /** The field that has the key. Default `'Idempotency-Key'`. */
+  /** The header with the key. Default `'Idempotency-Key'`. */
   readonly header?: string | undefined;
-  /** The methods of requests that it concerns, upper case. Default `['POST', 'PATCH']`. */
+  /** The request methods it applies to, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
-  /** Whether a request of these methods without a key is refused (400). Default false: it runs as often as it comes. */
+  /**
+   * Whether requests of these methods without a key are rejected (400). Default false: they run, each time they arrive.
+   */
   readonly required?: boolean | undefined;
   /**
-   * How long a claim is held if its process stops renewing it, 1 s to 24 h: after a crash the key is free again after
-   * this time. A running process renews it. Default `'30s'`.
+   * How long a claim lasts unless renewed, 1 s to 24 h. A running process renews it; after a crash the key is free
+   * again after this time. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
-  /** How long a claim is renewed at most, from `lease` to 24 h. Default: ten leases. */
+  /** How long a claim is renewed at most, from `lease` to 24 h. Default: ten times `lease`. */
   readonly maxRun?: Duration | undefined;
-  /** How long an answer is kept, 1 s to 400 days. Default `'24h'`. Tell your clients. */
+  /** How long a response is stored, 1 s to 400 days. Default `'24h'`. Document it for your clients. */
   readonly keep?: Duration | undefined;
-  /** Whether bodies are kept. Without one, a repeat gets a 409 that says that the request was done. Default true. */
+  /**
+   * Whether response bodies are stored. If not, a retry gets a 409 saying that the request was already completed.
+   * Default true.
+   */
   readonly keepBody?: boolean | undefined;
   /**
-   * Whether a response ends only when its answer is kept, so that a client that has read it gets the same answer again.
-   * Default no.
+   * Whether to end a response only after it was stored: then a client that has read it completely gets the same
+   * response again. Default false.
    */
   readonly keepFirst?: boolean | undefined;
   /**
-   * Called for an answer that would be kept: `false` gives the key up instead, so that the request runs again. Use it
-   * for answers of which you know that nothing was done. Must answer at once: a promise is a fault, and the answer is
-   * kept.
+   * Called with a response that would be stored. If it returns `false`, the key is freed instead, and a retry runs
+   * again: use it for responses that mean that nothing was done. Must be synchronous: a promise is a fault, and the
+   * response is stored.
    */
   readonly keepIf?:
     | ((answer: FinalResponse, request: LimitRequest<Raw>) => boolean | undefined)
     | undefined;
   /**
-   * The statuses with which your app says that nothing was done: such an answer gives the key up, so that the request
-   * runs again. Default `[408, 425, 429, 503]`. Leave out those that a timeout in your app answers with while the
-   * handler goes on, or a repeat runs beside it; a guard's own refusals give the key up whatever stands here.
+   * Statuses that mean that nothing was done: such a response frees the key, and a retry runs again. Default `[408,
+   * 425, 429, 503]`. Omit a status that a timeout in your app sends while the handler continues; otherwise a retry runs
+   * beside it. Rejections by a guard always free the key.
    */
   readonly freeOn?: readonly number[] | undefined;
-  /** The most bytes of a body that is kept, 0 to 1,000,000. Default 65,536. */
+  /** The largest response body that is stored, in bytes, 0 to 1,000,000. Default 65,536. */
   readonly maxBody?: number | undefined;
-  /** Names of further response headers to keep. `Set-Cookie` and headers of one response only cannot be kept. */
+  /**
+   * Names of additional response headers to store. `Set-Cookie`, and headers that are only valid for one response,
+   * cannot be stored.
+   */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
-   * What is compared in place of the body, such as a few of its members. Method, host, path, query, media type and
-   * encodings are always compared. It is called when the request comes, and may be async. Where it gives undefined, the
-   * body is compared; also where it fails, or gives what cannot be compared, such as a Blob. That is a fault.
+   * Returns what to compare instead of the body, such as a few of its members. Method, host, path, query, media type
+   * and encodings are always compared. Called when the request arrives; may be async. If it returns undefined, the body
+   * is compared. If it fails or returns something that cannot be compared, such as a Blob, that is a fault and the body
+   * is compared.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
-   * Whether the same request to another host (`Host`, `X-Forwarded-Host`) is another request. Default true, because
-   * apps may tell tenants apart by their hosts. Set it to false if clients retry at another host of the same service;
-   * then `scope` must hold the tenant.
+   * Whether a request to another host (`Host`, `X-Forwarded-Host`) is a different request. Default true, because apps
+   * may identify tenants by host. Set it to false if clients retry at another host of the same service; then `scope`
+   * must include the tenant.
    */
   readonly compareHost?: boolean | undefined;
-  /** The status where a key was used for another request. Default 422. */
+  /** The status for a key that was used for a different request. Default 422. */
   readonly mismatchStatus?: 409 | 422 | undefined;
   /**
-   * How long a repeat waits for a request that is running, up to `'60s'`. Default 0: it gets a 409 at once. In each
-   * process 32 repeats of one key wait; more get the 409 at once.
+   * How long a retry waits while the first request is running, up to `'60s'`. Default 0: the retry gets a 409 at once.
+   * In each process at most 32 retries wait for one key; more get the 409 at once.
    */
   readonly wait?: Duration | undefined;
-  /** `enforce` (default), `shadow` (counts what would be repeated, and runs everything) or `off`. */
+  /** `enforce` (default), `shadow` (counts what would be replayed, and runs everything) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * What becomes of a request with a key when the store cannot answer: `deny` (default) refuses it with 503; `allow`
-   * lets it run, perhaps a second time.
+   * What happens to a request with a key when the store cannot answer: `deny` (default) rejects it with 503; `allow`
+   * lets it run, possibly a second time.
    */
   readonly onStoreError?: 'deny' | 'allow' | undefined;
 }
 
-/** The options with their defaults, in units of the code. */
+/** The options with their defaults, in internal units. */
 export interface Settings<Raw> {
   readonly name: string;
   readonly header: string;
@@ -155,14 +167,14 @@ function scopeMissing(scope: unknown): Error {
 
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID` */
 export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
-  // Its one required option, for who leaves all of them out.
+  // Without any options, name the required one.
   if (options === undefined) throw scopeMissing(options);
   checkOptions(options, 'idempotency()', NAMES);
   const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;
   if (typeof scope !== 'function') {
     throw scopeMissing(scope);
   }
-  if (!isToken(header)) throw mustBe('header', 'a field name', header);
+  if (!isToken(header)) throw mustBe('header', 'a header name', header);
   checkFlag('required', required);
   checkFlag('keepBody', keepBody);
   checkFlag('keepFirst', keepFirst);

@@ -1,18 +1,18 @@
-/** What a guard with a limiter that keeps answers does beside other guards. */
+/** The additional work of a guard with an `idempotency()`. */
 
 import { helpFor, mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type { Decision } from '../contract/decision.js';
 import type {
+  ClaimTurn,
   KeepContext,
   Keeper,
   KeeperParts,
-  KeptExchange,
-  KeptTurn,
   OwnProblem,
   Settled,
   Settlement,
+  StoredExchange,
 } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
@@ -29,7 +29,7 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
     if (others.length > 0) {
       throw new SpillwayError(
         'SPW_LIMITER_INVALID',
-        'a guard has two limiters that keep answers: leave it one idempotency()',
+        'a guard has more than one idempotency(): remove the others',
       );
     }
     this.context = {
@@ -45,64 +45,64 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
     };
   }
 
-  refusing<Turn extends KeptTurn<Raw>>(turns: readonly Turn[]): Turn | undefined {
-    const refusals = turns.filter(({ decision }) => decision && !decision.allowed);
-    const [turn] = refusals;
+  rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined {
+    const rejections = turns.filter(({ decision }) => decision && !decision.allowed);
+    const [turn] = rejections;
     const isClaim = turn?.step?.claim !== undefined && turn.decision?.outcome !== 'error';
-    return refusals.length === 1 && isClaim ? turn : undefined;
+    return rejections.length === 1 && isClaim ? turn : undefined;
   }
 
-  settle(turn: KeptTurn<Raw>, exchange: KeptExchange): Settlement | Promise<Settlement> {
+  settle(turn: ClaimTurn<Raw>, exchange: StoredExchange): Settlement | Promise<Settlement> {
     const { keeping } = turn.limiter;
-    const fail = (error: unknown): Settled => {
+    const rejectOnFault = (error: unknown): Settled => {
       this.context.fault({ limiter: turn.limiter.name, source: 'decide', error });
       const broken = brokenDecision(turn.limiter, turn.mode, this.context);
       return { decision: { ...broken, allowed: false, reason: 'store-error' } };
     };
     try {
       const settled = keeping?.settle(turn as LimiterTurn<Raw>, exchange, this.context);
-      if (!settled) throw new Error('a limiter with claims keeps no answers');
-      return isLater(settled) ? settled.catch(fail) : settled;
+      if (!settled) throw new Error('a limiter with claims has no keeping');
+      return isLater(settled) ? settled.catch(rejectOnFault) : settled;
     } catch (error) {
-      return fail(error);
+      return rejectOnFault(error);
     }
   }
 
-  begin(turns: readonly KeptTurn<Raw>[], exchange: KeptExchange): Promise<void> | undefined {
+  begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined {
     let later: Promise<void> | undefined;
     for (const turn of turns) {
       const { limiter, step, answer } = turn;
       if (!step?.claim || !answer) continue;
-      if (!answer.allowed && !answer.failure) continue; // in shadow
-      const fail = (error: unknown): void =>
+      if (!answer.allowed && !answer.failure) continue; // in shadow mode: another request has the claim
+      const reportFault = (error: unknown): void =>
         this.context.fault({ limiter: limiter.name, source: 'adapter', error });
       try {
         const begun = limiter.keeping?.begin(turn as LimiterTurn<Raw>, exchange, this.context);
-        if (begun) later = begun.catch(fail);
+        if (begun) later = begun.catch(reportFault);
       } catch (error) {
-        fail(error);
+        reportFault(error);
       }
     }
     return later;
   }
 
-  answerIn(turns: readonly KeptTurn<Raw>[]): StoredResponse | undefined {
+  answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined {
     return turns.find(({ settled }) => settled?.answer)?.settled?.answer;
   }
 
-  headersIn(turns: readonly KeptTurn<Raw>[]): readonly Header[] | undefined {
+  headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined {
     return turns.find(({ settled }) => settled?.headers)?.settled?.headers;
   }
 }
 
-/** Where answers are kept: in the store, or beside the memory of limiters without one. */
+/** Where responses are stored: in the store, or in the memory that limiters without a store share. */
 function valuesOf({ store, withoutStore, clock }: KeeperParts['client']): Values {
   const values = store.values ?? (withoutStore > 0 ? sharedValues(store, clock) : undefined);
   if (values) return values;
-  throw mustBe('store', 'one that keeps values, for idempotency()', store, 'SPW_STORE_INVALID');
+  throw mustBe('store', 'one with values, which idempotency() needs', store, 'SPW_STORE_INVALID');
 }
 
-/** What the bodies of rejections by `idempotency()` say. */
+/** The problem bodies of rejections by `idempotency()`. */
 function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
   switch (reason) {
     case 'running':
@@ -114,7 +114,7 @@ function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
     case 'mismatch':
       return {
         type: helpFor(reason),
-        title: 'Idempotency key of another request',
+        title: 'Idempotency key used for another request',
         detail: mismatchOf(status),
         advice: 'Send the same request, or use another key.',
       };
@@ -128,18 +128,19 @@ function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
     case 'not-kept':
       return {
         type: helpFor(reason),
-        title: 'Answer not kept',
-        detail: 'The request with this idempotency key was done, but its answer was not kept.',
-        advice: 'It will not be done again: ask for its result in another way.',
+        title: 'Response not stored',
+        detail:
+          'The request with this idempotency key was completed, but its response was not stored.',
+        advice: 'It will not run again: get its result in another way.',
       };
     default:
       return undefined;
   }
 }
 
-/** A body that could not be compared is refused as one that differs. */
+/** A body that could not be compared is rejected like a different one. */
 function mismatchOf(status: number | undefined): string {
   if (status === 413) return 'The body of this repeated request is too large to be compared.';
-  if (status === 408) return 'The body of this repeated request did not come in time.';
+  if (status === 408) return 'The body of this repeated request did not arrive in time.';
   return 'This idempotency key was used for another request.';
 }

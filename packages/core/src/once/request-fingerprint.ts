@@ -1,4 +1,4 @@
-/** What tells whether two requests with one idempotency key are the same request. */
+/** Fingerprints of requests: they tell whether two requests with the same idempotency key are the same request. */
 
 import { base64url } from '../base/bytes-text.js';
 import { afterPendingInput, type Eventually, isLater } from '../base/host.js';
@@ -9,15 +9,15 @@ import type { LimitRequest } from '../contract/request.js';
 import type { Note } from './claim-note.js';
 import { Hidden, stableDigest } from './stable-digest.js';
 
-/** How the requests of one `idempotency()` are compared. */
+/** How an `idempotency()` compares requests. */
 export interface Comparing {
   /** Whether the host is compared. */
   readonly comparesHost: boolean;
-  /** Called with why a parsed body cannot be compared. */
+  /** Called with the reason if a parsed body cannot be compared. */
   incomparable(error: unknown): void;
 }
 
-/** SHA-256 of method, host, path, query, media type and encodings: all that is compared beside the body. */
+/** SHA-256 of method, host, path, query, media type and encodings: everything that is compared except the body. */
 function headDigest<Raw>(
   request: LimitRequest<Raw>,
   recorder: Recorder,
@@ -25,7 +25,7 @@ function headDigest<Raw>(
 ): string {
   const parts = [
     request.method,
-    // A client can forge the second, but by doing so it only fails to get its own answer.
+    // A client can forge `X-Forwarded-Host`, but loses only the replay of a response to its own request.
     comparesHost ? plainHost(recorder.host) : '',
     comparesHost ? plainHost(request.header('x-forwarded-host')) : '',
     request.path,
@@ -38,38 +38,43 @@ function headDigest<Raw>(
   return digestText(hash.digest());
 }
 
-/** In lower case, without the dot of the root and without the port, by which processes of one service may differ. */
+/** Lower case, without the trailing dot and the port, which may differ between processes of one service. */
 function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
 
-/** By name. Parameters of one name keep their order, in which handlers see them. */
+/** Sorted by name. Parameters with the same name keep their order, because handlers see it. */
 function sortedQuery(query: string): string {
-  const nameOf = (pair: string): string => pair.split('=', 1)[0] as string;
+  const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>
-    nameOf(one) < nameOf(other) ? -1 : Number(nameOf(one) > nameOf(other));
+    parameterName(one) < parameterName(other)
+      ? -1
+      : Number(parameterName(one) > parameterName(other));
   return query.split('&').filter(Boolean).sort(byName).join('&');
 }
 
-/** With its charset, unless that is UTF-8. The boundary of a form with parts is another at each try. */
+/**
+ * The media type with its charset, unless that is UTF-8. The boundary of a multipart form is left out, because it
+ * changes with each attempt.
+ */
 function mediaType(value = ''): string {
   const [type = '', ...parameters] = value.toLowerCase().replace(/[\s"]/g, '').split(';');
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   return !charset || /^charset=utf-?8$/.test(charset) ? type : `${type};${charset}`;
 }
 
-/** What is known of a request once its handler has answered. */
+/** The fingerprint of a request, complete once its handler has responded. */
 export interface PendingFingerprint {
-  read(): Omit<Note, 'isKept'>;
-  /** Whether the handler was reading a body that broke off. */
+  readFingerprint(): Omit<Note, 'isStored'>;
+  /** Whether the body broke off while the handler was reading it. */
   isCut(): boolean;
 }
 
 /**
- * Takes the fingerprint of a request whose handler is about to run: of its bytes as they pass, unless a parser has read
- * them. Where that takes longer, the handler must wait, because it may change what was parsed.
+ * Takes the fingerprint of a request before its handler runs: from the bytes as the handler reads them, or from the
+ * parsed body. The handler must wait for a promise, because it may change the parsed body.
  *
- * @param own the digest of the parts that the app chose
+ * @param own the digest of what `fingerprint` returned
  */
 export function takeFingerprint<Raw>(
   request: LimitRequest<Raw>,
@@ -82,7 +87,7 @@ export function takeFingerprint<Raw>(
   const body = new BodyDigest();
   const watched = recorder.parsedBody() === undefined ? recorder.watchBody(body) : undefined;
   const taken = (known: Note['body']): PendingFingerprint => ({
-    read: () => ({ head, length, body: known ?? body.read() }),
+    readFingerprint: () => ({ head, length, body: known ?? body.readDigest() }),
     isCut: () => body.isCut,
   });
   const known = knownBody(recorder, own, comparing);
@@ -90,7 +95,7 @@ export function takeFingerprint<Raw>(
   return isLater(known) ? known.then(taken) : taken(known);
 }
 
-/** The body's part of a fingerprint, where it is known without the bytes. */
+/** The body part of a fingerprint, if it is known without reading bytes. */
 function knownBody(
   recorder: Recorder,
   own: string | undefined,
@@ -108,13 +113,13 @@ function knownBody(
   return isLater(digested) ? digested.then(known) : known(digested);
 }
 
-/** The length that a request tells of its body; empty if it tells none. */
+/** The `Content-Length` of a request; empty if it is missing or invalid. */
 function lengthOf<Raw>(request: LimitRequest<Raw>): string {
   const length = request.header('content-length') ?? '';
   return /^\d{1,15}$/.test(length) ? length : '';
 }
 
-/** The digest of a body that is seen piece by piece. */
+/** Computes the digest of a body piece by piece. */
 class BodyDigest implements BodyWatcher {
   isCut = false;
   private readonly hash: Digest = newDigest();
@@ -132,22 +137,22 @@ class BodyDigest implements BodyWatcher {
     this.isCut = this.digest === undefined;
   }
 
-  /** Undefined before the body was seen to its end. */
-  read(): Note['body'] {
+  /** Undefined until the body was read to its end. */
+  readDigest(): Note['body'] {
     return this.digest === undefined ? undefined : { kind: 'r', digest: this.digest };
   }
 }
 
-/** A body that is repeated is read up to this: whoever compares it keeps none of it. */
+/** Limits for reading the body of a retry. The bytes are hashed, not buffered. */
 const LIMITS = { maxBytes: 10 * 2 ** 20, timeoutMs: 5_000 };
 
-/** `same`, or why it cannot be taken for the same. */
+/** `same`, or why the request does not count as the same. */
 type Comparison = 'same' | 'other' | Extract<BodyEnd, 'too-large' | 'late'>;
 
 /**
- * Whether a repeat is the request that was done before: what it is, then its body.
+ * Compares a retry with the completed request: first everything but the body, then the body.
  *
- * @param own the digest of the parts that the app chose
+ * @param own the digest of what `fingerprint` returned
  */
 export async function compareRequests<Raw>(
   note: Note,
@@ -165,13 +170,13 @@ export async function compareRequests<Raw>(
   const body = new BodyDigest();
   const end = await recorder.readBody(body, LIMITS);
   if (end === 'too-large' || end === 'late') return end;
-  return compareBodies(note, body.read(), request);
+  return compareBodies(note, body.readDigest(), request);
 }
 
 /**
- * A body that cannot be compared is another one. Where only one of the two is known, or each by other means, their
- * lengths are compared. So are those of forms with parts: what a parser made of one has its fields, while its files may
- * lie elsewhere.
+ * A body that cannot be compared counts as different. If only one of the two bodies is known, or they were digested in
+ * different ways, only their lengths are compared. The lengths of parsed multipart forms are compared too, because the
+ * parsed body may not contain the files.
  */
 function compareBodies<Raw>(
   note: Note,
@@ -196,15 +201,18 @@ function digestText(digest: Uint8Array): string {
   return base64url(digest).slice(0, 22);
 }
 
-/** The digest of a value, or why it cannot have one. Neither if it shows nothing to compare, as a Blob. */
+/**
+ * The digest of a value, or the reason why there is none. Both are missing for a value without comparable content, such
+ * as a Blob.
+ */
 export interface ValueDigest {
   readonly digest?: string;
   readonly error?: Error;
 }
 
 /**
- * The digest of what may be large, in slices of work between which the event loop turns. At once for a small value. A
- * promise never rejects; until it settles the value must not change.
+ * Digests a value that may be large, in slices between which the event loop runs; synchronously if it is small. A
+ * promise never rejects, and the value must not change until it settles.
  */
 export function valueDigest(value: unknown): Eventually<ValueDigest> {
   const work = stableDigest(value);
@@ -220,14 +228,17 @@ async function finishDigest(work: Iterator<undefined, Uint8Array>): Promise<Valu
   }
 }
 
-/** Undefined if there is more to do. */
+/** Undefined if there is more to digest. */
 function nextSlice(work: Iterator<undefined, Uint8Array>): ValueDigest | undefined {
   try {
     const { done, value } = work.next();
     return done ? { digest: digestText(value) } : undefined;
   } catch (error) {
     if (error instanceof Hidden) return {};
-    const why = error instanceof Error ? error : new TypeError('a value threw what is no error');
+    const why =
+      error instanceof Error
+        ? error
+        : new TypeError('a value threw something that is not an Error');
     return { error: why };
   }
 }

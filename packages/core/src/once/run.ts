@@ -1,9 +1,9 @@
-/** One run of a handler under a claim: what it answers, and what becomes of the claim then. */
+/** One run of a handler under a claim: collects the response, stores it, and ends the claim. */
 
 import { afterIdly, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Result } from '../base/within.js';
-import type { KeepContext, KeptExchange } from '../contract/keeping.js';
+import type { KeepContext, StoredExchange } from '../contract/keeping.js';
 import type { StepsBack } from '../contract/limiter.js';
 import type { LimiterTurn, ResponseEnd } from '../contract/limiter-turn.js';
 import type { ResponseWatcher } from '../contract/recorder.js';
@@ -11,11 +11,16 @@ import type { Step } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
 import { noteText } from './claim-note.js';
 import type { FinalResponse, Settings } from './idempotency-options.js';
-import { type AnswerRecord, CollectedAnswer, encodeRecord, keptFields } from './kept-answer.js';
-import { type AnswerToWrite, type LateAnswers, writeAnswer } from './late-answers.js';
+import { type AnswerToWrite, type LateResponses, writeAnswer } from './late-responses.js';
 import { type Comparing, type PendingFingerprint, takeFingerprint } from './request-fingerprint.js';
+import {
+  type AnswerRecord,
+  encodeRecord,
+  ResponseCollector,
+  storedHeaders,
+} from './stored-response.js';
 
-/** So long the end of a claim waits for a client that reads its answer slowly, to go in one call with permits. */
+/** How long the end of a claim waits for a client that reads slowly, to be sent in one call with permits. */
 const SLOW_CLIENT_MS = 1_000;
 
 declare class AbortController {
@@ -24,34 +29,34 @@ declare class AbortController {
 }
 
 export class Run<Raw> implements ResponseWatcher {
-  /** Settles when the answer was kept, or will not be. */
+  /** Settles when the response was stored, or will not be. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
-  private readonly collected = new CollectedAnswer();
-  /** The step that ends the claim, once the answer is known. */
+  private readonly collected = new ResponseCollector();
+  /** The step that ends the claim, once the response is known. */
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
-  /** Whether the client left before the handler had answered: then the claim ends without its request. */
+  /** Whether the client disconnected before the handler responded: then the claim ends separately from its request. */
   private isDetached = false;
-  private tellOver: () => void = () => undefined;
+  private resolveEnded: () => void = () => undefined;
   private cancel: () => void;
   private readonly turn: LimiterTurn<Raw>;
   private readonly step: Step;
-  private readonly exchange: KeptExchange;
+  private readonly exchange: StoredExchange;
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
-  private readonly lates: LateAnswers;
-  /** The answer, if it could not be written. */
+  private readonly lates: LateResponses;
+  /** The response, if it could not be written. */
   private late: LateValue | undefined;
-  /** Undefined where the request could not be watched. */
+  /** Undefined if the request could not be watched. */
   private fingerprint: PendingFingerprint | undefined;
 
   constructor(
     turn: LimiterTurn<Raw>,
-    exchange: KeptExchange,
+    exchange: StoredExchange,
     context: KeepContext,
     settings: Settings<Raw>,
-    lates: LateAnswers,
+    lates: LateResponses,
   ) {
     this.turn = turn;
     this.step = turn.step as Step;
@@ -60,26 +65,27 @@ export class Run<Raw> implements ResponseWatcher {
     this.settings = settings;
     this.lates = lates;
     this.over = new Promise((resolve) => {
-      this.tellOver = resolve;
+      this.resolveEnded = resolve;
     });
     this.cancel = this.expireLater();
     context.whenLost(this.step, () => this.controller.abort());
   }
 
   /**
-   * Watches the handler, which is about to run. If this throws, it runs all the same: then the request is done with its
-   * response, and the answer is not kept. The handler waits for a promise.
+   * Starts watching, before the handler runs. The handler must wait for a promise. If this throws, the handler runs
+   * anyway, but the response is not stored and the claim ends with the response.
    *
-   * @param own the digest of the parts that the app chose
+   * @param own the digest of what `fingerprint` returned
+   *
    */
-  watch(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
+  watchExchange(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
     const { recorder } = this.exchange;
     const taken = takeFingerprint(this.turn.request, recorder, own, comparing);
     recorder.watchResponse(this);
-    const note = (fingerprint: PendingFingerprint): void => {
+    const noteFingerprint = (fingerprint: PendingFingerprint): void => {
       this.fingerprint = fingerprint;
     };
-    return isLater(taken) ? taken.then(note) : void note(taken);
+    return isLater(taken) ? taken.then(noteFingerprint) : void noteFingerprint(taken);
   }
 
   get signal(): { readonly aborted: boolean } {
@@ -88,18 +94,18 @@ export class Run<Raw> implements ResponseWatcher {
 
   head(status: number, field: (name: string) => string | undefined): void {
     const { fields, keepBody, maxBody } = this.settings;
-    this.collected.begin(status, keptFields(field, fields), keepBody ? maxBody : 0);
+    this.collected.beginAnswer(status, storedHeaders(field, fields), keepBody ? maxBody : 0);
   }
 
   chunk(bytes: Uint8Array): boolean {
-    return this.collected.add(bytes);
+    return this.collected.addChunk(bytes);
   }
 
   end(): Promise<void> | undefined {
     if (this.last) return undefined;
     const isFirst = this.settings.keepFirst;
-    this.conclude(this.collected.record() ?? failed());
-    if (isFirst) return this.send();
+    this.conclude(this.collected.toRecord() ?? failed());
+    if (isFirst) return this.sendClaim();
     this.sendSoon();
     return undefined;
   }
@@ -118,14 +124,17 @@ export class Run<Raw> implements ResponseWatcher {
     this.cancel = this.expireLater();
   }
 
-  /** The response is over: the steps that end the claim; none if its handler still runs, or they were sent. */
+  /**
+   * The response has ended. Returns the steps that end the claim; undefined if the handler still runs or they were
+   * already sent.
+   */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;
     if (!this.last && aborted) {
       this.isDetached = true;
       return undefined;
     }
-    // It has ended in a way that could not be seen, or failed: what was to be done may be done.
+    // The response bypassed the recorder, or the handler failed. It may have taken effect, so the claim ends as done.
     if (!this.last) this.conclude(this.collected.bodiless() ?? failed(status));
     this.cancel();
     this.isSent = true;
@@ -142,43 +151,43 @@ export class Run<Raw> implements ResponseWatcher {
     const known = this.collected.bodiless();
     if (known) {
       this.conclude(known);
-      void this.send();
+      void this.sendClaim();
       return;
     }
-    this.isDetached = true; // if the handler answers after all, the claim is ended then
+    this.isDetached = true; // if the handler responds later, the claim ends then
     this.context.abandon(this.step);
     this.controller.abort();
-    this.tellOver();
+    this.resolveEnded();
   }
 
-  /** With the end of the response, if that comes soon. */
+  /** Sends it together with the end of the response, or separately if the response does not end soon. */
   private sendSoon(): void {
-    if (this.isDetached) void this.send();
-    else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.send());
+    if (this.isDetached) void this.sendClaim();
+    else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());
   }
 
-  private async send(): Promise<void> {
+  private async sendClaim(): Promise<void> {
     this.isSent = true;
     const { last } = this;
     const step = await (last as Step | Promise<Step>);
-    if (this.last === last) await this.context.end(this.step, step); // else it was not sent
+    if (this.last === last) await this.context.end(this.step, step); // changed if the response was unsent meanwhile
   }
 
   private conclude(record: AnswerRecord): void {
     this.cancel();
-    this.last = this.isToBeKept(record)
-      ? this.keep(record)
+    this.last = this.shouldStore(record)
+      ? this.keepAnswer(record)
       : ({ ...this.step, op: 'put' } satisfies Step);
-    if (isThenable(this.last)) void this.last.then(this.tellOver);
-    else this.tellOver();
+    if (isThenable(this.last)) void this.last.then(this.resolveEnded);
+    else this.resolveEnded();
   }
 
-  private isToBeKept({ status, fields }: AnswerRecord): boolean {
-    // Of 101 there is nothing to keep: the connection goes on otherwise.
+  private shouldStore({ status, fields }: AnswerRecord): boolean {
+    // After 101 the connection changes protocol: there is no response to store.
     if (this.exchange.isAnswered() || status === 101 || this.settings.freeOn.has(status))
       return false;
     if (this.controller.signal.aborted && !this.isDetached) return false;
-    // A parser found half a body, for instance: nothing was done.
+    // For example, a parser rejected a truncated body: nothing was done.
     if (status >= 400 && status <= 499 && this.fingerprint?.isCut()) return false;
     return this.askApp({ status, fields });
   }
@@ -197,8 +206,8 @@ export class Run<Raw> implements ResponseWatcher {
     }
   }
 
-  /** Writes the answer, and then marks the claim as done, whether it could be written or not. */
-  private keep(record: AnswerRecord): Step | Promise<Step> {
+  /** Writes the response, then marks the claim as done even if the write failed. */
+  private keepAnswer(record: AnswerRecord): Step | Promise<Step> {
     const { limiter, key, claim } = this.step;
     const { keepUs, name: own } = this.settings;
     const name = { limiter, key, id: claim?.owner ?? '' };
@@ -211,20 +220,20 @@ export class Run<Raw> implements ResponseWatcher {
 
   private done(answer: AnswerToWrite, written: Result<void>): Step {
     const { step, settings, context } = this;
-    const isKept = 'value' in written;
-    const known = this.fingerprint?.read();
-    const note = known ? noteText({ isKept, ...known }) : ''; // of no form: it is repeated as not kept
+    const isStored = 'value' in written;
+    const known = this.fingerprint?.readFingerprint();
+    const note = known ? noteText({ isStored, ...known }) : ''; // no valid note: retries get `not-kept`
     const last: Step = { ...step, op: 'done', claim: { id: '', owner: '', ...step.claim, note } };
     if ('error' in written) {
       context.fault({ limiter: settings.name, source: 'store', error: written.error });
-      this.late = this.lates.of(answer, written.error);
+      this.late = this.lates.lateAnswerFor(answer, written.error);
       if (this.late) context.writeLater(last, this.late);
     }
     return last;
   }
 }
 
-/** What was answered where nobody saw it: a handler that failed, or a response that went another way. */
+/** The response in place of one that was not seen: the handler failed, or bypassed the recorder. */
 function failed(status = 500): AnswerRecord {
   return { status, fields: [], body: undefined };
 }

@@ -1,14 +1,14 @@
-/** An exchange as a limiter sees it that keeps answers. */
+/** An exchange as `idempotency()` uses it. */
 
-import type { KeptExchange, RecordedExchange } from '../contract/keeping.js';
+import type { RecordedExchange, StoredExchange } from '../contract/keeping.js';
 import type { Recorder, Recorders } from '../contract/recorder.js';
-import { FetchRecorder } from '../fetch/recorder.js';
+import { FetchRecorder } from '../fetch/fetch-recorder.js';
 import type { WebRequest } from '../fetch/web.js';
-import { NodeRecorder } from '../node/recorder.js';
+import { NodeRecorder } from '../node/node-recorder.js';
 import { admissionsOf } from '../passage/admissions.js';
 
-/** Made for each request of a guard with such a limiter; the recorder only for those that need it. */
-export class SeenExchange implements KeptExchange {
+/** Created for each request of a guard with an `idempotency()`; the recorder only for requests with a key. */
+export class SeenExchange implements StoredExchange {
   readonly holder: object;
   private readonly exchange: RecordedExchange;
   private made: Recorder | undefined;
@@ -33,7 +33,7 @@ export class SeenExchange implements KeptExchange {
   }
 }
 
-/** What sees bodies and answers, in each of the two HTTP worlds. */
+/** Creates the recorders for node:http and for fetch. */
 const RECORDERS: Recorders = {
   node: (...of) => new NodeRecorder(...of),
   fetch: (request, show) => new FetchRecorder(request as WebRequest, show),

@@ -1,26 +1,26 @@
-/** The digest of a value: the same for equal values, in whatever order their members were written. */
+/** A digest of a value that does not depend on the order of its members. */
 
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
-/** Work between two turns of the event loop: characters and bytes, and {@link VALUE} for each value. A few ms. */
+/** Work between two yields to the event loop, a few ms: each character or byte counts 1, each value {@link VALUE}. */
 const SLICE = 2 ** 17;
 
-/** The most work for one value: 10 MB of JSON need less, whatever they hold. Aliases of YAML could need any amount. */
+/** The most work for one value: 10 MB of JSON always need less, but YAML aliases could need any amount. */
 const MOST = 2 ** 26;
 
 const VALUE = 8;
 
-/** The frames of a million levels take about 100 MB. A value that contains itself has more levels than any number. */
+/** A million levels take about 100 MB. A cyclic value exceeds any depth. */
 const DEEPEST = 2 ** 20;
 
-/** Texts are hashed in pieces of this many UTF-16 units. */
+/** Strings are hashed in pieces of this many UTF-16 units. */
 const PIECE = 2 ** 15;
 
-/** Names are sorted by the engine in lists of this length, which are merged step by step. */
+/** Names are sorted by the engine in lists of this length, which are then merged in steps. */
 const RUN = 2 ** 12;
 
-/** Of what shows nothing that tells it from others of its kind, such as a Blob. */
+/** Thrown for a value without comparable content, such as a Blob. */
 export class Hidden extends TypeError {
   constructor(value: unknown) {
     super(`${Object.prototype.toString.call(value)} cannot be compared`);
@@ -28,18 +28,18 @@ export class Hidden extends TypeError {
 }
 
 /**
- * The SHA-256 of JSON with sorted members. Bytes are told apart from lists, and dates are written as JSON does it. What
- * can be iterated, such as a form, is a list. Yields after each {@link SLICE} of work, and does not recurse. Only
- * `Object.keys` of one object is a single step, however many names it has.
+ * The SHA-256 of JSON with sorted members. Bytes differ from lists, dates are written as in JSON, and iterables such as
+ * forms are lists. Yields after each {@link SLICE} of work, and does not recurse. Only `Object.keys` of one object is a
+ * single step, however many names it has.
  *
  * @throws Hidden
- * @throws RangeError for a value that contains itself, is too deep or too large
+ * @throws RangeError for a value that is cyclic, too deep or too large
  * @throws whatever the value's own getters and methods throw
  */
 export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> {
   const out = new Output();
   const path: Frame[] = [];
-  let frame = begin(value, out);
+  let frame = beginValue(value, out);
   for (;;) {
     if (frame && path.push(frame) > DEEPEST) throw new RangeError('a value is nested too deeply');
     if (out.isDue()) yield;
@@ -48,20 +48,22 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
     frame = undefined;
     const next = top.next(out);
     if (next === 'end') path.pop();
-    else if (next === 'value') frame = begin(top.value, out);
+    else if (next === 'value') frame = beginValue(top.value, out);
   }
 }
 
-/** What is not written in one step. */
+/** A value that takes several steps to write. */
 interface Frame {
-  /** After `value`: what is to be written next. */
+  /** After `next` returned `value`: the value to write next. */
   readonly value: unknown;
-  /** Takes the next step: there is a `value`, or `more` to do, or all was written. */
+  /**
+   * Takes the next step. Returns `value` if a nested value must be written, `more` if work is left, `end` when done.
+   */
   next(out: Output): 'value' | 'more' | 'end';
 }
 
-/** Writes a value, or gives what writes it step by step. */
-function begin(given: unknown, out: Output): Frame | undefined {
+/** Writes a value, or returns a frame that writes it in steps. */
+function beginValue(given: unknown, out: Output): Frame | undefined {
   let value = given;
   out.work += VALUE;
   if (typeof value === 'object' && value !== null && !isBytes(value)) {
@@ -71,7 +73,7 @@ function begin(given: unknown, out: Output): Frame | undefined {
   if (typeof value === 'string') return writeText(value, out);
   if (typeof value === 'symbol' || typeof value === 'function') throw new Hidden(value);
   if (typeof value !== 'object' || value === null) {
-    out.add(typeof value === 'bigint' ? `${value}n` : `${value}`);
+    out.append(typeof value === 'bigint' ? `${value}n` : `${value}`);
     return undefined;
   }
   if (isBytes(value)) return new Bytes(value, out);
@@ -82,11 +84,11 @@ function begin(given: unknown, out: Output): Frame | undefined {
 
 function writeText(text: string, out: Output): Frame | undefined {
   if (text.length > PIECE) return new LongText(text);
-  out.add(JSON.stringify(text));
+  out.append(JSON.stringify(text));
   return undefined;
 }
 
-/** Two quotes in a row stand only between the pieces of one text. */
+/** Unambiguous, because two quotes in a row appear only between the pieces of one string. */
 class LongText implements Frame {
   readonly value = undefined;
   private at = 0;
@@ -97,7 +99,7 @@ class LongText implements Frame {
   }
 
   next(out: Output): 'more' | 'end' {
-    out.add(JSON.stringify(this.text.slice(this.at, this.at + PIECE)));
+    out.append(JSON.stringify(this.text.slice(this.at, this.at + PIECE)));
     this.at += PIECE;
     return this.at < this.text.length ? 'more' : 'end';
   }
@@ -113,7 +115,7 @@ class Bytes implements Frame {
     this.bytes = isView
       ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
       : new Uint8Array(value);
-    out.add(`b${this.bytes.length}:`); // the length keeps them apart from what follows
+    out.append(`b${this.bytes.length}:`); // the length separates the bytes from what follows
   }
 
   next(out: Output): 'more' | 'end' {
@@ -129,22 +131,22 @@ class List implements Frame {
   private readonly array: readonly unknown[];
   private readonly values: Iterator<unknown> | undefined;
 
-  /** @param values in place of those in `array` */
+  /** @param values used instead of `array` */
   constructor(array: readonly unknown[], values: Iterator<unknown> | undefined, out: Output) {
     this.array = array;
     this.values = values;
-    out.add('[');
+    out.append('[');
   }
 
   next(out: Output): 'value' | 'end' {
     const { array, values, at } = this;
     const given = values?.next();
     if (given ? given.done : at >= array.length) {
-      out.add(']');
+      out.append(']');
       return 'end';
     }
     this.value = given ? given.value : array[at];
-    if (at > 0) out.add(',');
+    if (at > 0) out.append(',');
     this.at = at + 1;
     return 'value';
   }
@@ -163,7 +165,7 @@ class Members implements Frame {
     this.of = of;
     this.names = names.length > RUN ? undefined : names.sort();
     this.sorting = this.names ? undefined : sorted(names, out);
-    out.add('{');
+    out.append('{');
   }
 
   next(out: Output): 'value' | 'more' | 'end' {
@@ -173,19 +175,19 @@ class Members implements Frame {
     const name = this.names[this.at];
     if (name === undefined) {
       if (this.isEmpty && !isPlain(this.of)) throw new Hidden(this.of);
-      out.add('}');
+      out.append('}');
       return 'end';
     }
     this.at += 1;
     this.value = (this.of as Record<string, unknown>)[name];
     if (this.value === undefined || typeof this.value === 'function') return 'more';
-    out.add(`${this.isEmpty ? '' : ','}${JSON.stringify(name)}:`);
+    out.append(`${this.isEmpty ? '' : ','}${JSON.stringify(name)}:`);
     this.isEmpty = false;
     return 'value';
   }
 }
 
-/** The names in the order of their UTF-16 units. */
+/** Sorts names by UTF-16 units, as `Array.sort` does. */
 function* sorted(names: string[], out: Output): Generator<undefined, readonly string[]> {
   let lists: string[][] = [];
   for (let from = 0; from < names.length; from += RUN) {
@@ -221,15 +223,15 @@ function* merge(
   return all.concat(other.slice(at));
 }
 
-/** Where the canonical form is written. */
+/** Collects and hashes the canonical form. */
 class Output {
-  /** So far, in the units of {@link SLICE}. */
+  /** The work so far, in the units of {@link SLICE}. */
   work = 0;
   private due = SLICE;
   private text = '';
   private readonly hash: Digest = newDigest();
 
-  add(text: string): void {
+  append(text: string): void {
     this.text += text;
     this.work += text.length;
     if (this.text.length >= PIECE) this.flush();
@@ -241,7 +243,7 @@ class Output {
     this.work += bytes.length;
   }
 
-  /** Whether a slice of work is done. */
+  /** Whether a slice of work is complete. */
   isDue(): boolean {
     if (this.work < this.due) return false;
     if (this.work > MOST) throw new RangeError('a value is too large to be compared');

@@ -1,11 +1,11 @@
-/** Keeps with a request what its guards said, for the handlers behind them. */
+/** Stores the admissions of a request on its request object, for the handlers that run after its guards. */
 
 import { mustBe } from '../base/errors.js';
 import type { Admission } from '../contract/admission.js';
 import { countedTwice } from '../guard/guard-admission.js';
 import type { Notices } from '../observe/notices.js';
 
-// A registered symbol: it is found by another copy of this package too.
+// A registered symbol, shared with other copies of this package.
 const ADMISSIONS = Symbol.for('spillway.admissions');
 
 interface Holder {
@@ -14,18 +14,19 @@ interface Holder {
 
 /** Adds an admission to those of a request. */
 export function rememberAdmission(request: object, admission: Admission): void {
-  // Not by reading it: to look for what is not there along a framework's prototypes takes as long as a decision.
+  // `hasOwn` instead of reading the property: a miss would walk the prototypes of the framework, which takes as long as
+  // a decision.
   if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
-  // A plain property, as Node's own symbols are: to hide it would cost as much as the decision.
+  // Enumerable, like Node's own symbols: `defineProperty` would cost as much as the decision.
   else (request as Holder)[ADMISSIONS] = [admission];
 }
 
-/** What guards have said of a request so far; undefined if there was none. */
+/** The admissions of a request so far; undefined if there are none. */
 export function earlierAdmissions(request: object): readonly Admission[] | undefined {
   return Object.hasOwn(request, ADMISSIONS) ? (request as Holder)[ADMISSIONS] : undefined;
 }
 
-/** Tells `notices` if the last guard of a request has charged a count that one before it had charged. */
+/** Warns if the last guard of a request has charged a count that an earlier guard had charged. */
 export function noteCountedTwice(request: object, notices: Notices): void {
   const all = admissionsOf(request);
   const last = all.at(-1);
@@ -38,14 +39,14 @@ export function noteCountedTwice(request: object, notices: Notices): void {
 
 function counted(limiter: string): string {
   return (
-    `limiter "${limiter}" stands in two guards on the way of a request, and both charge the same count: ` +
-    'leave it out of one of them, or give each limit a name of its own'
+    `limiter "${limiter}" is in two guards that see the same request, and both charge the same count: ` +
+    'remove it from one of them, or give the limits different names'
   );
 }
 
 /**
- * What `guard` said of a request before; undefined if it was not asked yet. A guard that is mounted twice on the way of
- * a request counts it once, and `notices` is told so.
+ * The earlier admission of the request by the same guard; undefined if there is none. If the same middleware runs twice
+ * for one request, the request is counted once, and a warning is logged.
  */
 export function admissionBefore(
   earlier: readonly Admission[],
@@ -63,16 +64,16 @@ function namesOf({ decisions }: Admission): string {
 
 function twice(before: Admission): string {
   return (
-    `the guard of ${namesOf(before)} is mounted twice on the way of a request, which was counted once: ` +
+    `the guard of ${namesOf(before)} is mounted twice for one request, which was counted once: ` +
     'mount it once'
   );
 }
 
 /**
- * What the guards that ran said of a request, first to last; empty if none did. Each adapter says which object stands
- * for the request.
+ * The admissions of all guards that have run for a request, in order; empty if none has. The adapter documents which
+ * object stands for the request.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID` if `request` is no object
+ * @throws SpillwayError `SPW_OPTION_INVALID` if `request` is not an object
  */
 export function admissionsOf(request: object): readonly Admission[] {
   if (typeof request !== 'object' || !request) {

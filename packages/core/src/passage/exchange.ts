@@ -1,58 +1,57 @@
-/** What a guard needs of a request and its response, whatever the framework: each HTTP world brings an exchange. */
+/** The interface through which a guard uses a response. Each adapter implements it. */
 
 import type { Admission } from '../contract/admission.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
 
-/** Called once when a response has closed. A promise says that the store answers later; it never rejects. */
+/** Called once when a response has closed. Returns a promise if the store answers later; it never rejects. */
 export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
 
 /**
  * One request and its response, as a {@link Gate} uses them. An adapter makes one for each request; it decides nothing.
- * What it throws, the gate catches: that is a fault, and the request passes.
+ * If a method throws, the gate reports a fault and the request passes.
  */
 export interface Exchange {
   /**
-   * Told what the guard decided, before all else: for adapters that show it to handlers in their framework's own way. A
-   * guard that is asked again about the same request tells its decision of the first time again.
+   * Receives the admission first, for adapters that expose it to handlers in a way of their framework. If the guard
+   * runs again for the same request, it receives the first admission again.
    */
   decided?(admission: Admission): void;
   /**
-   * Whether nobody waits for the response any more: the client went away, or somebody else has ended the response. The
-   * gate asks only after a store that answered later.
+   * Whether nobody waits for the response any more: the client disconnected, or other code has ended it. Called only if
+   * the store answered asynchronously.
    */
   isGone(): boolean;
   /**
-   * Calls `closed` once, when the response has closed: sent, failed or aborted. Where no connection carries the
-   * response (Lambda adapters, tests of handlers) it calls when the response has finished; if that is over already, it
-   * calls at once. `aborted` is true if the client went away first; `status` is left out unless the head of the
-   * response was sent. The gate asks for it only when there is something to give back.
+   * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
+   * tests of handlers), calls it when the response has finished, or at once if it already has. `aborted` is true if the
+   * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission has
+   * something to give back.
    */
   onClosed(closed: OnClosed): void;
-  /** The value of a field of the response that is set already; undefined, null or '' if there is none. */
+  /** The value of a response header that is already set; undefined, null or '' if there is none. */
   getHeader(name: string): unknown;
   /**
-   * Sets a field of the response, refused or not, in place of one of its name. Does nothing once the head was sent. The
-   * gate sets every field of the admission but `Content-Type`, which is of the refusal's body.
+   * Sets a response header, replacing one of the same name, on admitted and rejected requests. Does nothing once the
+   * headers were sent. The gate sets all headers of the admission except `Content-Type`, which belongs to the body of a
+   * rejection.
    */
   setHeader(name: string, value: string): void;
   /**
-   * Answers with the status and the body of a refusal, and `PROBLEM_TYPE` as its `Content-Type`; its other fields
-   * are set already. An adapter that lets the app answer keeps `admission` here, and answers when the gate has said
-   * `refused`: what an app's own answer throws is no fault of the adapter.
+   * Sends the status and the body of a rejection, with `PROBLEM_TYPE` as its `Content-Type`; the other headers are
+   * already set. An adapter with a custom response only stores `admission` here and responds when the gate returns
+   * `rejected`, because an exception in the app's code is not a fault of the adapter.
    */
   reject(admission: Admission): void;
   /**
-   * For guards with `idempotency()`: sees the body of the request and the answer of its handler. Called once for each
-   * request that has an idempotency key, when its client is about to be let in or answered. Leave it out where that is
-   * not possible; then a guard with `idempotency()` throws.
+   * For guards with `idempotency()`: shows the body of the request and the response of its handler. Called once for
+   * each request with an idempotency key, before it is admitted or answered. Omit it if the framework cannot do that:
+   * then a guard with `idempotency()` throws.
    *
-   * @param recorders make those of node:http and fetch
+   * @param recorders creates recorders for node:http and fetch
+   *
    */
   recorder?(recorders: Recorders): Recorder;
-  /**
-   * For guards with `idempotency()`: answers with what was kept of another response to the same request. The fields of
-   * the admission are set already.
-   */
+  /** For guards with `idempotency()`: sends a stored response. The headers of the admission are already set. */
   replay?(answer: StoredResponse): void;
 }

@@ -1,28 +1,28 @@
-/** Which options adapters have: those of every gate, and their own. */
+/** The options of adapters: those of every gate, and additional ones. */
 
 import { checkCallback } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';
 import { checkGuardOptions } from '../guard/check.js';
-import type { GuardOptions } from '../guard/options.js';
+import type { GuardOptions } from '../guard/guard-options.js';
 import type { AddressOptions } from '../net/client.js';
 
-/** The options that every gate knows. */
+/** The options of every gate. */
 export type GateOptions<Raw = unknown> = GuardOptions<Raw> & AddressOptions;
 
-/** The names of the options that an adapter has beside those of every gate. The compiler refuses an incomplete list. */
+/** The names of an adapter's additional options. An incomplete list does not compile. */
 export type OwnNames<Options> = NamesOf<Omit<Options, keyof GateOptions>>;
 
 const ADDRESS_OPTIONS: NamesOf<AddressOptions> = { trustProxy: 1, ipv6Prefix: 1 };
 
-/** All names of an adapter's options but those of a guard. */
+/** The names of all options of an adapter that are not options of a guard. */
 export function extraNames(own: object): object {
   return { ...ADDRESS_OPTIONS, ...own };
 }
 
 /**
- * Checks options as a gate does, for adapters that make their gates later, or perhaps none.
+ * Checks options as a gate does, for adapters that create their gates later or not at all.
  *
- * @param own the names of options that the adapter has beside those of every gate
+ * @param own the names of the adapter's additional options
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkGateOptions<Raw>(

@@ -1,10 +1,10 @@
-/** The way of a request past a guard: the same steps in every HTTP world. */
+/** Takes a request through a guard: the same steps for every framework. */
 
 import { checkCallback } from '../base/checks.js';
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
-import type { Keeping, KeptExchange } from '../contract/keeping.js';
+import type { Keeping, StoredExchange } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { ListGuard } from '../guard/guard.js';
@@ -22,33 +22,35 @@ import type { Exchange } from './exchange.js';
 import { extraNames, type GateOptions } from './gate-options.js';
 
 /**
- * What an adapter does next: let the request go on (`pass`); nothing, because its client is `gone`; or nothing because
- * it was `refused`, unless the app answers refusals itself; or nothing because it was `answered`, as the repeat of a
- * request whose answer was kept.
+ * What an adapter does next:
+ * - `pass`: let the request continue
+ * - `gone`: nothing, because the client has disconnected
+ * - `rejected`: nothing, because the rejection was sent; or send the app's custom response
+ * - `answered`: nothing, because a stored response was replayed
  */
-export type Passage = 'pass' | 'gone' | 'refused' | 'answered';
+export type Passage = 'pass' | 'gone' | 'rejected' | 'answered';
 
-/** A request as an adapter gives it to a {@link Gate}. */
+/** A request as an adapter passes it to a {@link Gate}. */
 export interface GateRequest<Raw> extends LimitRequest<Raw> {
   /**
-   * Called with the admission before anything else is done with it. It throws if the app never said how to find the
-   * client's address and an enforcing limiter needed it; then it has released the admission. `AddressedRequest` has it.
+   * Called with the admission before the gate applies it. If an enforcing limiter needed the client address and the app
+   * never configured how to find it, this releases the admission and throws. `AddressedRequest` implements it.
    */
   checkAddress?(admission: Admission): void;
 }
 
 /**
- * A guard and all that an adapter does around it. An adapter makes one from the limiters and the options of its user;
- * for each request it makes a {@link LimitRequest} and an {@link Exchange}, and does what `enter` says.
+ * A guard with everything that adapters have in common. An adapter creates one from its user's limiters and options.
+ * For each request it creates a {@link LimitRequest} and an {@link Exchange}, and follows the result of `enter`.
  */
 export class Gate<Raw> {
-  /** Told once of what is wrong with how the app is put together. */
+  /** Logs each warning about a probable mistake in the app once. */
   readonly notices: Notices;
   private readonly guard: ListGuard<Raw>;
   private readonly options: GateOptions<Raw>;
 
   /**
-   * @param own the names of options that the adapter has beside those of every gate; others are refused
+   * @param own the names of the adapter's additional options; unknown options are rejected
    * @throws SpillwayError `SPW_OPTION_INVALID`, and those of `createGuard`
    */
   constructor(
@@ -63,12 +65,13 @@ export class Gate<Raw> {
   }
 
   /**
-   * Decides on a request, once for each `holder`, and applies the decision to the exchange; at once if the store
-   * answers at once. An exception in here is told to `onFault`, and the request passes.
+   * Decides on a request, once for each `holder`, and applies the decision to the exchange. Synchronous if the store
+   * is. If the guard or the exchange throws, the fault goes to `onFault` and the request passes.
    *
-   * @param holder the object for which `admissionsOf` gives the admission; most often the framework's request
-   * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; a promise rejects with it.
-   * `SPW_CAPTURE_MISSING`, if the guard has an `idempotency()` and the exchange cannot show what it needs
+   * @param holder the object by which `admissionsOf` finds the admission, usually the framework's request
+   * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; or the promise rejects with it.
+   * `SPW_CAPTURE_MISSING`, if the guard has an `idempotency()` and the exchange has no `recorder` or `replay`
+   *
    */
   enter(request: GateRequest<Raw>, exchange: Exchange, holder: object): Passage | Promise<Passage> {
     let earlier: readonly Admission[] | undefined;
@@ -88,10 +91,12 @@ export class Gate<Raw> {
   }
 
   /**
-   * As {@link enter}, but decides each time that it is called: where one holder stands for several calls, as the HTTP
-   * request of a GraphQL operation does.
+   * Like {@link enter}, but decides on every call: for a holder that stands for several calls, such as the HTTP request
+   * of a GraphQL operation with several resolvers.
    *
    * @throws SpillwayError as `enter`
+   *
+   *
    */
   decide(
     request: GateRequest<Raw>,
@@ -108,16 +113,16 @@ export class Gate<Raw> {
     }
     return isLater(asked)
       ? this.wait(asked, request, exchange, holder, seen)
-      : this.apply(asked, request, exchange, holder, seen, false);
+      : this.applyAdmission(asked, request, exchange, holder, seen, false);
   }
 
-  /** For apps that put the guard on the way of requests by hand: a line tells if none reaches it. */
+  /** For guards that apps mount themselves: a warning is logged if no request arrives. */
   expectRequests(): this {
     this.guard.expectRequests();
     return this;
   }
 
-  /** Hands a fault that is of no single limiter to `onFault`, or logs it. */
+  /** Reports a fault that belongs to no limiter to `onFault`, or logs it. */
   readonly report = (error: unknown): void => {
     const { onFault, logger } = this.options;
     tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
@@ -128,19 +133,19 @@ export class Gate<Raw> {
     return this.guard.inProgress;
   }
 
-  /** Gives back the permits of all requests still in progress. */
+  /** Releases the permits of all requests in flight. */
   close(): Promise<void> {
     return this.guard.close();
   }
 
-  /** Decides on a request on which another guard has decided. */
+  /** Decides on a request that another guard has decided on before. */
   private decideBeside(
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
   ): Passage | Promise<Passage> {
     const passage = this.decide(request, exchange, holder);
-    if (!this.notices.hears('SPW_COUNTED_TWICE')) return passage;
+    if (!this.notices.reports('SPW_COUNTED_TWICE')) return passage;
     const told = (value: Passage): Passage => {
       noteCountedTwice(holder, this.notices);
       return value;
@@ -153,7 +158,7 @@ export class Gate<Raw> {
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
-    seen: KeptExchange | undefined,
+    seen: StoredExchange | undefined,
   ): Promise<Passage> {
     let admission: GuardAdmission<Raw>;
     try {
@@ -161,20 +166,20 @@ export class Gate<Raw> {
     } catch (error) {
       return this.excuse(error);
     }
-    return this.apply(admission, request, exchange, holder, seen, true);
+    return this.applyAdmission(admission, request, exchange, holder, seen, true);
   }
 
-  private apply(
+  private applyAdmission(
     admission: GuardAdmission<Raw>,
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
-    seen: KeptExchange | undefined,
+    seen: StoredExchange | undefined,
     waited: boolean,
   ): Passage | Promise<Passage> {
     request.checkAddress?.(admission);
     this.remember(admission, holder);
-    let isWatched = !admission.pending; // or needs no watching
+    let isWatched = !admission.pending; // nothing to release: no need to watch
     try {
       exchange.decided?.(admission);
       if (waited && exchange.isGone()) {
@@ -183,25 +188,25 @@ export class Gate<Raw> {
       }
       if (!isWatched) exchange.onClosed((outcome) => admission.release(outcome));
       isWatched = true;
-      setFields(admission.headers, exchange, 'Content-Type'); // that is of the refusal's body
-      const begun = seen && admission.allowed ? admission.begin(seen) : undefined;
+      setFields(admission.headers, exchange, 'Content-Type'); // belongs to the body of a rejection
+      const begun = seen && admission.allowed ? admission.beginKeeping(seen) : undefined;
       if (begun) return begun.then(() => 'pass');
       return finish(admission, exchange);
     } catch (error) {
-      if (!isWatched) admission.release({}); // nobody will call when the response has closed
+      if (!isWatched) admission.release({}); // onClosed was not registered
       return this.excuse(error);
     }
   }
 
-  private see(exchange: Exchange, holder: object, keeping: Keeping<Raw>): KeptExchange {
+  private see(exchange: Exchange, holder: object, keeping: Keeping<Raw>): StoredExchange {
     if (exchange.recorder && exchange.replay) return keeping.see(exchange, holder);
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
-      'this adapter does not show responses, so that it cannot keep the answers of idempotency()',
+      'this adapter does not show responses, so it cannot store them for idempotency()',
     );
   }
 
-  /** A holder that cannot be marked, such as a frozen request, is limited all the same. */
+  /** A holder that cannot be marked, such as a frozen request, does not disable the limit. */
   private remember(admission: Admission, holder: object): void {
     try {
       rememberAdmission(holder, admission);
@@ -223,5 +228,5 @@ function finish(admission: Admission, exchange: Exchange): Passage {
     return 'answered';
   }
   exchange.reject(admission);
-  return 'refused';
+  return 'rejected';
 }

@@ -1,11 +1,11 @@
-/** What an adapter's handler shows of the guard in it. */
+/** The members of a guard that adapters expose on their handlers. */
 
-import type { Guard } from '../guard/options.js';
+import type { Guard } from '../guard/guard-options.js';
 
-/** The part of a guard that is of use to whoever runs the server. */
+/** The members of a guard that server code needs. */
 export type GuardHandle = Pick<Guard, 'close' | 'inProgress'>;
 
-/** Gives `handler` the guard's `close` and its gauge: for adapters. */
+/** For adapters: adds `close` and `inProgress` of the guard to `handler`. */
 export function showGuard<Handler extends object>(
   handler: Handler,
   guard: GuardHandle,

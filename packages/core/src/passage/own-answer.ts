@@ -1,12 +1,12 @@
-/** A custom answer to a rejected request: whatever the app's function does, the client gets one rejection. */
+/** Runs `onRejected`: whatever the app's function does, the client gets exactly one response. */
 
 import { asError, SpillwayError } from '../base/errors.js';
 import { after, isThenable } from '../base/host.js';
 
-/** How long a custom answer may take to begin. */
+/** How long a custom response may take to begin. */
 const LONGEST_MS = 10_000;
 
-/** Frameworks send files and views after the function that asked for them has ended. */
+/** Frameworks may send files and views after the function that asked for them has returned. */
 const LONGEST_AFTER_END_MS = 1_000;
 
 const CALLED_NEXT =
@@ -14,34 +14,37 @@ const CALLED_NEXT =
 const ENDED = 'onRejected ended without an answer, so the client got the default rejection';
 const LATE = 'onRejected has not answered within 10 s, so the client got the default rejection';
 
-/** The response to a rejected request, as {@link OwnAnswer} needs it. */
+/** The response to a rejected request, as {@link OwnAnswer} uses it. */
 export interface RejectedResponse {
-  /** Whether an answer has begun. A slow body is an answer too. */
+  /** Whether a response has begun. Its body may still be streaming. */
   isAnswered(): boolean;
-  /** Whether an answer can still come after the function has ended, from a callback. */
+  /** Whether a callback can still respond after the function has returned. */
   canAnswerLater(): boolean;
   /** Sends the default rejection. */
   sendRejection(): void;
-  /** Makes the response an error instead of a rejection, for the app's error handler. */
+  /** Turns the rejection into an error response, for the app's error handler. */
   markFailed(): void;
-  /** Calls back once when the response is complete or its client has gone away. */
+  /** Calls back once when the response is complete or its client has disconnected. */
   whenClosed(callback: () => void): void;
 }
 
-/** Runs the custom answer to one rejected request. If it gives none, the default rejection is sent and reported. */
+/**
+ * Runs the custom response to one rejected request. If the function sends none, the default rejection is sent and a
+ * fault reported.
+ */
 export class OwnAnswer {
-  /** Whether nobody waits for an answer any more: there is one, the function has failed, or the client is gone. */
+  /** Whether waiting has ended: the function has responded or failed, or the client has disconnected. */
   private isOver = false;
   /** Whether the default rejection was sent, or the app's error handler has the request. */
   private isTaken = false;
-  /** Whether the rejection is to be sent as soon as the function has ended, whatever it has set. */
-  private hasGoneOn = false;
+  /** Whether to send the default rejection when the function ends, because it has called `next()`. */
+  private calledNext = false;
   private cancelTimer: (() => void) | undefined;
   private resolve: (() => void) | undefined;
   private readonly response: RejectedResponse;
   private readonly report: (fault: unknown) => void;
 
-  /** @param report takes what the app's function did wrong */
+  /** @param report receives mistakes of the app's function */
   constructor(response: RejectedResponse, report: (fault: unknown) => void) {
     this.response = response;
     this.report = report;
@@ -52,7 +55,7 @@ export class OwnAnswer {
   /**
    * Calls the app's function. Returns a promise only if the function does; it settles after at most 10 s.
    *
-   * @throws what the function throws, unless the request is answered already; a promise rejects with it
+   * @throws what the function throws, unless the default rejection was already sent; or the promise rejects with it
    */
   run(answer: () => unknown): Promise<void> | undefined {
     let own: unknown;
@@ -67,15 +70,15 @@ export class OwnAnswer {
     return undefined;
   }
 
-  /** For the app's `next()`: a rejected request goes no further. */
+  /** The app called `next()`, but a rejected request must not reach a handler. */
   wentOn(): void {
     this.report(missing(CALLED_NEXT));
     if (this.isOver) return;
-    if (!this.response.canAnswerLater()) this.hasGoneOn = true;
-    else if (!this.response.isAnswered()) this.reject();
+    if (!this.response.canAnswerLater()) this.calledNext = true;
+    else if (!this.response.isAnswered()) this.rejectRequest();
   }
 
-  /** Takes an error of the app's function. Returns whether the app's error handler is to have it. */
+  /** Handles an error of the app's function. Returns whether to pass it to the app's error handler. */
   failed(error: unknown): boolean {
     if (this.isTaken) {
       this.report(error);
@@ -90,8 +93,8 @@ export class OwnAnswer {
   private wait(own: PromiseLike<unknown>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.resolve = resolve;
-      this.watch(LONGEST_MS, LATE);
-      // Its `then` may be of anybody's making.
+      this.setTimer(LONGEST_MS, LATE);
+      // A custom `then` may throw or call back twice; a promise around it does not.
       new Promise((take) => take(own)).then(
         () => {
           this.ended(LONGEST_AFTER_END_MS);
@@ -108,15 +111,15 @@ export class OwnAnswer {
   }
 
   private ended(restMs: number): void {
-    const { isOver, hasGoneOn, response } = this;
+    const { isOver, calledNext, response } = this;
     if (isOver) return;
-    if (hasGoneOn) this.reject();
+    if (calledNext) this.rejectRequest();
     else if (response.isAnswered()) this.finish();
-    else if (response.canAnswerLater()) this.watch(restMs, ENDED);
+    else if (response.canAnswerLater()) this.setTimer(restMs, ENDED);
     else this.missed(ENDED);
   }
 
-  private watch(ms: number, reason: string): void {
+  private setTimer(ms: number, reason: string): void {
     const isFirst = !this.cancelTimer;
     this.cancelTimer?.();
     this.cancelTimer = after(ms, () => this.missed(reason));
@@ -124,17 +127,17 @@ export class OwnAnswer {
   }
 
   private missed(reason: string): void {
-    if (!this.hasGoneOn) {
+    if (!this.calledNext) {
       if (this.response.isAnswered()) {
         this.finish();
         return;
       }
       this.report(missing(reason));
     }
-    this.reject();
+    this.rejectRequest();
   }
 
-  private reject(): void {
+  private rejectRequest(): void {
     this.isTaken = true;
     this.finish();
     this.response.sendRejection();
@@ -147,7 +150,7 @@ export class OwnAnswer {
   }
 }
 
-/** Frameworks take `undefined` for no error, and Express takes `'route'` for the way to the next handler. */
+/** Frameworks treat `undefined` as success, and Express treats `'route'` as a jump to the next route. */
 function anError(thrown: unknown): unknown {
   return typeof thrown === 'object' && thrown !== null ? thrown : asError(thrown);
 }

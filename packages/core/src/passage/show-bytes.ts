@@ -1,14 +1,14 @@
-/** Bytes that are there as a whole, shown in pieces. */
+/** Shows a body that is completely in memory to a watcher, in pieces. */
 
 import { afterPendingInput } from '../base/host.js';
 import type { BodyWatcher } from '../contract/recorder.js';
 
-/** A piece is hashed in a few milliseconds by any runtime. */
+/** A runtime hashes a piece of this size in a few milliseconds. */
 const PIECE = 2 ** 18;
 
 /**
- * Shows the bytes of a body to a watcher. Between pieces the event loop turns, so that a large body holds up nobody.
- * The bytes must not change before the promise settles; undefined if they were shown at once.
+ * Shows the bytes of a body to a watcher. Between pieces the event loop runs, so a large body does not block other
+ * requests. The bytes must not change before the promise settles; undefined if they were shown synchronously.
  */
 export function showBytes(watcher: BodyWatcher, bytes: Uint8Array): Promise<void> | undefined {
   if (bytes.length > PIECE) return showPieces(watcher, bytes);

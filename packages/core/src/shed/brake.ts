@@ -1,4 +1,6 @@
-/** The brake: which fraction of requests to reject, by class, so that the event loop's wait stays at its mark. */
+/**
+ * The brake: calculates which fraction of requests to reject, by class, to hold the event loop's wait at its target.
+ */
 
 import { coverageOf, type Reading } from './load-signal.js';
 
@@ -7,28 +9,28 @@ export const TICK_US = 100_000;
 /** How much the integral grows per tick and unit of error. */
 const INTEGRAL_GAIN = 0.01;
 /**
- * Errors that are larger than 1, or than 4/9 below the mark, count by their square: when an overload begins or ends the
- * integral must be fast, near the mark slow, or the fraction would swing.
+ * Errors above 1, or below -4/9, are weighted by their size. The integral must be fast when an overload begins or ends,
+ * and slow near the target, or the fraction would oscillate.
  */
 const weightOf = (error: number): number => Math.max(1, error, -2.25 * error);
-/** How much the fraction grows per unit of the present error, above the mark and below it. */
+/** How much the fraction grows per unit of the current error, if that is positive. */
 const RISING_GAIN = 0.25;
-/** Smaller, so that a moment without load does not let the lower classes in while the higher ones are refused. */
-const FALLING_GAIN = 0.1;
-/** The largest fraction: some requests must pass, or the controller cannot see whether the load has ended. */
-const MAX_FRACTION = 0.97;
 /**
- * The error is at least -1, an idle event loop. It is at most 2, so that one long stall does not make the integral too
- * large.
+ * The same for negative errors. Smaller, or a moment without load would admit the lower classes while higher ones are
+ * rejected.
  */
+const FALLING_GAIN = 0.1;
+/** The largest fraction: some requests must pass, or the controller cannot see when the load ends. */
+const MAX_FRACTION = 0.97;
+/** The largest error, or one long stall would make the integral too large. The smallest is -1, an idle event loop. */
 const MAX_ERROR = 2;
-/** After so long without a reading, the brake refuses nothing. */
+/** After this time without a reading, the brake rejects nothing. */
 const SILENCE_US = 8_000_000;
 
 /** The state of the controller between two readings. */
 export interface ControllerState {
   readonly integral: number;
-  /** The fraction to refuse, from 0 to 0.97. */
+  /** The fraction to reject, from 0 to 0.97. */
   readonly fraction: number;
   readonly atUs: number;
 }
@@ -39,8 +41,8 @@ export function restingController(nowUs: number): ControllerState {
 }
 
 /**
- * The state after a reading (value 1 is the mark). Without a reading the state stays as it is, and after a silence of 8
- * s it becomes the resting state.
+ * The state after a reading (value 1 is the target). Without a reading the state stays as it is; after 8 s without one
+ * it is that of no load.
  */
 export function advanceController(
   state: ControllerState,
@@ -57,14 +59,15 @@ export function advanceController(
   const ticks = covered.elapsedUs / TICK_US;
   const before = covered.afterSilence ? 0 : state.integral;
   const gain = error > 0 ? RISING_GAIN : FALLING_GAIN;
-  // Not beyond what makes the fraction the largest: that would refuse no more now, and too much when the wait has gone.
+  // Anti-windup: once the fraction is at its maximum, a larger integral would only reject too much when the load has
+  // ended.
   const room = error > 0 ? Math.max(before, MAX_FRACTION - gain * error) : MAX_FRACTION;
   const growth = INTEGRAL_GAIN * weightOf(error) * error * ticks;
   const integral = clamp(Math.min(before + growth, room));
   return { integral, fraction: clamp(integral + gain * error), atUs: covered.atUs };
 }
 
-/** Whether the brake can still refuse more, and knows of the load: then nothing else needs to refuse for it. */
+/** Whether the brake has current readings and is below its maximum: then nothing else needs to reject requests. */
 export function holds(state: ControllerState, nowUs: number): boolean {
   return state.fraction < MAX_FRACTION && nowUs - state.atUs <= SILENCE_US + TICK_US;
 }
@@ -73,10 +76,12 @@ function clamp(fraction: number): number {
   return Math.min(Math.max(fraction, 0), MAX_FRACTION);
 }
 
-/** In so long a time counts fall to 1/e: much longer than a burst, much shorter than traffic takes to change. */
+/** Counts fall to 1/e in this time: much longer than a burst, much shorter than changes of traffic. */
 const MEMORY_US = 3_000_000;
 
-/** Each class's part of the traffic, to reject a fraction of all requests from the lowest classes first. */
+/**
+ * The share of each class in the traffic: tells how to reject a fraction of all requests from the lowest classes first.
+ */
 export class Mix {
   private readonly counts: number[];
   private total = 0;
@@ -87,14 +92,14 @@ export class Mix {
     this.counts = new Array<number>(classes).fill(0);
   }
 
-  /** Counts a request of the class, refused or not. */
-  add(rank: number, nowUs: number): void {
+  /** Counts a request of the class, rejected or not. */
+  countRequest(rank: number, nowUs: number): void {
     this.fade(nowUs);
     this.counts[rank] = (this.counts[rank] ?? 0) + 1;
     this.total += 1;
   }
 
-  /** The probability with which to refuse a request of the class, so that `fraction` of all requests is refused. */
+  /** The probability with which to reject a request of the class, to reject `fraction` of all requests. */
   probability(fraction: number, rank: number): number {
     let left = fraction * this.total;
     for (let lower = 0; lower < rank; lower++) left -= this.counts[lower] ?? 0;
@@ -103,7 +108,7 @@ export class Mix {
     return Math.min(left / own, 1);
   }
 
-  /** Reduces the counts, at most ten times in {@link MEMORY_US}, so that most requests only add 1. */
+  /** Decays the counts, at most ten times in {@link MEMORY_US}: most requests only add 1. */
   private fade(nowUs: number): void {
     this.fadedUs ??= nowUs;
     const elapsedUs = nowUs - this.fadedUs;

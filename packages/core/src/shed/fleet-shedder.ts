@@ -1,4 +1,4 @@
-/** The fleet shedder: keeps a share of the fleet's capacity for critical requests. */
+/** The fleet shedder: reserves a share of the fleet's capacity for critical requests. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkLimit, shareFromZero } from '../base/checks.js';
@@ -18,9 +18,9 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
    */
   readonly name: string;
   /**
-   * How many requests all processes together can have in progress: an integer from 1 to 1,000,000,000, or a function
-   * that is called at each request, for a fleet that grows and shrinks (then give `defaultCapacity` too). If the
-   * function returns 0, only critical requests pass (reason `never`).
+   * How many requests all processes together can have in flight: an integer from 1 to 1,000,000,000, or a function that
+   * is called for each request, for a fleet that grows and shrinks (then set `defaultCapacity` too). If the function
+   * returns 0, only critical requests pass; others are rejected with reason `never`.
    */
   readonly capacity: number | (() => number | PromiseLike<number>);
   /**
@@ -30,8 +30,8 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
   /** The share of the capacity that only critical requests may use, 0 to 1. Default 0.2. */
   readonly reserve?: number | undefined;
   /**
-   * How to tell critical requests, the first class, from others; the other classes make no difference here. Default: no
-   * request is critical.
+   * How to recognize critical requests, the first class; the other classes make no difference here. Default: no request
+   * is critical.
    */
   readonly priority?: Priority<Raw> | undefined;
 }
@@ -54,9 +54,9 @@ const NAMES: NamesOf<FleetShedderOptions> = {
 const FLEET = 'fleet';
 
 /**
- * Refuses with 503 requests that are not critical while the fleet is too busy. They pass while fewer than (1 - reserve)
- * x capacity of them, and fewer than capacity of all requests, are in progress in all processes that share the store.
- * Critical requests are counted and never refused. (This is the fleet usage load shedder of P. Tarjan, "Scaling your
+ * Rejects non-critical requests with 503 while the fleet is too busy. They pass while fewer than (1 - reserve) x
+ * capacity of them, and fewer than capacity of all requests, are in flight in all processes that share the store.
+ * Critical requests are counted and never rejected. (This is the fleet usage load shedder of P. Tarjan, "Scaling your
  * API with rate limiters", 2017.)
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
@@ -116,7 +116,7 @@ function planOf(own: number | PromiseLike<number>): Plan | undefined | Promise<P
   return isThenable(own) ? Promise.resolve(own).then(limited) : limited(own as number);
 }
 
-/** A function that returns nothing leaves the default capacity in force. */
+/** Undefined means the default capacity. */
 function limited(limit: number | undefined): Plan | undefined {
   return limit === undefined ? undefined : { limit };
 }

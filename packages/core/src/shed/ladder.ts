@@ -15,12 +15,12 @@ const FULL_US = 120_000_000;
 const REST_US = -28_000_000;
 /** How often utilization is measured. */
 export const LADDER_PERIOD_US = 1_000_000;
-/** After so long without a reading the ladder forgets its level. */
+/** After this time without a reading, the ladder returns to the level of an idle worker. */
 const SILENCE_US = 8 * LADDER_PERIOD_US;
 
 /**
- * The state of the ladder. The level is a time in whole microseconds at full utilization, so that sums are exact: -28 s
- * is an idle worker, at 0 shedding starts, at 120 s everything is shed.
+ * The state of the ladder. The level is a time at full utilization, in whole microseconds to keep sums exact: -28 s is
+ * an idle worker, at 0 shedding starts, at 120 s everything is shed.
  */
 export interface LadderState {
   readonly levelUs: number;
@@ -40,8 +40,8 @@ export function shedAmountOf(state: LadderState): number {
 
 /**
  * The state after a reading. From a utilization of 0.8 the shed amount grows, at full utilization by 1/120 a second.
- * Below 0.7 it falls, on an idle worker just as fast. While `mayRise` is false it only falls. Without a new reading the
- * level stays, and after a silence of 8 s it is that of an idle worker.
+ * Below 0.7 it falls, at zero utilization just as fast. While `mayRise` is false it only falls. Without a new reading
+ * the level stays; after 8 s without one it is that of an idle worker.
  */
 export function advanceLadder(
   state: LadderState,
@@ -71,7 +71,7 @@ function slopeAt(utilization: number): number {
 }
 
 /**
- * The probability with which the ladder refuses class number `rank` of `count` (0 is shed first). Each class takes an
+ * The probability with which the ladder rejects class number `rank` of `count` (0 is shed first). Each class takes an
  * equal part of the shed amount, and a class is shed completely before the next one begins.
  */
 export function ladderProbability(amount: number, rank: number, count: number): number {

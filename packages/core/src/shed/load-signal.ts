@@ -1,4 +1,4 @@
-/** What a shedder reads load from. */
+/** Signals: where shedders read load from. */
 
 import type { Clock } from '../base/clock.js';
 import { disregard } from '../base/host.js';
@@ -6,19 +6,20 @@ import { Junk } from '../base/junk.js';
 
 /** One measurement of load. */
 export interface Reading {
-  /** 0 is idle, 1 is at the mark, and it may be more. */
+  /** 0 is idle, 1 is the target; may be more. */
   readonly value: number;
   /** How long ago it was taken, in milliseconds. */
   readonly ageMs: number;
   /**
-   * The time that the reading is about, in milliseconds. A reading that came late is about all the time since the one
-   * before, and counts for all of it. Default: the time since the reading before, if that is not long ago.
+   * The time that the reading covers, in milliseconds. A late reading covers, and counts for, all the time since the
+   * previous one. Default: the time since the previous reading, unless that is long ago.
    */
   readonly spanMs?: number;
 }
 
 /**
- * A source of load. It returns undefined while it has no data: shedders then keep what they do, and never shed more.
+ * A source of load readings. It returns undefined while it has no data: then shedders keep their state and never shed
+ * more.
  *
  * @example
  * ```ts
@@ -30,14 +31,14 @@ export interface Reading {
  * ```
  */
 export interface Signal {
-  /** What it measures; a refusal carries this name. */
+  /** What it measures. Rejections carry this name. */
   readonly name: string;
   /** The newest reading, or undefined if there is none. */
   read(): Reading | undefined;
   /**
-   * Calls `listener` after each new reading, so that a shedder follows the load when no requests come. Without it,
-   * shedders read the signal at requests. May return a function that ends the calls: shedders that are no longer used
-   * then leave nothing behind.
+   * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. Without it, they read
+   * the signal when a request arrives. May return a function that stops the calls, which frees shedders that are no
+   * longer used.
    */
   watch?(listener: () => void): void;
 }
@@ -66,13 +67,13 @@ function isAmount(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY;
 }
 
-/** The time that a reading stands for. */
+/** The time that a reading counts for. */
 interface Coverage {
   /** When the reading was taken. */
   readonly atUs: number;
   /** How much time it counts for. */
   readonly elapsedUs: number;
-  /** Whether the silence before this reading was so long that the old state no longer counts. */
+  /** Whether the time without readings before this one was so long that the old state no longer counts. */
   readonly afterSilence: boolean;
 }
 
@@ -99,13 +100,13 @@ export function coverageOf(
 type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number) => State;
 
 /**
- * Feeds a signal's readings to one of the two loops of a worker shedder. Reads its signal after each measurement if the
- * signal can be watched. If not, reads it when a request comes, at most once a period.
+ * Feeds a signal's readings to one of the two loops of a worker shedder: after each measurement if the signal can be
+ * watched, else when a request arrives, at most once per period.
  */
 export class SignalLoop<State> {
   private known: State | undefined;
   private readUs = 0;
-  /** What the signal did in place of giving a reading, until somebody is told. */
+  /** The last fault of the signal, until it is reported. */
   fault: unknown;
   readonly signal: Signal;
   private readonly clock: Clock;
@@ -127,39 +128,39 @@ export class SignalLoop<State> {
     this.advance = advance;
   }
 
-  /** The state at a request; the first one starts the signal. */
+  /** The state for a request. The first request starts the signal. */
   at(nowUs: number): State {
     if (this.known === undefined) this.start(nowUs);
-    else if (nowUs - this.readUs >= this.periodUs) this.read(nowUs);
+    else if (nowUs - this.readUs >= this.periodUs) this.readSignal(nowUs);
     return this.peek(nowUs);
   }
 
-  /** The state now, for a gauge. Starts nothing and keeps nothing. */
+  /** The state now, for a gauge. Starts and stores nothing. */
   peek(nowUs: number): State {
-    // Not stored: if a reading is only late, it must find the state from before the silence.
+    // Not stored, because a late reading must continue from the state before the gap.
     return this.advance(this.known ?? this.rest(nowUs), undefined, nowUs);
   }
 
   private start(nowUs: number): void {
     this.known = this.rest(nowUs);
-    this.read(nowUs);
+    this.readSignal(nowUs);
     try {
-      watch(this.signal, this);
+      watchSignal(this.signal, this);
     } catch {
-      // A signal that cannot be watched is read at requests.
+      // Then it is read at requests.
     }
   }
 
   /** The signal has a new reading. */
   measured(): void {
-    this.read(this.clock.nowUs());
+    this.readSignal(this.clock.nowUs());
   }
 
   private readonly failed = (error: unknown): void => {
     this.fault = error;
   };
 
-  private read(nowUs: number): void {
+  private readSignal(nowUs: number): void {
     this.readUs = nowUs;
     const reading = readSafely(this.signal, this.failed);
     if (reading) this.known = this.advance(this.known ?? this.rest(nowUs), reading, nowUs);
@@ -170,8 +171,10 @@ interface Watcher {
   measured(): void;
 }
 
-/** Shedders that a test or a reload has made come and go; the signal belongs to the process and must not hold them. */
-function watch(signal: Signal, watcher: Watcher): void {
+/**
+ * A weak reference, because the signal lives as long as the process and must not retain shedders of tests or reloads.
+ */
+function watchSignal(signal: Signal, watcher: Watcher): void {
   const watched = weakly(watcher);
   const stop: unknown = signal.watch?.(() => {
     const there = watched();
@@ -181,9 +184,9 @@ function watch(signal: Signal, watcher: Watcher): void {
   disregard(stop);
 }
 
-/** A function of its own: a closure holds all that the function around it has. */
+/** A separate function, because a closure retains everything in scope where it was made. */
 function weakly(watcher: Watcher): () => Watcher | undefined {
-  if (typeof WeakRef === 'undefined') return strongly(watcher); // Workers of before May 2025
+  if (typeof WeakRef === 'undefined') return strongly(watcher); // Workers before May 2025
   const weak = new WeakRef(watcher);
   return () => weak.deref();
 }

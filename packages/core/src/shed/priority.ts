@@ -1,4 +1,4 @@
-/** The class of a request; the class says how soon it is shed. */
+/** Priority classes of requests: they determine which requests are shed first. */
 
 import { checkCallback, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
@@ -10,10 +10,10 @@ import type { LimitRequest } from '../contract/request.js';
 /** The classes, from the one that is shed last to the one that is shed first. */
 const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
-/** Returns the class of a request. Undefined lets the method decide; so does a class that is not listed, as a fault. */
+/** Returns the class of a request. For undefined, the method decides; also for an unlisted class, which is a fault. */
 export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;
 
-/** How to tell the class of a request. */
+/** How requests are classified. */
 export interface PriorityOptions<Raw = unknown> {
   /**
    * At least two names. The first is the critical class, which is shed last; the last class is shed first. Default
@@ -21,17 +21,17 @@ export interface PriorityOptions<Raw = unknown> {
    */
   readonly classes?: readonly string[] | undefined;
   /**
-   * Returns a request's class. Default: by method. If it reads something that clients can choose, clients choose their
+   * Returns a request's class. Default: by method. If it depends on something that clients choose, clients choose their
    * class.
    */
   readonly classify?: Classify<Raw> | undefined;
-  /** Whether a request is test traffic, with the class `test`. Asked only where `classify` returns no class. */
+  /** Whether a request is test traffic, of the class `test`. Called only if `classify` returns no class. */
   readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;
 }
 
 const NAMES: NamesOf<PriorityOptions> = { classes: 1, classify: 1, isTest: 1 };
 
-/** A function that returns the class of a request, or the classes and how to tell them. */
+/** A function that returns the class of a request, or the classes and how to assign them. */
 export type Priority<Raw = unknown> = Classify<Raw> | PriorityOptions<Raw>;
 
 /** Ranks requests: rank 0 is shed first, rank `classes.length - 1` is critical. */
@@ -58,8 +58,8 @@ export class Ranking<Raw = unknown> {
   }
 
   /**
-   * Calls `fault` if a callback throws; then the next rule decides, so that a mistake neither protects a request nor
-   * refuses it.
+   * Calls `fault` if a callback throws. Then the next rule decides, so a mistake neither protects nor rejects a
+   * request.
    */
   rankOf(request: LimitRequest<Raw>, fault: (error: unknown) => void): number {
     try {

@@ -1,4 +1,4 @@
-/** The options of a worker shedder, with their defaults. */
+/** The options of a worker shedder, and their checks. */
 
 import { checkClock } from '../base/checks.js';
 import type { Clock } from '../base/clock.js';
@@ -12,7 +12,7 @@ import type { Priority } from './priority.js';
 
 /** A signal for the ladder that also has one for the brake, such as `eventLoopSignal()` of `@spillway/core/node`. */
 export interface LoopSignal extends Signal {
-  /** The event loop's wait; value 1 is the mark. */
+  /** The event loop's wait; value 1 is the target. */
   readonly wait?: Signal | undefined;
 }
 
@@ -23,11 +23,11 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
   /**
-   * The ladder: a signal of its own, or false for no ladder. Default: uses `signal`. Where the brake reads the
-   * `wait` of the ladder's signal, the ladder rises only while the brake refuses all that it can, or has no readings.
+   * The ladder: its own signal, or false for no ladder. Default: uses `signal`. If the brake reads the `wait` of the
+   * ladder's signal, the ladder rises only while the brake is at its maximum or has no readings.
    */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
-  /** The brake: a signal of its own, or false for no brake. Default: uses `signal.wait`. */
+  /** The brake: its own signal, or false for no brake. Default: uses `signal.wait`. */
   readonly brake?: { readonly signal: Signal } | false | undefined;
   /**
    * The classes, from the critical one to the one that is shed first. Default: by method, into `critical`, `post`,
@@ -36,9 +36,9 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   readonly priority?: Priority<Raw> | undefined;
   /** Whether critical requests are shed too, after all others. Default false. */
   readonly shedCritical?: boolean | undefined;
-  /** `enforce` (default), `shadow` (refuses nobody, says what it would refuse) or `off`. */
+  /** `enforce` (default), `shadow` (rejects nobody, reports what it would reject) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
-  /** What tells the time, for tests. Default: the process's monotonic clock. */
+  /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;
 }
 
@@ -59,7 +59,7 @@ export const WORKER_OPTIONS: NamesOf<WorkerShedderOptions> = {
 interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
-  /** Whether the brake reads the ladder's `wait`: then the ladder leaves to the brake what the brake can hold. */
+  /** Whether the brake reads the ladder's `wait`: then the ladder only acts when the brake is at its maximum. */
   readonly areOne: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The worker shedder: refuses requests because this process is overloaded. */
+/** The worker shedder: rejects requests because this process is overloaded. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkName } from '../base/checks.js';
@@ -39,15 +39,15 @@ export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
   decide(request: LimitRequest<Raw>, context?: StepContext): Decision;
   /** How many of the classes the ladder sheds: 0 is none, 1 is every class that may be shed. */
   readonly shedAmount: number;
-  /** The fraction of all requests that the brake refuses, 0 to 0.97. */
+  /** The fraction of all requests that the brake rejects, 0 to 0.97. */
   readonly brakeFraction: number;
 }
 
 /**
- * Refuses with 503 what this process is too busy to serve, the least important class first. It uses no store and no
- * I/O. It has two loops. The brake holds the event loop's wait at its mark, and answers to load within a second. The
- * ladder sheds class after class when an overload lasts that the brake cannot hold (Stripe's worker utilization load
- * shedder: P. Tarjan, "Scaling your API with rate limiters", 2017).
+ * Rejects requests with 503 when this process is overloaded, the least important class first. It uses no store and no
+ * I/O, and has two loops. The brake holds the event loop's wait at its target and reacts within a second. The ladder
+ * sheds class after class during a long overload that the brake cannot hold (Stripe's worker utilization load shedder:
+ * P. Tarjan, "Scaling your API with rate limiters", 2017).
  *
  * @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -116,13 +116,19 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       }),
     );
     const { ladder, brake, areOne } = signalsOf(options);
-    const held =
+    const brakeLoop =
       brake && new SignalLoop(brake, clock, TICK_US, restingController, advanceController);
-    this.brake = held;
-    // A loop that the brake holds at its mark is busy all the time, which the ladder would take for overload. At twice
-    // the capacity of 317 requests a second, both together served 223 after ten minutes; with this rule they serve 286.
+    this.brake = brakeLoop;
+    // An event loop that the brake holds at its target is always busy, which the ladder would take for overload. At
+    // twice the capacity of 317 requests a second, both loops together served 223 after ten minutes; with this rule
+    // they serve 286.
     const climb = (state: LadderState, reading: Reading | undefined, nowUs: number): LadderState =>
-      advanceLadder(state, reading, nowUs, !(areOne && held && holds(held.peek(nowUs), nowUs)));
+      advanceLadder(
+        state,
+        reading,
+        nowUs,
+        !(areOne && brakeLoop && holds(brakeLoop.peek(nowUs), nowUs)),
+      );
     this.ladder = ladder && new SignalLoop(ladder, clock, LADDER_PERIOD_US, restingLadder, climb);
     this.loops = [this.ladder, this.brake].filter((loop) => loop !== undefined);
   }
@@ -143,12 +149,12 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     const rank = this.ranking.rankOf(request, (error) =>
       context?.fault({ limiter: this.name, source: 'priority', error }),
     );
-    if (this.brake) this.mix.add(rank, nowUs);
+    if (this.brake) this.mix.countRequest(rank, nowUs);
     if (rank >= this.sheddable) return this.decision(rank, undefined);
     const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
     const fast = fraction > 0 ? this.mix.probability(fraction, rank) : 0;
     if (slow === 0 && fast === 0) return this.decision(rank, undefined);
-    // One random number for both: the brake's fraction is of all requests, also of those that the ladder refuses.
+    // One random number for both, because the brake's fraction includes the requests that the ladder rejects.
     const drawn = this.random();
     if (drawn < slow) return this.decision(rank, this.ladder?.signal);
     return this.decision(rank, drawn < fast ? this.brake?.signal : undefined);
@@ -163,8 +169,8 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     }
   }
 
-  private decision(rank: number, refusedBy: Signal | undefined): Decision {
-    if (!refusedBy) return this.passed[rank] as Decision;
+  private decision(rank: number, rejectedBy: Signal | undefined): Decision {
+    if (!rejectedBy) return this.passed[rank] as Decision;
     return {
       limiter: this.name,
       allowed: false,
@@ -175,7 +181,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       remaining: Number.NaN,
       retryAfterMs: this.hint(),
       resetMs: Number.NaN,
-      signal: refusedBy.name,
+      signal: rejectedBy.name,
       priority: this.ranking.names[rank],
     };
   }

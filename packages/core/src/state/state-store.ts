@@ -1,4 +1,4 @@
-/** A store over any database that can read some texts, decide, and write them while nobody else does. */
+/** A store on top of any database that can read and write some texts in a transaction. */
 
 import { groupPasses, MAX_STEPS, spread, tooLarge, uniqueGroup } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
@@ -17,13 +17,17 @@ import { StateValues } from './state-values.js';
 import { transact } from './transaction.js';
 
 /**
- * Keeps counts in any database: the algorithms run in this process, between the reading and the writing of one
- * transaction of the backend. Each call is one transaction over all counts of its group.
+ * Stores counts in any database. The algorithms run in this process, between the read and the write of a transaction.
+ * Each call is one transaction over all counts of its group.
  *
- * A call rejects with `SPW_STORE_TIMEOUT` if its deadline passes before the transaction begins or decides, with
- * `SPW_STORE_ERROR` if a stored text is not one of ours or the backend breaks its promises, with
- * `SPW_GROUP_TOO_LARGE` for more than 1,000 steps, and with `SPW_GROUP_INVALID` as `uniqueGroup` does; in all these
- * cases nothing is charged. Any other error is the backend's own.
+ * A call rejects with one of these codes, and then nothing is charged:
+ *
+ * - `SPW_STORE_TIMEOUT`: the deadline passed before the transaction began or decided.
+ * - `SPW_STORE_ERROR`: a stored text is not in our format, or the backend violated its contract.
+ * - `SPW_GROUP_TOO_LARGE`: more than 1,000 steps.
+ * - `SPW_GROUP_INVALID`: see `uniqueGroup`.
+ *
+ * It passes on any other error of the backend.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` if `backend` has no `transact`
  * @example
@@ -83,26 +87,26 @@ class StateStore implements Store {
     const group = uniqueGroup(steps);
     const named = group.steps.map((step) => this.named(step));
     const texts = new TextGroup(named);
-    // What only ends something is welcome at any time.
+    // Steps that only give back or finish are useful at any time.
     const within = steps.every(isEnd) ? {} : options;
     const answers = await transact(this.backend, texts.names, within, (stored, nowUs) => {
-      const decided = texts.decide(stored, nowUs);
+      const decided = texts.decideGroup(stored, nowUs);
       return { result: decided.answers, changes: decided.changes };
     });
     return spread(group, answers);
   }
 
-  /** A reset forgets the key in all counts of its limiter. */
+  /** A reset applies to the key in all counts of its limiter. */
   private named(step: Step): NamedStep {
     const others = step.op === 'reset' ? this.known.otherResets(step) : [];
     return {
       step,
-      name: this.nameOf(step),
-      others: others.map((other) => ({ step: other, name: this.nameOf(other), others: [] })),
+      name: this.countNameOf(step),
+      others: others.map((other) => ({ step: other, name: this.countNameOf(other), others: [] })),
     };
   }
 
-  private nameOf(step: Step): string {
+  private countNameOf(step: Step): string {
     return encodeName(step.limiter, step.key, countOf(step), this.naming);
   }
 }
@@ -111,7 +115,7 @@ class StateStore implements Store {
 interface NamedStep {
   readonly step: Step;
   readonly name: string;
-  /** The further steps of a reset: one for each other count of its limiter. */
+  /** For a reset: a step for each other count of its limiter. */
   readonly others: readonly NamedStep[];
 }
 
@@ -122,13 +126,13 @@ interface Decided {
 
 type Texts = ReadonlyMap<string, string | undefined>;
 
-/** A group of steps, decided on the texts of its counts. */
+/** Decides a group of steps on the texts of its counts. */
 class TextGroup {
-  /** Of all counts that the group reads or writes: each once, in ascending order. */
+  /** Names of all counts that the group reads or writes, each once, in ascending order. */
   readonly names: readonly string[];
   private readonly steps: readonly NamedStep[];
 
-  /** @param steps of one group, no count twice */
+  /** @param steps steps of one group, at most one for each count */
   constructor(steps: readonly NamedStep[]) {
     const names = steps.flatMap(({ name, others }) => [name, ...others.map((other) => other.name)]);
     this.names = [...new Set(names)].sort();
@@ -136,15 +140,15 @@ class TextGroup {
   }
 
   /**
-   * What is answered to the steps, and what is to be stored. May be asked any number of times.
+   * The answers to the steps and the changes to store. May be called any number of times.
    *
-   * @throws SpillwayError `SPW_STORE_ERROR` if a text is not one of ours
+   * @throws SpillwayError `SPW_STORE_ERROR` if a text is not in our format
    */
-  decide(texts: readonly (string | undefined)[], nowUs: number): Decided {
+  decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();
-    // A count is read once and changed in place. It stays right to judge a take first and to charge it then: a take
-    // that does not charge changes only what charging changes too.
+    // Each count is read once and changed in place. It can be used to judge a take and then to charge it, because a
+    // take that doesn't charge changes only what charging changes too.
     const perform = ({ step, name }: NamedStep, charge: boolean): Answer => {
       const count = counts.get(name) ?? readCount(step, stored.get(name));
       counts.set(name, count);
@@ -162,7 +166,7 @@ class TextGroup {
   }
 }
 
-/** Only what differs: a count that was never used and is reset needs no writing. */
+/** Only differences: resetting an unused count writes nothing. */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

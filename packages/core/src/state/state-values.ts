@@ -1,4 +1,4 @@
-/** The values of a store over a database: each is a text, its end before it. */
+/** The values of a store on a database: each is a text that starts with its expiry. */
 
 import { bytesOfText, textOfBytes } from '../base/bytes-text.js';
 import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';
@@ -12,7 +12,7 @@ import {
 import type { StateBackend } from './state-backend.js';
 import { transact } from './transaction.js';
 
-/** The end, in microseconds since the epoch; behind it stands what `textOfBytes` has made. */
+/** The expiry in microseconds since the epoch; the result of `textOfBytes` follows. */
 const END = /^(\d{1,16}):/;
 
 export class StateValues implements Values {
@@ -31,7 +31,7 @@ export class StateValues implements Values {
     options: ApplyOptions = {},
   ): Promise<void> {
     checkValue(bytes, ttlUs);
-    const stored = this.nameOf(name);
+    const stored = this.textNameOf(name);
     const text = textOfBytes(bytes);
     await transact(this.backend, [stored], options, (_, nowUs) => {
       const expiresUs = nowUs + ttlUs;
@@ -41,15 +41,15 @@ export class StateValues implements Values {
   }
 
   async get(name: ValueName, options: ApplyOptions = {}): Promise<Uint8Array | undefined> {
-    return transact(this.backend, [this.nameOf(name)], options, ([text = ''], nowUs) => {
+    return transact(this.backend, [this.textNameOf(name)], options, ([text = ''], nowUs) => {
       const [mark = '', end = 0] = END.exec(text) ?? [];
-      // Read in here, so that a text of somebody else's is an error of the call, and not of its caller.
+      // Decoded inside the transaction, so a text in another format fails the call like any error of the store.
       const result = Number(end) > nowUs ? bytesOfText(text.slice(mark.length)) : undefined;
       return { result, changes: new Map() };
     });
   }
 
-  private nameOf({ limiter, key, id }: ValueName): string {
+  private textNameOf({ limiter, key, id }: ValueName): string {
     return encodeName(limiter, key, valueCode(id), this.naming);
   }
 }

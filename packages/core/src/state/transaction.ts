@@ -1,11 +1,14 @@
-/** One transaction of a backend: late, undecided and broken ones are errors of the call, and change nothing. */
+/**
+ * Runs one transaction of a backend. If it is late, makes no decision or violates its contract, the call fails and
+ * nothing changes.
+ */
 
 import { systemClock } from '../base/clock.js';
 import { SpillwayError, show } from '../base/errors.js';
 import type { ApplyOptions } from '../contract/store.js';
 import type { StateBackend, StateChanges } from './state-backend.js';
 
-/** Decides with what is stored under the names, at the time of the database. May throw, and may be called again. */
+/** Decides on the stored texts, at the time of the database. May throw, and may be called again. */
 type Work<Result> = (
   texts: readonly (string | undefined)[],
   nowUs: number,
@@ -14,9 +17,9 @@ type Work<Result> = (
 /**
  * Runs `work` in one transaction, and resolves to the result of its last call.
  *
- * @param names each of them once, in ascending order
+ * @param names each name once, in ascending order
  * @throws SpillwayError `SPW_STORE_TIMEOUT` if the deadline passes before the transaction begins or decides,
- *   `SPW_STORE_ERROR` if the backend breaks its promises; what `work` throws
+ * `SPW_STORE_ERROR` if the backend violates its contract; any error of `work`
  */
 export async function transact<Result>(
   backend: StateBackend,
@@ -32,7 +35,7 @@ export async function transact<Result>(
     throw undecided();
   };
   await backend.transact(names, (texts, nowUs) => {
-    // Not thrown in here: this error is about the call, and backends may wrap what is thrown in a transaction.
+    // Errors are rethrown outside: they concern this call, and a backend may wrap errors thrown in a transaction.
     try {
       checkTime();
       checkReading(names.length, texts, nowUs);
@@ -63,15 +66,15 @@ function checkReading(count: number, texts: unknown, nowUs: number): void {
   }
 }
 
-/** The backend has given `decide` something else than it must. */
+/** The error if the backend passes an invalid argument to `decide`. */
 function broken(wanted: string): SpillwayError {
-  return new SpillwayError('SPW_STORE_ERROR', `the backend must give decide ${wanted}`);
+  return new SpillwayError('SPW_STORE_ERROR', `the backend must call decide with ${wanted}`);
 }
 
 function undecided(): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
-    'the backend has ended the transaction without a decision: transact must call decide',
+    'the backend ended the transaction without a decision: transact must call decide',
   );
 }
 

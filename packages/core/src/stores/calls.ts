@@ -1,6 +1,6 @@
 /**
- * Asks a store: checks each answer, and reports each call to the breaker and to observers. All of it is in one
- * continuation of the store's promise, because each promise more costs as much as a decision in memory.
+ * Calls a store, checks each answer, and reports each call to the breaker and to observers. All of this runs in one
+ * continuation of the store's promise, because each additional promise costs as much as a decision in memory.
  */
 
 import { systemClock } from '../base/clock.js';
@@ -13,7 +13,7 @@ import type { Observers } from '../observe/observers.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import type { ProbeSender } from './probe.js';
 
-/** Told how long each call took, and what came of it. */
+/** Receives the duration and outcome of each call. */
 type CallObserver = Pick<Observers, 'storeCall'>;
 
 type Answers = readonly Answer[];
@@ -26,9 +26,9 @@ export class Calls implements ProbeSender {
   private readonly observer: CallObserver | undefined;
 
   /**
-   * @param store rejects in time, see `withDeadline`
-   * @param timeoutUs how long a step may take
-   * @param breaker for a store that answers later only
+   * @param store must reject calls that time out, see `withDeadline`
+   * @param timeoutUs timeout of one step
+   * @param breaker only for an asynchronous store
    */
   constructor(store: Store, timeoutUs: number, breaker?: CircuitBreaker, observer?: CallObserver) {
     this.store = store;
@@ -39,11 +39,11 @@ export class Calls implements ProbeSender {
   }
 
   /**
-   * What `then` makes of the answers, or `failed` of what the store threw. All steps of a call must depend on one part
-   * of the store. The breaker does not count background calls: they have deadlines of their own, and their failure must
-   * not keep requests from the store.
+   * Returns the result of `then(answers)`, or of `failed(error)` if the call fails. All steps of a call must depend on
+   * the same part of the store. The breaker doesn't count background calls: they have other deadlines, and their
+   * failures must not keep requests from the store.
    */
-  ask<Value>(
+  callStore<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
     options?: AskOptions,
@@ -53,7 +53,7 @@ export class Calls implements ProbeSender {
     return this.call(steps, then, options, failed, counts ? this.breaker : undefined);
   }
 
-  /** The breaker's own question, which it does not count as a call. */
+  /** Sends the breaker's probe, which the breaker doesn't count as a call. */
   sendProbe(step: Step): Eventually<Answers> {
     return this.call([step], (answers) => answers, undefined, rethrow, undefined);
   }
@@ -68,18 +68,18 @@ export class Calls implements ProbeSender {
     const askedUs = breaker ? breaker.clock.nowUs() : 0;
     const turn = breaker ? breaker.turns.now : 0;
     const startUs = this.observer ? systemClock.nowUs() : 0;
-    const fail = (error: unknown): Eventually<Value> => {
-      this.tell(startUs, kindOf(error));
+    const failCall = (error: unknown): Eventually<Value> => {
+      this.observeCall(startUs, kindOf(error));
       breaker?.failed(steps, error, askedUs, this);
       return failed(error);
     };
-    const take = (answers: Answers): Eventually<Value> => {
+    const takeAnswers = (answers: Answers): Eventually<Value> => {
       try {
         checkAnswers(steps, answers);
       } catch (error) {
-        return fail(error);
+        return failCall(error);
       }
-      this.tell(startUs, 'ok');
+      this.observeCall(startUs, 'ok');
       breaker?.succeeded(steps, askedUs, turn, this);
       return then(answers);
     };
@@ -87,13 +87,15 @@ export class Calls implements ProbeSender {
     try {
       answers = this.store.apply(steps, options);
     } catch (error) {
-      return fail(error);
+      return failCall(error);
     }
-    // A promise of anybody's making.
-    return isLater(answers) ? Promise.resolve(answers).then(take, fail) : take(answers);
+    // The store may return any thenable.
+    return isLater(answers)
+      ? Promise.resolve(answers).then(takeAnswers, failCall)
+      : takeAnswers(answers);
   }
 
-  private tell(startUs: number, outcome: string): void {
+  private observeCall(startUs: number, outcome: string): void {
     this.observer?.storeCall({ durationMs: (systemClock.nowUs() - startUs) / 1000, outcome });
   }
 }
@@ -102,7 +104,7 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** A word for what went wrong: of few values. */
+/** The kind of error as a metric label, so it has few values. */
 function kindOf(error: unknown): string {
   if (!isSpillwayError(error)) return 'other';
   return error.kind ?? WORDS[error.code] ?? 'other';
@@ -113,7 +115,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
 
-/** The numbers in the answer of each machine. */
+/** The numeric properties in the answers of each machine. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
@@ -126,7 +128,7 @@ const NUMBERS = {
 const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
 
 /**
- * What is no answer to the steps fails the call, before a decision is made of it.
+ * Fails the call if the answers don't fit the steps, so that no decision is based on them.
  *
  * @throws SpillwayError `SPW_STORE_ERROR` of kind `reply`
  */
@@ -141,7 +143,7 @@ function checkAnswer({ rule }: Step, answer: unknown): void {
   const { machine } = rule;
   if (typeof answer !== 'object' || answer === null) throw noAnswer('an object', answer);
   const { allowed, failure } = answer as Answer;
-  if (failure) return; // a part of the store failed, and says so
+  if (failure) return; // a part of the store failed: the other properties are not meaningful
   if (typeof allowed !== 'boolean') throw noAnswer(`allowed of ${machine}`, allowed);
   for (const name of NUMBERS[machine]) {
     const value = (answer as Readonly<Record<string, unknown>>)[name];
@@ -157,6 +159,6 @@ function checkTexts({ state, owner, note }: Readonly<Record<string, unknown>>): 
 }
 
 function noAnswer(wanted: string, got: unknown): SpillwayError {
-  const message = `the store gave no answer: ${wanted} wanted, got ${show(got)}`;
+  const message = `invalid answer: expected ${wanted}, got ${show(got)}`;
   return new SpillwayError('SPW_STORE_ERROR', message, { kind: 'reply' });
 }

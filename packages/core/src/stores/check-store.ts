@@ -1,4 +1,4 @@
-/** What is given as a store must be one: a client that only looks like it would leave every limit open in silence. */
+/** Checks the option `store`: a Redis client passed by mistake would otherwise silently leave every limit open. */
 
 import { checkFlag, checkHas, checkOptions } from '../base/check-shapes.js';
 import type { Clock } from '../base/clock.js';
@@ -9,7 +9,7 @@ import type { LinkedStore } from '../contract/store-link.js';
 import { checkValidate } from '../observe/notices.js';
 
 /**
- * The store, if guards and limiters can ask it.
+ * Returns the store if it has passed through `remoteStore` or is a memory store.
  *
  * @throws SpillwayError `SPW_STORE_INVALID`
  */
@@ -23,7 +23,7 @@ export function checkStore(store: Store): LinkedStore {
 }
 
 /**
- * A store is an object with `apply`. Everything else in it is optional.
+ * Checks that `store` is an object with `apply`, its only required method, and not a known client.
  *
  * @throws SpillwayError `SPW_STORE_INVALID`
  */
@@ -34,12 +34,12 @@ export function checkStoreShape(store: Store): void {
     if (client === undefined && typeof (given as Shape)['apply'] === 'function') return;
     throw noStore(client ?? 'an object without `apply`');
   }
-  // Not a text itself: a URL may have a password.
-  throw noStore(typeof given === 'string' ? 'a text' : show(given));
+  // Strings are not shown: a URL may contain a password.
+  throw noStore(typeof given === 'string' ? 'a string' : show(given));
 }
 
 /**
- * What guards and limiters without HTTP are told of their store; to be called before any of it is read.
+ * Checks the options that guards and keyed limiters share. Call it before any of them is read.
  *
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
@@ -52,14 +52,14 @@ export function checkClientOptions(options: ClientOptions): void {
   for (const method of ['settingsOf', 'overrideOf']) checkHas('control', method, options.control);
 }
 
-/** A memory store decides by its own clock: a test that moves another one would wait in vain. */
+/** A memory store decides by its own clock, so advancing another one in a test would have no effect. */
 function checkClocks(store: Store & { readonly clock?: Partial<Clock> }, clock: unknown): void {
   const { sync, clock: own } = store;
   const counts = sync === true && typeof own?.nowUs === 'function';
   if (clock === undefined || !counts || own === clock) return;
   throw new SpillwayError(
     'SPW_OPTION_INVALID',
-    'clock must be the one of the store, by which it counts: write memoryStore({ clock }) with the same clock',
+    'clock must be the clock of the memory store: write memoryStore({ clock }) with the same clock',
   );
 }
 
@@ -74,7 +74,7 @@ interface ClientOptions {
 
 type Shape = { readonly [name: string]: unknown };
 
-/** Which client of Redis, or binding of Workers, an object is, by its shape; undefined if none that is known. */
+/** Recognizes Redis clients and Workers bindings by their shape; undefined if `object` is none of them. */
 function clientOf(object: Shape): string | undefined {
   if (typeof object['then'] === 'function') return 'a promise: await it first';
   if (typeof object['idFromName'] === 'function') {

@@ -1,4 +1,4 @@
-/** What all who use one store know of its parts: which do not answer, or answer slowly, and need not be waited for. */
+/** The circuit breaker of one store: keeps requests from waiting for parts of it that fail or are slow. */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -15,24 +15,25 @@ import { Probe, type ProbeSender } from './probe.js';
 type Listener = (event: BreakerEvent) => void;
 
 /**
- * More parts than any cluster has. Further ones are told apart if one of these is healthy, and so can be forgotten. If
- * not, and as many of the further ones fail without an answer between them, all of them are taken for down.
+ * More parts than any cluster has. A further part takes the place of one that is healthy or no longer requested. While
+ * there is none, all further parts share one state, which opens once as many of them have failed without a success in
+ * between.
  */
 const MOST_PARTS = 1_000;
 
-/** So long a part keeps its place after it failed or was slow, or after somebody wanted to ask it while it was down. */
+/** How long a part is kept after a failure, a slow call, or a request for it while it was down. */
 const KEPT_US = 10_000_000;
 
-/** A group takes so much longer for each further step, on a busy machine: measured up to 0.1 ms with Redis. */
+/** Extra time per additional step of a group on a busy machine. Measured with Redis: up to 0.1 ms. */
 const STEP_US = 200;
 
-/** Failures with a longer pause between them are not in a row. */
+/** Failures further apart than this don't count as consecutive. */
 const ROW_US = 60_000_000;
 
-/** How long the probes of a part that was slow, or failed now and then, must be answered well. */
+/** How long probes must succeed before a part closes that was slow or had a high failure rate. */
 const HEALTHY_US = 400_000;
 
-/** If it is slow again within this time, twice as long, up to 64 times. */
+/** If the part opens again within this time, {@link HEALTHY_US} doubles, up to 64-fold. */
 const RELAPSE_US = 60_000_000;
 const LONGEST_HEALTHY_US = 64 * HEALTHY_US;
 
@@ -40,18 +41,18 @@ export class CircuitBreaker {
   readonly log: OutageLog;
   readonly clock: Clock;
   readonly turns: LoopTurns;
-  /** The one that was not asked for the longest time comes first. */
+  /** Once it is full, least recently called first. */
   private readonly parts = new Map<string, StorePart>();
-  /** Stands for all parts that have no place in {@link parts}. */
+  /** The shared state of all parts that have no room in {@link parts}. */
   private readonly others = new StorePart(OTHER_PARTS);
-  /** Those of {@link others} that have failed since any part answered. */
+  /** The parts in {@link others} that have failed since any part last answered. */
   private readonly suspects = new Set<string>();
   private openParts = 0;
   private readonly listeners = new Set<Listener>();
   private readonly store: Pick<Store, 'domainOf' | 'label'>;
   private readonly settings: BreakerSettings;
 
-  /** @param store whose it is: only asked for its parts and its name */
+  /** @param store read only for its parts and its label */
   constructor(
     store: Pick<Store, 'domainOf' | 'label'>,
     settings: BreakerSettings,
@@ -64,14 +65,14 @@ export class CircuitBreaker {
     this.log = new OutageLog(() => store.label ?? 'the store', clock);
   }
 
-  /** Told when a part is taken for down, and when it is back. */
+  /** Adds a listener, called when the breaker of a part opens or closes. */
   listen(listener: Listener): void {
     this.listeners.add(listener);
   }
 
   /**
-   * Why a group, all in one part, need not be asked; undefined if it should be. Later, if this request is the one that
-   * asks whether the store is back: what is in the background never does.
+   * The error if the store must not be called for this group, which lies in one part; undefined if it may be called.
+   * Returns a promise if this request sends the probe. Background calls never do.
    */
   bar(
     steps: readonly Step[],
@@ -86,7 +87,7 @@ export class CircuitBreaker {
     const isAsked = reason === 'slow' && (background || !steps.every(isDecidedHere));
     if (background) return isAsked ? undefined : unasked(reason);
     part.badUs = this.clock.nowUs();
-    // A key that has failed must not keep the breaker of all others open.
+    // Probe a part that is not known to fail: one that keeps failing must not keep the breaker of all others open.
     if (part === this.others && !this.suspects.has(name)) probe.aimAt(step);
     const answered = probe.noteDemand(host);
     if (isAsked) return undefined;
@@ -95,7 +96,7 @@ export class CircuitBreaker {
   }
 
   /**
-   * @param startUs when the group was asked, by {@link clock}
+   * @param startUs when the call was made, by {@link clock}
    * @param turn {@link turns} at that moment
    */
   succeeded(steps: readonly Step[], startUs: number, turn: number, sender: ProbeSender): void {
@@ -112,7 +113,7 @@ export class CircuitBreaker {
     if (isSlow) this.diagnose(part, step, sender, nowUs);
   }
 
-  /** As {@link succeeded}. */
+  /** Counts a failed call; the parameters are those of {@link succeeded}. */
   failed(steps: readonly Step[], thrown: unknown, startUs: number, sender: ProbeSender): void {
     if (isOfTheCall(thrown)) return;
     const [step] = steps as readonly [Step];
@@ -140,11 +141,11 @@ export class CircuitBreaker {
     const isDown = part.failures >= most;
     if (part.probe) {
       if (isDown) part.reason = 'failures'; // it was slow before
-    } else if (isDown) this.open(part, step, sender, nowUs, 'failures', asError(thrown), 0);
+    } else if (isDown) this.openPart(part, step, sender, nowUs, 'failures', asError(thrown), 0);
     else if (part !== this.others) this.diagnose(part, step, sender, nowUs, thrown);
   }
 
-  /** Opens the breaker of a part of whose last calls too many were slow, or failed. */
+  /** Opens the breaker of a part if too many of its recent calls were slow or failed. */
   private diagnose(
     part: StorePart,
     step: Step,
@@ -164,10 +165,10 @@ export class CircuitBreaker {
     const kind = isSlow ? 'slow' : 'failing';
     const error = new SpillwayError('SPW_STORE_UNAVAILABLE', text, { kind, cause: thrown });
     const healthyUs = isRelapse ? Math.min(2 * part.healthyUs, LONGEST_HEALTHY_US) : HEALTHY_US;
-    this.open(part, step, sender, nowUs, isSlow ? 'slow' : 'failures', error, healthyUs);
+    this.openPart(part, step, sender, nowUs, isSlow ? 'slow' : 'failures', error, healthyUs);
   }
 
-  private open(
+  private openPart(
     part: StorePart,
     step: Step,
     sender: ProbeSender,
@@ -177,12 +178,12 @@ export class CircuitBreaker {
     healthyUs: number,
   ): void {
     part.healthyUs = healthyUs;
-    part.open(this.probe(part, step, sender), reason, nowUs);
+    part.openCircuit(this.probe(part, step, sender), reason, nowUs);
     this.openParts += 1;
-    // No request is the cause, nor does its context outlive it in what loggers and listeners begin.
+    // Timers that loggers and listeners start must not keep the async context of this request alive.
     outside(() => {
       this.log.opened(part.name, error, reason === 'slow');
-      this.tell({ state: 'open', reason, openMs: 0, error, ...named(part) });
+      this.notifyListeners({ state: 'open', reason, openMs: 0, error, ...named(part) });
     });
   }
 
@@ -194,21 +195,21 @@ export class CircuitBreaker {
       everyUs: this.settings.probeUs,
       healthyUs: () => part.healthyUs,
       clock,
-      begin: () => {
+      startTiming: () => {
         const startUs = clock.nowUs();
         const turn = turns.now;
         return () => {
           if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1, true)) return true;
-          // It decides again, but late: to ask it would only open the breaker anew.
+          // The store answers again, but slowly: closing now would only open the breaker again.
           if (part.reason === 'slow') return false;
           part.reason = 'slow';
           part.healthyUs ||= HEALTHY_US;
-          part.health.clear(true);
+          part.health.forgetCalls(true);
           this.log.stillDown(part.name, unasked('slow'));
           return false;
         };
       },
-      back: () => this.close(part),
+      back: () => this.closePart(part),
       failed: (error, question) => this.probeFailed(part, error, question),
     });
   }
@@ -224,14 +225,14 @@ export class CircuitBreaker {
     this.suspects.add(domainOf(this.store, question));
   }
 
-  /** @param isForgotten if true, nobody knows whether it is back, nor asks */
-  private close(part: StorePart, isForgotten = false): void {
+  /** @param isForgotten if true, the part is dropped without knowing whether it is back */
+  private closePart(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
-    const openMs = part.close(this.clock.nowUs());
+    const openMs = part.closeCircuit(this.clock.nowUs());
     this.openParts -= 1;
     if (part === this.others) this.suspects.clear();
     this.log.closed(part.name, isForgotten ? undefined : openMs);
-    this.tell({ state: 'closed', reason: part.reason, openMs, ...named(part) });
+    this.notifyListeners({ state: 'closed', reason: part.reason, openMs, ...named(part) });
   }
 
   private isSlow(
@@ -258,30 +259,30 @@ export class CircuitBreaker {
     return part;
   }
 
-  /** Makes room, if necessary, by forgetting a part that is healthy, or that nobody asks any more. */
+  /** Makes room, if necessary, by dropping a part that is healthy or no longer requested. */
   private hasRoom(nowUs: number): boolean {
     if (this.parts.size < MOST_PARTS) return true;
     for (const [name, part] of this.parts) {
       if (nowUs - part.badUs <= KEPT_US) continue;
-      this.close(part, true);
+      this.closePart(part, true);
       return this.parts.delete(name);
     }
     return false;
   }
 
-  /** Forgotten last. */
+  /** Makes the part the last one to be dropped. */
   private touch(name: string, part: StorePart): void {
     if (this.parts.size < MOST_PARTS) return;
     this.parts.delete(name);
     this.parts.set(name, part);
   }
 
-  private tell(event: BreakerEvent): void {
+  private notifyListeners(event: BreakerEvent): void {
     for (const listener of this.listeners) {
       try {
         disregard(listener(event));
       } catch {
-        // A listener that fails must not change what is decided.
+        // A failing listener must not affect decisions.
       }
     }
   }
@@ -292,8 +293,8 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process can decide a step while the store is only slow. It cannot for claims, for `allow` and `deny`,
- * which would give up the limit, and for what is given back. Jobs that wait for their slot do not mind a slow store.
+ * Whether this process decides a step itself while the store is slow. It does not for claims, for releases and refunds,
+ * for `allow` and `deny`, which would give up the limit, and for shapers, whose jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;
@@ -301,37 +302,42 @@ function isDecidedHere(step: Step): boolean {
   return isCounted && rule.machine !== 'queue' && !isEnd(step);
 }
 
-/** Why a step was not asked. */
+/** The error of a step that was not sent. */
 function unasked(reason: BreakerEvent['reason']): SpillwayError {
   const [does, options] =
     reason === 'slow' ? ['is slow', { kind: 'slow' }] : ['did not answer', undefined];
-  return new SpillwayError('SPW_STORE_UNAVAILABLE', `the store ${does} and is not asked`, options);
+  return new SpillwayError(
+    'SPW_STORE_UNAVAILABLE',
+    `the store ${does}, and its circuit breaker is open`,
+    options,
+  );
 }
 
 /**
- * Whether an error says nothing about the next call: it was made before sending, or is about what this call asked for.
+ * Whether an error concerns only this call and says nothing about the store: it was thrown before sending, or rejects
+ * what this call asked for.
  */
 function isOfTheCall(error: unknown): boolean {
   if (!isSpillwayError(error)) return false;
   return error.code !== 'SPW_STORE_TIMEOUT' && error.code !== 'SPW_STORE_UNAVAILABLE';
 }
 
-/** One part of a store, such as a node of a cluster: how its calls end, and whether it is asked. */
+/** The breaker's state for one part of a store, such as a node of a cluster. */
 class StorePart {
-  /** In logs and events; `''` for a store that has no parts. */
+  /** Shown in logs and events; `''` for a store without parts. */
   readonly name: string;
   readonly health: Health = new Health();
-  /** Calls in a row that have failed. */
+  /** Consecutive failed calls. */
   failures: number = 0;
-  /** When a call last failed, was slow, or was not made because the part is down. */
+  /** When a call last failed, was slow, or was skipped because the breaker was open. */
   badUs: number = -Infinity;
-  /** Calls that began before this moment say nothing about the part now. */
+  /** Calls that began before this moment are ignored: they were made before the breaker closed. */
   closedUs: number = -Infinity;
-  /** Why it is not asked, or was not asked when it last failed. */
+  /** Why the breaker is open, or was when it last opened. */
   reason: BreakerEvent['reason'] = 'failures';
-  /** How long its probes had to be answered well before it was asked again; 0: one answer was enough. */
+  /** How long probes must succeed before the breaker closes; 0: one success is enough. */
   healthyUs: number = 0;
-  /** There is one while the part is not asked. */
+  /** Set while the breaker is open. */
   probe: Probe | undefined;
   private openedUs = 0;
 
@@ -339,18 +345,18 @@ class StorePart {
     this.name = name;
   }
 
-  open(probe: Probe, reason: BreakerEvent['reason'], nowUs: number): void {
+  openCircuit(probe: Probe, reason: BreakerEvent['reason'], nowUs: number): void {
     this.probe = probe;
     this.reason = reason;
     this.openedUs = nowUs;
     this.badUs = nowUs;
     this.failures = 0;
-    this.health.clear(reason === 'slow');
+    this.health.forgetCalls(reason === 'slow');
   }
 
-  /** Returns how long it was open, in milliseconds. */
-  close(nowUs: number): number {
-    this.probe?.end();
+  /** Returns how long the breaker was open, in milliseconds. */
+  closeCircuit(nowUs: number): number {
+    this.probe?.stopProbing();
     this.probe = undefined;
     this.closedUs = nowUs;
     this.badUs = nowUs;
@@ -359,7 +365,7 @@ class StorePart {
   }
 }
 
-/** Which part of its store a step depends on: `''` where there is only one part, or nobody knows. */
+/** The part of the store on which a step depends: `''` if there is only one, or `domainOf` throws. */
 export function domainOf(store: Pick<Store, 'domainOf'>, step: Step): string {
   try {
     return store.domainOf?.(step) ?? '';

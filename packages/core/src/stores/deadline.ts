@@ -1,4 +1,4 @@
-/** Store decorator: every call is answered, or rejected, within a time. */
+/** Store decorator with a timeout: each call is answered or rejected by its deadline. */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -13,15 +13,13 @@ import {
 import { type Answer, isEnd } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
-/**
- * Calls with deadlines so near to each other share a timer, which comes after the last of them; background calls not.
- */
+/** Calls whose deadlines differ by at most this share one timer, which fires this much later. Not background calls. */
 const SHARED_US = 1_000;
 
 /**
- * Rejects a call with `SPW_STORE_TIMEOUT` if the store has not answered `timeoutUs` after it was asked, or up to a
- * millisecond later; a group of more than 128 steps has as much again for every further 512. The call may still be
- * charged: a lost answer is counted, never taken back.
+ * Rejects a call with `SPW_STORE_TIMEOUT` if the store doesn't answer within `timeoutUs` (microseconds), or up to one
+ * millisecond later. A group of more than 128 steps gets another `timeoutUs` for every further 512. The store may still
+ * charge a call that timed out; such a charge is not refunded.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
   return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);
@@ -32,9 +30,9 @@ class DeadlineStore implements Store {
   private readonly store: Store;
   private readonly timeoutUs: number;
   private readonly clock: Clock;
-  /** On some hosts a timer that calls share would end with the request that set it. */
+  /** Not on hosts where a timer ends with the request that set it. */
   private readonly shares = !endsTimersWithRequests();
-  /** The calls that were asked last. */
+  /** The timer of the most recent call. */
   private last: Waiting | undefined;
 
   constructor(store: Store, timeoutUs: number, clock: Clock) {
@@ -48,15 +46,15 @@ class DeadlineStore implements Store {
     const nowUs = this.clock.nowUs();
     const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs);
     const untilUs = Math.min(ownUs, latestUs);
-    // What ends something is welcome at any time, only the waiting ends: a permit that is not given back would be held
-    // for a lease's length.
+    // Releases and refunds have no deadline in the store, only the wait for them has: a late release is better than a
+    // permit that is held until its lease expires.
     const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
     const answers = this.store.apply(steps, { deadlineUs, background });
     if (!isLater(answers) || untilUs === Infinity) return answers;
     const waiting = background
       ? new Waiting(untilUs, nowUs, afterIdly)
       : this.waitingUntil(untilUs, nowUs);
-    return waiting.add(Promise.resolve(answers)); // a promise of anybody's making
+    return waiting.awaitAnswers(Promise.resolve(answers)); // the store may return any thenable
   }
 
   private waitingUntil(untilUs: number, nowUs: number): Waiting {
@@ -68,9 +66,9 @@ class DeadlineStore implements Store {
   }
 }
 
-/** Calls that wait under one timer. */
+/** The calls that share one timer. */
 class Waiting {
-  /** When the timer comes. */
+  /** When the timer fires. */
   readonly endsUs: number;
   private open = 0;
   private readonly rejects: ((error: SpillwayError) => void)[] = [];
@@ -80,25 +78,25 @@ class Waiting {
     this.endsUs = untilUs + SHARED_US;
     const timeoutMs = Math.max(0, (untilUs - nowUs) / 1000);
     this.cancel = wait(timeoutMs + SHARED_US / 1000, () => {
-      this.open = 0; // what is answered now makes it less
-      // After a stall of the event loop the timer comes first though answers may have arrived: look for them once more.
+      this.open = 0; // no further call may join; answers that still arrive make it negative
+      // After a stall of the event loop, timers fire before input that has already arrived is read. Read it first.
       afterPendingInput(() => {
         const message = `the store did not answer within ${timeoutMs} ms`;
         const error = new SpillwayError('SPW_STORE_TIMEOUT', message);
-        for (const reject of this.rejects) reject(error); // those that were answered stay so
-        // A call that is never answered keeps this object, and each function its answers.
+        for (const reject of this.rejects) reject(error); // no effect on calls that were answered
+        // A call that is never answered keeps this object alive, and each of these functions keeps its answers.
         this.rejects.length = 0;
       });
     });
   }
 
-  /** Whether the timer is still to come, and some call has no answer. */
+  /** Whether the timer is pending and a call is still waiting. */
   get isOpen(): boolean {
     return this.open > 0;
   }
 
-  /** The answers, unless the timer comes before. */
-  add(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
+  /** Resolves with the answers, unless the timer fires first. */
+  awaitAnswers(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
     this.open += 1;
     return new Promise((resolve, reject) => {
       this.rejects.push(reject);

@@ -1,4 +1,4 @@
-/** The denial cache: until the moment it was promised, a rejected key is rejected without a call of the store. */
+/** The denial cache: rejects a rejected key again, without calling the store, until its `retryAfterMs` has passed. */
 
 import { measure } from '../algorithms/decide.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -7,31 +7,31 @@ import type { Answer } from '../contract/ask.js';
 import { countOf, type DenialMemory, type Rule, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** How many denials are kept; the oldest are evicted. */
+/** Maximum number of entries; the oldest are evicted. */
 const KEPT = 50_000;
-/** Longer keys are kept as fingerprints, so that the number of denials bounds their bytes. */
+/** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;
-/** Of one limiter: a client may choose its limit, and with it the count. */
+/** Maximum number of rule codes per limiter: a client may be able to choose its plan, and with it the code. */
 const MOST_CODES = 64;
-/** How many entries each answer of the store checks for expiry. */
+/** How many entries are checked for expiry with each answer of the store. */
 const SWEEP = 2;
 
-/** Then the store is asked again anyway: this bounds how late a refund or reset by another process frees a key here. */
+/** Longest time to live of an entry: a refund or reset by another process takes effect here within a minute. */
 const LONGEST_US = 60_000_000;
 
-/** Slots for the moments at which something was given back. Two keys that share one only cache a denial later. */
+/** Slots for the times of refunds and resets. Two keys that share a slot only start caching later. */
 const SLOTS = 1_024;
 
-/** The places in the table of the keys of one count, the oldest first. */
+/** Indexes into the table by key, for the keys of one code, oldest first. */
 type Places = Map<string, number>;
 
 /**
- * Exact for every rule about what was done over time: nothing but a refund, a reset or a change of the rule can admit a
- * cost sooner than was promised. Never for leases, which may be free again at any time.
+ * Exact for rules that count over time: only a refund, a reset or a change of the rule can admit a cost sooner than
+ * `retryAfterMs` said. Rejections of permits are never cached, because a permit can be released at any time.
  */
 export class DenialCache {
   private readonly table = new DenialTable();
-  /** By limiter, then by the code of the count. */
+  /** By limiter, then by the code of the rule. */
   private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;
@@ -40,18 +40,18 @@ export class DenialCache {
   private readonly clock: Clock;
   private readonly longestUs: number;
 
-  /** `longestUs`: how long the store lets a denial be cached. */
+  /** @param longestUs longest time to live of an entry, in microseconds */
   constructor(clock: Clock = systemClock, longestUs: number = LONGEST_US) {
     this.clock = clock;
     this.longestUs = longestUs;
   }
 
-  /** Denials in the cache now. */
+  /** Number of entries, including expired ones that are not evicted yet. */
   get size(): number {
     return this.kept;
   }
 
-  /** The store's own answer to `step`, brought to now, if it is sure to be a denial. */
+  /** The cached answer to `step`, adjusted to the current time; undefined unless the store would certainly reject. */
   denialOf(step: Step): Answer | undefined {
     const { table } = this;
     const place = this.placeOf(step);
@@ -62,12 +62,15 @@ export class DenialCache {
       this.drop(place);
       return undefined;
     }
-    const tells = rule.logic.denials?.tells(step.cost, table.costOf(place));
+    const tells = rule.logic.denials?.covers(step.cost, table.costOf(place));
     return tells ? table.answerAt(place, nowUs) : undefined;
   }
 
   /**
-   * Notes `answer` to `step`, which was asked at `askedUs`: caches a denial that will end; a grant evicts older ones.
+   * Caches the `answer` to `step` if it is a denial that lasts for a known time. A grant, or a `record`, evicts the
+   * entry of its key.
+   *
+   * @param askedUs when the store was called
    */
   learnAnswer(step: Step, answer: Answer, askedUs: number): void {
     this.sweep();
@@ -76,31 +79,31 @@ export class DenialCache {
     if (answer.failure || !denials) return;
     if (step.op === 'record' || answer.allowed) this.forgetCount(step);
     if (step.op !== 'take' || answer.allowed || !step.binding || answer.provisional) return;
-    // Decided, perhaps, before something was given back.
+    // The store may have decided before a refund or reset that was sent later.
     if (askedUs <= (this.givenBackUs[slotOf(step)] as number)) return;
     const holdsMs = denials.holdsMs(rule, measure(rule, answer, cost), cost);
     if (!(holdsMs > 0)) return;
-    this.keep(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
+    this.cacheDenial(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
   }
 
   /**
-   * Something is given back to the count of `step`, or was just now; a reset is about all counts of its limiter and
-   * key. Call it when the store is asked to, and again when it has answered.
+   * Evicts the entry of a key that is refunded, or with a reset all entries of its limiter and key. Call it both when
+   * the step is sent and when it is answered, because denials can arrive in between.
    */
-  forget(step: Step): void {
+  forgetDenials(step: Step): void {
     this.givenBackUs[slotOf(step)] = this.clock.nowUs();
     if (step.op !== 'reset') {
       this.forgetCount(step);
       return;
     }
-    const name = this.nameOf(step.key);
+    const name = this.shortKeyOf(step.key);
     for (const places of this.limiters.get(step.limiter)?.values() ?? []) {
       const place = places.get(name);
       if (place !== undefined) this.drop(place);
     }
   }
 
-  /** Something was changed live: answers to what was asked before may not hold any more, even those that come later. */
+  /** For live changes: evicts everything, and ignores answers to calls that are already under way. */
   clear(): void {
     this.limiters.clear();
     this.table.clear();
@@ -112,14 +115,17 @@ export class DenialCache {
     return this.clock.nowUs();
   }
 
-  private keep(step: Step, answer: Answer, untilUs: number): void {
+  private cacheDenial(step: Step, answer: Answer, untilUs: number): void {
     this.forgetCount(step);
     if (this.kept >= KEPT) this.makeRoom();
     const { limiter, rule, cost } = step;
     const places = this.placesOf(limiter, countOf(step));
-    const name = detached(this.nameOf(step.key));
+    const name = detached(this.shortKeyOf(step.key));
     const learnedUs = this.clock.nowUs();
-    places.set(name, this.table.add({ limiter, name, rule, cost, answer, learnedUs, untilUs }));
+    places.set(
+      name,
+      this.table.addDenial({ limiter, name, rule, cost, answer, learnedUs, untilUs }),
+    );
     this.kept += 1;
   }
 
@@ -138,10 +144,10 @@ export class DenialCache {
     return places;
   }
 
-  /** Nearly always no key is denied: then there is nothing to look for. */
   private placeOf(step: Step): number | undefined {
+    // The usual case: no key is denied, and no lookup is needed.
     if (this.kept === 0) return undefined;
-    return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+    return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.shortKeyOf(step.key));
   }
 
   private forgetCount(step: Step): void {
@@ -154,9 +160,9 @@ export class DenialCache {
     const codes = this.limiters.get(table.limiterOf(place));
     const { code } = table.ruleOf(place);
     const places = codes?.get(code);
-    places?.delete(table.nameOf(place));
+    places?.delete(table.nameAt(place));
     if (places?.size === 0) codes?.delete(code);
-    table.remove(place);
+    table.removeDenial(place);
     this.kept -= 1;
   }
 
@@ -165,7 +171,7 @@ export class DenialCache {
     for (const place of oldest?.values() ?? []) this.drop(place);
   }
 
-  /** Of the count that has most. */
+  /** Evicts the oldest entry of the code that has the most. */
   private makeRoom(): void {
     let most: Places | undefined;
     for (const codes of this.limiters.values()) {
@@ -177,7 +183,7 @@ export class DenialCache {
     if (oldest && !oldest.done) this.drop(oldest.value);
   }
 
-  /** Evicts the expired among the next few entries: no request may ever ask for them again. */
+  /** Evicts expired entries among the next few. Lookups alone would not: a key may never be requested again. */
   private sweep(): void {
     const { table } = this;
     for (let count = 0; count < SWEEP && this.kept > 0; count += 1) {
@@ -188,7 +194,7 @@ export class DenialCache {
     }
   }
 
-  private nameOf(key: string): string {
+  private shortKeyOf(key: string): string {
     if (key.length <= LONGEST_KEY) return key;
     this.seed ??= randomSeed();
     return shortened(key, this.seed);
@@ -201,26 +207,26 @@ function slotOf({ limiter, key }: Step): number {
   return hash & (SLOTS - 1);
 }
 
-/** What is kept of a denial. */
+/** A cache entry, as {@link DenialTable} takes it. */
 interface Denial {
   readonly limiter: string;
-  /** What stands for the key. */
+  /** The key, or its fingerprint. */
   readonly name: string;
   readonly rule: Rule;
   readonly cost: number;
   readonly answer: Answer;
-  /** On the process's clock: when the answer came, later than the store decided. */
+  /** By this process's clock: when the answer arrived, which is later than the store decided. */
   readonly learnedUs: number;
-  /** On the process's clock: counted from when the store was asked, sooner than it decided. */
+  /** By this process's clock: the expiry, counted from the call, which is earlier than the store decided. */
   readonly untilUs: number;
 }
 
-/** Numbers of one denial: until, the store's clock less ours, cost, and at most five of its answer. */
+/** Numbers of an entry: expiry, the store's clock minus ours, cost, and up to five from the answer. */
 const WIDTH = 8;
 
 /**
- * Denials in a flat table: what is known of one lies together in memory. Among 40,000 keys a denial takes 0.76 µs; with
- * an object for each in a map it took 1.65 (section "refused again" of the benchmarks).
+ * The entries in a flat table, so that the numbers of one are adjacent in memory. With 40,000 keys, a cached denial
+ * takes 0.76 µs; with an object per entry it took 1.65 µs (section "rejected again" of the benchmarks).
  */
 class DenialTable {
   private numbers = new Float64Array(64 * WIDTH);
@@ -229,8 +235,8 @@ class DenialTable {
   private readonly names: string[] = [];
   private readonly free: number[] = [];
 
-  /** The place of a denial, until it is removed. */
-  add({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
+  /** Returns the place of the entry, valid until it is removed. */
+  addDenial({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
     const place = this.free.pop() ?? this.rules.length;
     const at = place * WIDTH;
     if (at === this.numbers.length) this.grow();
@@ -244,7 +250,7 @@ class DenialTable {
     return place;
   }
 
-  remove(place: number): void {
+  removeDenial(place: number): void {
     this.rules[place] = undefined;
     this.names[place] = '';
     this.free.push(place);
@@ -257,7 +263,7 @@ class DenialTable {
     this.free.length = 0;
   }
 
-  /** Places there are, with or without a denial. */
+  /** Number of places, free ones included. */
   get length(): number {
     return this.rules.length;
   }
@@ -270,7 +276,7 @@ class DenialTable {
     return this.limiters[place] as string;
   }
 
-  nameOf(place: number): string {
+  nameAt(place: number): string {
     return this.names[place] as string;
   }
 
@@ -286,7 +292,7 @@ class DenialTable {
     return this.numbers[place * WIDTH + 2] as number;
   }
 
-  /** The store's denial, brought to `nowUs` of our clock. */
+  /** The store's answer, adjusted to `nowUs` of our clock. */
   answerAt(place: number, nowUs: number): Answer {
     const { numbers } = this;
     const at = place * WIDTH;

@@ -1,4 +1,4 @@
-/** Fallback counters: what this process admitted of the limits of a store, for when the store fails. */
+/** Fallback counters: what this process admitted, counted in memory for the times when the store fails. */
 
 import { unanswered } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
@@ -8,9 +8,9 @@ import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, SyncStore } from '../contract/store.js';
 import { forgivingMemory } from '../memory/memory-store.js';
-import { refuses } from './group-parts.js';
+import { anyRejects } from './group-parts.js';
 
-/** A step whose limit this process counts when the store fails. */
+/** A step with a rule for the fallback counters (`onStoreError: 'local'`). */
 type CountedStep = Step & { readonly onStoreError: Rule };
 
 function isCountedHere(step: Step): step is CountedStep {
@@ -21,13 +21,13 @@ function endsPermit(step: Step): step is CountedStep {
   return step.op === 'put' && step.lease !== undefined && isCountedHere(step);
 }
 
-/** About 3 MB of buckets. A key without room is allowed: only counted keys are refused. */
+/** About 3 MB of buckets. A key for which there is no room is allowed. */
 const MAX_ENTRIES = 100_000;
 
-/** The counts are made when they are first needed: most processes never do. */
+/** The memory is created on first use, because most processes never need it. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
-  /** The rule that was counted by last. */
+  /** The rule of the last step, which needs no second registration. */
   private rule: Rule | undefined;
   private readonly clock: Clock;
 
@@ -35,30 +35,33 @@ export class FallbackCounters {
     this.clock = clock;
   }
 
-  /** Answers each step by its policy, and says why in `failure`. `charges` false: it only says what it would say. */
-  answer(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
+  /**
+   * Answers each step by its `onStoreError`, with the error in `failure`.
+   *
+   * @param charges false to answer without charging; `follow` charges later
+   */
+  answerLocally(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
     const failure = asError(error);
-    // Looked at first: only all steps together, counted here or not, say what is charged.
-    const looked = this.tell(steps, failure, () => 'look');
-    // What is only asked about is charged later, by `follow`.
+    // Look first: whether anything is charged depends on all steps, also on those that are not counted here.
+    const looked = this.answerAs(steps, failure, () => 'look');
     if (!charges) return looked;
-    const isRefused = refuses(steps, looked);
-    return this.tell(steps, failure, ({ op }) => (op === 'take' && isRefused ? 'look' : op));
+    const isRejected = anyRejects(steps, looked);
+    return this.answerAs(steps, failure, ({ op }) => (op === 'take' && isRejected ? 'look' : op));
   }
 
-  /** Does what `doing` says with each step that is counted here, and answers all. */
-  private tell(
+  /** Answers all steps; those that are counted here with the operation that `doing` returns. */
+  private answerAs(
     steps: readonly Step[],
     failure: Error,
     doing: (step: Step) => Op,
   ): readonly Answer[] {
     const counted = steps.filter(isCountedHere);
-    const answers = counted.length === 0 ? [] : this.decide(counted, doing);
+    const answers = counted.length === 0 ? [] : this.countSteps(counted, doing);
     let next = 0;
     return steps.map((step) => {
       if (isCountedHere(step)) {
         const own = answers[next++] as Answer;
-        // What the store has charged is not given back there.
+        // A refund of a charge that only the store has does not succeed here.
         const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
         return { ...own, allowed, failure };
       }
@@ -66,9 +69,9 @@ export class FallbackCounters {
     });
   }
 
-  private decide(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
+  private countSteps(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
     const asked = steps.map((step) => localStep(step, doing(step)));
-    return this.apply(asked).map((answer, place) =>
+    return this.applyInMemory(asked).map((answer, place) =>
       asked[place]?.op === 'take'
         ? withReceipt(steps[place] as CountedStep, answer, answer)
         : answer,
@@ -76,36 +79,35 @@ export class FallbackCounters {
   }
 
   /**
-   * Frees the permits that are given back: that their requests have ended is known here, whether or not the store ever
-   * hears of it.
+   * Releases permits here at once: their requests have ended, even if the release never reaches the store.
    */
   release(steps: readonly Step[]): void {
     if (!steps.some(endsPermit)) return;
-    this.apply(steps.filter(endsPermit).map((step) => localStep(step, 'put')));
+    this.applyInMemory(steps.filter(endsPermit).map((step) => localStep(step, 'put')));
   }
 
-  /** Repeats what the store has done; its answers come back with the receipts of what was charged here. */
+  /** Counts here what the store has done. Returns its answers, with receipts of what was charged here. */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(isCountedHere)) return answers;
-    const isRefused = refuses(steps, answers);
+    const isRejected = anyRejects(steps, answers);
     return steps.map((step, place) => {
       const answer = answers[place] as Answer;
-      const op = isCountedHere(step) && opAfter(step, answer, !isRefused);
+      const op = isCountedHere(step) && opAfter(step, answer, !isRejected);
       if (!op) return answer;
-      // Each by itself: that all pass was decided by the store.
-      const [own] = this.apply([localStep(step, op)]);
+      // One at a time, not as a group: the store has already decided that all pass.
+      const [own] = this.applyInMemory([localStep(step, op)]);
       return withReceipt(step, answer, own as Answer);
     });
   }
 
-  /** Forgets a key of a limiter, which was reset elsewhere. */
-  forget(limiter: string, key: string): void {
+  /** Resets a key of a limiter after it was reset elsewhere. */
+  forgetKey(limiter: string, key: string): void {
     const { memory, rule } = this;
-    // Of any rule: the memory knows the others that the limiter counts by.
+    // Any rule will do: a reset covers all rules that are registered for the limiter.
     if (rule) memory?.apply([{ op: 'reset', limiter, key, rule, cost: 0, binding: false }]);
   }
 
-  private apply(steps: readonly Step[]): readonly Answer[] {
+  private applyInMemory(steps: readonly Step[]): readonly Answer[] {
     const memory = this.memory ?? forgivingMemory(MAX_ENTRIES, this.clock);
     this.memory = memory;
     for (const { limiter, rule } of steps) {
@@ -115,7 +117,7 @@ export class FallbackCounters {
     try {
       return memory.apply(steps);
     } catch {
-      // A group that no store could decide, of a limiter that is not ours: nobody is refused for it.
+      // A custom limiter sent a group that no store could decide: let it pass.
       return steps.map(() => NOTHING_KNOWN);
     }
   }
@@ -123,13 +125,13 @@ export class FallbackCounters {
 
 const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
-/** What is counted here once the store has answered; undefined for nothing. */
+/** The operation that `follow` applies here; undefined for none. */
 function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean): Op | undefined {
   switch (step.op) {
     case 'take':
       return granted && answer?.allowed && step.cost > 0 ? 'record' : undefined;
     case 'put':
-      return step.receipt?.standIn ? 'put' : undefined; // permits are free already
+      return step.receipt?.fallbackReceipt ? 'put' : undefined; // `release` has already released permits
     case 'look':
       return undefined;
     default:
@@ -138,8 +140,8 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
 }
 
 /**
- * The step under this process's rule. The store's receipt names nothing here. Field by field: a copy of all costs more
- * than the count.
+ * The step with this process's rule and its own receipt, because the store's receipt means nothing here. Listed
+ * property by property: a spread costs more than the count.
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease, holdUs, receipt } = step;
@@ -152,13 +154,13 @@ function localStep(step: CountedStep, op: Op): Step {
     binding,
     lease,
     holdUs,
-    receipt: receipt?.standIn,
+    receipt: receipt?.fallbackReceipt,
   } as Step;
 }
 
 function withReceipt(step: CountedStep, answer: Answer, own: Answer): Answer {
   if (step.op !== 'take' || step.lease || !answer.allowed) return answer;
-  if (own.provisional) return answer; // there was no room to count it
-  // In this order: V8 takes many times as long to add to a copy as to copy into what has more.
-  return { standIn: receiptFrom(step.onStoreError, own, step.cost), ...answer };
+  if (own.provisional) return answer; // not counted: there was no room
+  // In this order: in V8, adding a property after the spread takes many times as long.
+  return { fallbackReceipt: receiptFrom(step.onStoreError, own, step.cost), ...answer };
 }

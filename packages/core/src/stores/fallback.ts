@@ -1,4 +1,4 @@
-/** Asks a store for answers that are never missing: when it cannot answer, each step's own policy does. */
+/** Calls a store; for steps that it can't answer, each step's `onStoreError` answers. */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { systemClock } from '../base/clock.js';
@@ -9,12 +9,12 @@ import type { AskOptions } from '../contract/store-link.js';
 import type { Calls } from './calls.js';
 import { type CircuitBreaker, domainOf } from './circuit-breaker.js';
 import type { FallbackCounters } from './fallback-counters.js';
-import { askParts, asLook, type Part, partsOf, place, refuses } from './group-parts.js';
+import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group-parts.js';
 
 /**
- * Answers by {@link Step.onStoreError} where a call fails, and says so in `failure`. Where that is a rule, the fallback
- * counters decide. They also count what a store admits that answers later; one that answers at once lives in this
- * process.
+ * Answers by {@link Step.onStoreError} where a call fails, with the error in `failure`. If that is a rule, the fallback
+ * counters decide; to be prepared, they also count what an asynchronous store admits. A synchronous store lives in this
+ * process and needs no fallback.
  */
 export class Fallback {
   private readonly calls: Calls;
@@ -23,8 +23,8 @@ export class Fallback {
   private readonly breaker: CircuitBreaker | undefined;
 
   /**
-   * @param store behind the calls: it says on which of its parts a step depends
-   * @param breaker says which parts need not be asked
+   * @param store behind `calls`; its `domainOf` tells on which part a step depends
+   * @param breaker tells which parts must not be called
    */
   constructor(calls: Calls, counters: FallbackCounters, store?: Store, breaker?: CircuitBreaker) {
     this.calls = calls;
@@ -33,8 +33,8 @@ export class Fallback {
     this.breaker = breaker;
   }
 
-  /** What `then` makes of the answers, which are never missing. */
-  ask<Value>(
+  /** Returns the result of `then(answers)`. There is an answer for every step, even if the store fails. */
+  askWithFallback<Value>(
     steps: readonly Step[],
     then: (answers: readonly Answer[]) => Eventually<Value>,
     options?: AskOptions,
@@ -51,7 +51,7 @@ export class Fallback {
     );
   }
 
-  /** What a request has waited before it asks is part of its time. */
+  /** Sets the deadline from now: time spent waiting for a probe counts towards the timeout. */
   private inTime(steps: readonly Step[], options: AskOptions | undefined): AskOptions {
     const latestUs = systemClock.nowUs() + timeoutOf(steps.length, this.calls.timeoutUs);
     return { ...options, deadlineUs: Math.min(latestUs, options?.deadlineUs ?? Infinity) };
@@ -63,7 +63,7 @@ export class Fallback {
     options: AskOptions | undefined,
   ): Eventually<Value> {
     const { calls, counters } = this;
-    return calls.ask(
+    return calls.callStore(
       steps,
       (answers) => then(calls.sync ? answers : counters.follow(steps, answers)),
       options,
@@ -71,7 +71,7 @@ export class Fallback {
     );
   }
 
-  /** The parts that a group is spread over; undefined if it is one. Steps of one key are always in one. */
+  /** The parts over which a group is spread; undefined if there is only one. Steps of one key are always in one. */
   private parts(steps: readonly Step[]): readonly Part<string>[] | undefined {
     const { store } = this;
     if (!store?.domainOf || steps.every(({ key }) => key === steps[0]?.key)) return undefined;
@@ -79,7 +79,7 @@ export class Fallback {
     return parts.length > 1 ? parts : undefined;
   }
 
-  /** Why a group, all in one part, need not be asked. */
+  /** See {@link CircuitBreaker.bar}. */
   private bar(
     steps: readonly Step[],
     options: AskOptions | undefined,
@@ -88,8 +88,8 @@ export class Fallback {
   }
 
   /**
-   * Parts that are not asked, or fail, are answered for by policy. Those that are known not to answer come first: if a
-   * policy refuses, the others are only looked at. The fallback counters are charged last, if all pass.
+   * Answers by policy for parts whose breaker is open, and for parts that fail. The open ones come first: if their
+   * policy rejects, the other parts are only looked at. The fallback counters are charged last, if all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],
@@ -101,28 +101,28 @@ export class Fallback {
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
     const answerOf = (own: readonly Step[], error: unknown) =>
-      this.counters.answer(own, error, false);
+      this.counters.answerLocally(own, error, false);
     const errors = new Map(parts.map(({ name }, i) => [name, barred[i]]));
-    const ask = (own: readonly Step[], name: string, always: boolean) => {
+    const askPart = (own: readonly Step[], name: string, always: boolean) => {
       const error = errors.get(name);
       if (error) throw error;
-      return this.calls.ask(own, (answers) => answers, always ? undefined : inTime);
+      return this.calls.callStore(own, (answers) => answers, always ? undefined : inTime);
     };
     const answersOfDown: Answer[] = [];
-    let refused = false;
+    let rejected = false;
     for (const part of down) {
       const own = answerOf(part.steps, errors.get(part.name));
       place(part, own, answersOfDown);
-      refused ||= refuses(part.steps, own);
+      rejected ||= anyRejects(part.steps, own);
     }
     const up = parts.filter(({ name }) => !errors.get(name));
-    // A group that is refused anyway takes nothing.
-    const answers = await askParts(refused ? up.map(asLook) : up, ask, answerOf);
+    // A group that is already rejected must not charge anything.
+    const answers = await askParts(rejected ? up.map(asLook) : up, askPart, answerOf);
     const all = steps.map((_, at) => (answers[at] ?? answersOfDown[at]) as Answer);
     return this.counters.follow(steps, all);
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
-    return this.counters.answer(steps, error, true);
+    return this.counters.answerLocally(steps, error, true);
   }
 }

@@ -1,13 +1,13 @@
-/** A group whose steps lie in several parts of a store: it is decided as one, and what was taken is put back. */
+/** Groups whose steps lie in several parts of a store: all or nothing, by putting back what was taken. */
 
 import { groupPasses } from '../algorithms/group.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 
-/** The steps of a group that are asked together. */
+/** The steps of a group that are sent together. */
 export interface Part<Name> {
-  /** What they have in common, such as a shard or a hash slot. */
+  /** What the steps have in common, such as a shard or a hash slot. */
   readonly name: Name;
   readonly steps: readonly Step[];
   /** The place of each step in the whole group. */
@@ -30,39 +30,39 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** The same part, in which no step takes anything. */
+/** The same part with `look` in place of each `take`. */
 export function asLook<Name>(part: Part<Name>): Part<Name> {
   const lookFor = (step: Step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step);
   return { ...part, steps: part.steps.map(lookFor) };
 }
 
-/** Puts the answers of a part where the whole group has its steps. */
+/** Copies the answers of a part to the places of its steps in the whole group. */
 export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: Answer[]): void {
   for (const [i, at] of part.places.entries()) answers[at] = own[i] as Answer;
 }
 
-/** Whether what was answered refuses the group. */
-export function refuses(steps: readonly Step[], answers: readonly Answer[]): boolean {
+/** Whether the answers reject the group. */
+export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): boolean {
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
 
-/** `always`: it gives back, so that no deadline may keep it from being done. */
+/** `always`: puts something back, so it must be done even after the deadline. */
 type Ask<Name> = (
   steps: readonly Step[],
   name: Name,
   always: boolean,
 ) => readonly Answer[] | Promise<readonly Answer[]>;
 
-/** Answers for a part that failed, and charges nothing. */
+/** Answers for a part that failed, without charging. */
 type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
- * Asks all parts at once. What the others took is put back if one refuses, or fails and its `answerFailed` refuses. In
- * between, others may be refused for it: never too much is admitted, for a moment too little. The answers stand at the
- * places of their steps.
+ * Sends all parts at once. If one part rejects, or fails and its `answerFailed` rejects, what the others took is put
+ * back. Until then, other callers may be rejected because of it: for a moment too little is admitted, never too much.
+ * Returns the answers in the order of the whole group.
  *
- * @param answerFailed without it, a part that fails makes the group fail, unless another part refuses the group. What
- * failed, and does not make the group fail, is answered with `failure`.
+ * @param answerFailed without it, the group fails if a part fails, unless another part rejects the group; then the
+ * steps of the failed part are answered with `failure`
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],
@@ -70,30 +70,30 @@ export async function askParts<Name>(
   answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
   const group = new GroupInParts(ask, answerFailed);
-  const taken = await group.take(parts);
+  const taken = await group.takeParts(parts);
   if (taken.passes) return group.answers;
   await group.undo(taken);
-  // A part alone decides by itself.
+  // A single part is decided atomically, so its rejections are final.
   return parts.length > 1 ? group.answers.map(asProvisional) : group.answers;
 }
 
-/** As this group took for a moment and put back, others may have: what refused it may be gone. */
+/** The rejection may be due to another group that took for a moment and put back, as this one did. */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };
 }
 
-/** What becomes of parts that are asked together. */
+/** The outcome of sending all parts. */
 interface Taken<Name> {
-  readonly refused: boolean;
-  /** The first part that failed without an answer in its place. */
+  readonly rejected: boolean;
+  /** The first part that failed and for which nothing answered. */
   readonly failed: PromiseRejectedResult | undefined;
-  /** Neither refused nor failed. */
+  /** Neither rejected nor failed. */
   readonly passes: boolean;
   /** The parts that may have been charged. */
   readonly granted: readonly Part<Name>[];
 }
 
-/** Asks parts of one group, and keeps the answers. */
+/** One group while it is decided. */
 class GroupInParts<Name> {
   readonly answers: Answer[] = [];
   private readonly ask: Ask<Name>;
@@ -104,37 +104,37 @@ class GroupInParts<Name> {
     this.answerFailed = answerFailed;
   }
 
-  /** Asks all of them at once, and puts nothing back. */
-  async take(parts: readonly Part<Name>[]): Promise<Taken<Name>> {
+  /** Sends all parts at once, and puts nothing back. */
+  async takeParts(parts: readonly Part<Name>[]): Promise<Taken<Name>> {
     const results = await Promise.allSettled(
       parts.map(async ({ steps, name }) => this.ask(steps, name, false)),
     );
     const granted: Part<Name>[] = [];
-    let refused = false;
+    let rejected = false;
     let failed: PromiseRejectedResult | undefined;
     for (const [at, part] of parts.entries()) {
       const result = results[at] as PromiseSettledResult<readonly Answer[]>;
       const isAnswered = result.status === 'fulfilled';
       const own = isAnswered ? result.value : this.answerFor(part.steps, result.reason);
       place(part, own, this.answers);
-      if (refuses(part.steps, own)) refused = true;
+      if (anyRejects(part.steps, own)) rejected = true;
       else if (isAnswered) granted.push(part);
       else if (!this.answerFailed) failed ??= result;
     }
-    return { refused, failed, passes: !refused && !failed, granted };
+    return { rejected, failed, passes: !rejected && !failed, granted };
   }
 
   /**
    * Puts back what was taken.
    *
-   * @throws what a part failed with, unless another refuses the group
+   * @throws the error of a failed part, unless another part rejects the group
    */
-  async undo({ refused, failed, granted }: Taken<Name>): Promise<void> {
+  async undo({ rejected, failed, granted }: Taken<Name>): Promise<void> {
     await this.putBack(granted);
-    if (failed && !refused) throw failed.reason;
+    if (failed && !rejected) throw failed.reason;
   }
 
-  /** The state after that is in the answers. */
+  /** Updates the answers with the state after that. */
   async putBack(parts: readonly Part<Name>[]): Promise<void> {
     await Promise.all(parts.map((part) => this.putBackPart(part)));
   }
@@ -156,7 +156,7 @@ class GroupInParts<Name> {
         this.answers[own[i] as number] = { ...answer, allowed: true };
       }
     } catch {
-      // Stays charged: too little is admitted, never too much.
+      // The charge stays: too little is admitted, never too much.
     }
   }
 

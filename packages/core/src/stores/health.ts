@@ -1,32 +1,32 @@
-/** How a part of a store has answered in the last seconds, and whether a late answer is the store's fault or ours. */
+/** Health of a part of a store in the last seconds. Tells slow answers of the store from stalls of this process. */
 
 import type { Clock } from '../base/clock.js';
 import { afterIdly, endsTimersWithRequests } from '../base/host.js';
 
-/** Calls are judged over so many buckets of a second. */
+/** Length of the sliding window over which calls are judged, in buckets of one second. */
 export const WINDOW_SECONDS = 10;
 
 /** Fewer calls than this say nothing about the store. */
 const LEAST_CALLS = 20;
 
-/** Seconds with slow calls: one pause of up to two seconds, such as a fork of Redis to save its data, has fewer. */
+/** Minimum number of seconds with slow calls. One pause of up to two seconds, such as a fork of Redis, has fewer. */
 const LEAST_SLOW_SECONDS = 4;
 
-/** The usual latency is that of so many seconds, one call of each: a minute in which calls came all the time. */
+/** The usual latency is learned from this many samples, one per second. */
 const SAMPLES = 60;
 
-/** Until then it is that of the first seconds of the process. */
+/** The first time, fewer samples suffice. */
 const FIRST_SAMPLES = 10;
 
-/** By default, a call is slow if it takes so much longer than usual. */
+/** By default, a call is slow if it takes this much longer than the median. */
 const MARGIN_US = 10_000;
 
-/** Where calls are counted in their bucket, beside all calls at 0. */
+/** Outcomes of a call, and their offsets in a bucket; offset 0 counts all calls. */
 export const HEALTHY = 0;
 export const FAILED = 1;
 export const SLOW = 2;
 
-/** What is wrong with a part, and how many calls showed it. */
+/** Why a part should not be called. */
 interface Diagnosis {
   readonly isSlow: boolean;
   readonly bad: number;
@@ -34,14 +34,14 @@ interface Diagnosis {
 }
 
 export class Health {
-  /** A call that takes longer is slow; Infinity until the usual latency is known. */
+  /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;
-  /** Calls, failed calls and slow calls of each second. */
+  /** For each second: all calls, failed calls, slow calls. */
   private readonly counts: number[] = new Array(3 * WINDOW_SECONDS).fill(0);
   private second = 0;
   private samples: number[] = [];
 
-  /** Counts a call that has ended; true for the first of a second. */
+  /** Counts a finished call. Returns true for the first one of a second. */
   count(nowUs: number, outcome: typeof HEALTHY | typeof FAILED | typeof SLOW, tookUs = 0): boolean {
     const { counts } = this;
     const second = Math.max(this.second, Math.floor(nowUs / 1_000_000));
@@ -50,7 +50,7 @@ export class Health {
       const from = Math.max(this.second + 1, second - WINDOW_SECONDS + 1);
       for (let i = from; i <= second; i += 1) counts.fill(0, bucketOf(i), bucketOf(i) + 3);
       this.second = second;
-      if (outcome !== FAILED) this.learn(tookUs);
+      if (outcome !== FAILED) this.addLatency(tookUs);
     }
     const at = bucketOf(second);
     counts[at] = (counts[at] as number) + 1;
@@ -58,7 +58,7 @@ export class Health {
     return isFirst;
   }
 
-  /** @param isRelapse if true, a short pause is enough: the part was slow a moment ago */
+  /** @param isRelapse if true, a single pause is enough, because the part was slow shortly before */
   diagnose(isRelapse: boolean): Diagnosis | undefined {
     let calls = 0;
     let failed = 0;
@@ -77,20 +77,20 @@ export class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** Forgets the calls; after slow ones also the minute in which they were made, because it was no healthy one. */
-  clear(wereSlow: boolean): void {
+  /** Resets the counts. After slow calls also the samples, which would make slow calls look usual. */
+  forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
   }
 
-  private learn(tookUs: number): void {
+  private addLatency(tookUs: number): void {
     const { samples } = this;
     const length = samples.push(tookUs);
     if (length < (this.slowUs < Infinity ? SAMPLES : FIRST_SAMPLES)) return;
     samples.sort((a, b) => a - b);
     const median = samples[length / 2] as number;
     const ninth = samples[length * 0.9] as number;
-    // Over HTTP, a tenth of the calls may always take much longer than the median.
+    // Over HTTP, a tenth of the calls may regularly take much longer than the median.
     this.slowUs = Math.max(median + MARGIN_US, 1.25 * ninth);
     this.samples = [];
   }
@@ -100,21 +100,21 @@ function bucketOf(second: number): number {
   return 3 * (second % WINDOW_SECONDS);
 }
 
-/** So long after the last late reply turns are still counted. */
+/** How long turns are counted after the last late answer. */
 const WATCH_US = 10_000_000;
 
 /**
- * Within so many turns a call is sent, answered and read, also if others are sent before it. However long the turns
- * are, the store has not made the caller wait.
+ * A call is sent, answered and read within this many turns of the event loop, even behind other calls. If it took no
+ * more turns, it was their length that made the caller wait, not the store.
  */
 const TURNS_OF_A_CALL = 4;
 
-/** Counts turns of the event loop, to tell a reply that came late from one that this process read late. */
+/** Counts turns of the event loop, to tell answers that arrived late from answers that this process read late. */
 export class LoopTurns {
-  /** Turns since counting began; -1 while nothing is counted. */
+  /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
   private lateUs = 0;
-  /** There, timers end with their request, and the clock stands still while the process computes. */
+  /** Not on Workers: timers end with their request there, and the clock stands still during computation. */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
 
@@ -123,26 +123,26 @@ export class LoopTurns {
   }
 
   /**
-   * Whether a reply that came late came late to this process, too: it could have read it before.
+   * Whether a late answer arrived late, as opposed to being read late by this process.
    *
-   * @param then {@link now} when the call was made
-   * @param unknown what to return if turns were not counted at that moment
+   * @param then {@link now} at the time of the call
+   * @param unknown returned if turns were not counted at that time
    */
   hasPassedSince(then: number, unknown: boolean): boolean {
     if (!this.counts) return true;
     this.lateUs = this.clock.nowUs();
     if (this.now < 0) {
       this.now = 0;
-      this.watch();
+      this.watchLoop();
     }
     return then < 0 ? unknown : this.now - then > TURNS_OF_A_CALL;
   }
 
-  private watch(): void {
+  private watchLoop(): void {
     afterIdly(1, () => {
       const isOver = this.clock.nowUs() - this.lateUs > WATCH_US;
       this.now = isOver ? -1 : this.now + 1;
-      if (!isOver) this.watch();
+      if (!isOver) this.watchLoop();
     });
   }
 }

@@ -1,4 +1,4 @@
-/** Finds out when a part of a store that did not answer is back. */
+/** Probes a part of a store that failed or was slow, to find out when it is back. */
 
 import { fixedWindow } from '../algorithms/values.js';
 import type { Clock } from '../base/clock.js';
@@ -8,45 +8,43 @@ import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
 
-/** So long after the last request the store is still asked at the full pace. */
+/** How long after the last request the store is still probed at the full rate. */
 const WANTED_US = 10_000_000;
 
-/** The longest pause between two questions while nobody wants the store. */
+/** The longest pause between two attempts while there are no requests. */
 const LONGEST_PAUSE_US = 5_000_000;
 
-/** What a probe needs to know, and whom it tells. */
 interface ProbeOptions {
   readonly sender: ProbeSender;
-  /** A key that failed: it lies where the store failed. */
+  /** The key of a failed call, so that the probe goes to the same part. */
   readonly key: string;
   readonly everyUs: number;
   readonly clock: Clock;
-  /** The store is back if it has answered well for so long; 0: with the first answer. */
+  /** How long attempts must succeed until the store is back; 0: one success is enough. */
   readonly healthyUs: () => number;
-  /** Begins to time a question; what it returns says, at the answer, whether the store has answered well. */
-  readonly begin: () => () => boolean;
-  /** Told once, when the store is back. */
+  /** Called before an attempt; call the returned function at its answer to learn whether it came fast enough. */
+  readonly startTiming: () => () => boolean;
+  /** Called once, when the store is back. */
   readonly back: () => void;
-  /** Told of each question that failed. */
+  /** Called for each failed attempt. */
   readonly failed: (error: unknown, question: Step) => void;
 }
 
 /**
- * Asks at once `everyUs` after the last question, by a timer; when nobody has wanted the store for ten seconds, in
- * pauses that grow to five seconds. Where a timer ends with the request that set it, the next request finds the
- * question overdue and asks itself.
+ * Sends an attempt every `everyUs` by a timer. After ten seconds without requests, the pauses grow to five seconds.
+ * Where timers end with the request that set them, the next request finds the attempt overdue and sends it.
  */
 export class Probe {
   private question: Step;
   private askedUs: number;
-  /** When the last question ended, or, if it has not, was asked. */
+  /** When the last attempt ended, or was sent if it is still under way. */
   private doneUs: number;
   private wantedUs: number;
   private pauseUs: number;
-  /** Grows with each question: of one that was given up, the answer is not heard any more. */
+  /** The number of the current attempt: answers to earlier ones, which were given up, are ignored. */
   private turn = 0;
   private isUnderWay = false;
-  /** The first of the answers in a row that were good. */
+  /** When the current series of successes began. */
   private wellUs: number | undefined;
   private cancel: (() => void) | undefined;
   private readonly options: ProbeOptions;
@@ -63,17 +61,17 @@ export class Probe {
   }
 
   /**
-   * Somebody would have asked the store. Returns what is worth waiting for: the answer to a question that this request
-   * has asked, because nobody did for long, or because nothing would keep the question alive after it.
+   * Notes that a request would have called the store. If it sends an overdue attempt, and either there were no requests
+   * lately or nothing keeps the attempt alive after the request, returns a promise of its end for the request to await.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;
     const nowUs = clock.nowUs();
     const wasIdle = nowUs - this.wantedUs > WANTED_US;
     this.wantedUs = nowUs;
-    // The timer has had its time twice: it is slower now, or gone.
+    // Overdue: the timer runs at a slower rate, or is gone.
     if (nowUs - this.doneUs >= 2 * everyUs && !this.isAsking(nowUs)) {
-      const answered = this.send();
+      const answered = this.sendProbe();
       return !wasIdle && isKept(host, answered) ? undefined : answered;
     }
     if (this.pauseUs > everyUs) {
@@ -83,28 +81,28 @@ export class Probe {
     return undefined;
   }
 
-  /** From now on the question is about this key. */
+  /** Directs further attempts at this key. */
   aimAt({ key }: Step): void {
     this.question = probeStep(key);
   }
 
-  end(): void {
+  stopProbing(): void {
     this.turn += 1;
     this.cancel?.();
   }
 
-  /** On some hosts a question is lost with the request that asked it. */
+  /** Whether an attempt is under way. After its timeout it counts as lost, as it can be with its request on Workers. */
   private isAsking(nowUs: number): boolean {
     const { sender, everyUs } = this.options;
     return this.isUnderWay && nowUs - this.askedUs < sender.timeoutUs + everyUs;
   }
 
-  private send(): Promise<void> {
+  private sendProbe(): Promise<void> {
     const { sender, clock, healthyUs, back, failed } = this.options;
     this.cancel?.();
     this.turn += 1;
     const { turn, question } = this;
-    const isWell = this.options.begin();
+    const isWell = this.options.startTiming();
     this.isUnderWay = true;
     this.askedUs = clock.nowUs();
     this.doneUs = this.askedUs;
@@ -112,7 +110,7 @@ export class Probe {
       .then(() => sender.sendProbe(question))
       .then(isWell, (error: unknown) => {
         if (turn === this.turn) failed(error, question);
-        // An error about the question alone came from a store that decides.
+        // An error that concerns only this step came from a store that works.
         return isSpillwayError(error) && error.code === 'SPW_STORE_ERROR';
       })
       .then((isBack) => {
@@ -137,9 +135,9 @@ export class Probe {
     this.cancel?.();
     this.cancel = afterIdly(Math.ceil(this.pauseUs / 1000), () => {
       const { clock, everyUs } = this.options;
-      // On a clock that is set by hand the time may not have come; a timer may come a little early.
+      // By a manual clock the time may not have come yet; timers can also fire slightly early.
       if (clock.nowUs() - this.doneUs < everyUs / 2) this.schedule();
-      else if (!this.isAsking(clock.nowUs())) void this.send();
+      else if (!this.isAsking(clock.nowUs())) void this.sendProbe();
     });
   }
 }
@@ -148,20 +146,20 @@ function isKept(host: Host | undefined, promise: Promise<void>): boolean {
   try {
     return host?.waitUntil?.(promise) === true;
   } catch {
-    return false; // the request waits itself
+    return false; // then the request awaits the attempt
   }
 }
 
-/** Sends a probe the way on which a call failed. */
+/** Sends a probe by the same way as the failed call. */
 export interface ProbeSender {
-  /** How long {@link sendProbe} may take, in microseconds. */
+  /** Timeout of {@link sendProbe}, in microseconds. */
   readonly timeoutUs: number;
   sendProbe(step: Step): readonly Answer[] | Promise<readonly Answer[]>;
 }
 
 /**
- * Charges something, for a second, that nobody counts: a store that can only read, or has no memory left, is not back.
- * No limiter can have this name, so that the count is nobody's.
+ * A write, because a store that is read-only or out of memory is not back. It lives for a second, under a name that no
+ * limiter can have.
  */
 const PROBE: Omit<Step, 'key'> = {
   op: 'take',
@@ -171,7 +169,6 @@ const PROBE: Omit<Step, 'key'> = {
   binding: false,
 };
 
-/** The question, beside a key that failed: it lies where the store failed. */
 function probeStep(key: string): Step {
   return { ...PROBE, key };
 }

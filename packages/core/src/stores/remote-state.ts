@@ -1,4 +1,4 @@
-/** What all users of a remote store share, so that what one learns the others know: one record for each store. */
+/** State that all users of a remote store share, such as its breaker and denial cache: one record per store. */
 
 import { type Clock, systemClock } from '../base/clock.js';
 import { Turns } from '../base/turns.js';
@@ -9,11 +9,10 @@ import { DenialCache } from './denial-cache.js';
 import { FallbackCounters } from './fallback-counters.js';
 
 export class RemoteState {
-  /** Counts for the store when it does not answer. */
   readonly counters: FallbackCounters;
-  /** None where the store answers at once: it is asked every time. */
+  /** Undefined for a synchronous store, which is called every time. */
   readonly denials: DenialCache | undefined;
-  /** For what is answered without asking the store. */
+  /** Lets the event loop turn when many answers come without a call to the store. */
   readonly turns: Turns = new Turns();
   private readonly store: Store;
   private readonly clock: Clock;
@@ -35,10 +34,10 @@ export class RemoteState {
   }
 }
 
-/** Beside the store, not in it: a store may be frozen, a proxy, or an object of a class with private fields. */
+/** Not a property of the store: it may be frozen, a proxy, or an object of a class with private fields. */
 const states = new WeakMap<Store, RemoteState>();
 
-/** The record of `store`; made for its first user, whose `clock` then holds for all. */
+/** The record of `store`. It is created for the first user, whose `clock` applies to all. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
   const known = states.get(store);
   if (known) return known;

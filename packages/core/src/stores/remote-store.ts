@@ -1,4 +1,4 @@
-/** Makes a store of any kind one that guards and limiters take, with the layers between a user and the store. */
+/** Adds to any store the layers that guards and limiters need: deadline, breaker, fallback counters, denial cache. */
 
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
@@ -15,13 +15,13 @@ import { Fallback } from './fallback.js';
 import { type RemoteState, remoteState } from './remote-state.js';
 
 /**
- * Guards limits against a store that can be slow, fail or answer nonsense: a deadline, a breaker, counts in this
- * process for outages, and a cache of rejections. Every store but `memoryStore()` passes through it, once, where it is
- * made; `redisStore`, `durableObjectStore` and `stateStore` do so themselves.
+ * Protects limits against a store that is slow, fails or returns invalid answers. It adds a timeout, a circuit breaker,
+ * fallback counters in this process and a denial cache. Call it once for each custom store, where it is created;
+ * `redisStore`, `durableObjectStore` and `stateStore` call it themselves, and `memoryStore()` doesn't need it.
  *
- * @returns the same object, which has one member more
- * @throws SpillwayError `SPW_STORE_INVALID` for what is no store; `SPW_OPTION_INVALID` for an object that cannot be
- * extended: freeze it afterwards
+ * @returns the same object, with the additional method `link`
+ * @throws SpillwayError `SPW_STORE_INVALID` if `store` is not a store; `SPW_OPTION_INVALID` if it is not extensible:
+ * freeze it afterwards
  * @example
  * ```ts
  * import { createLimiter, type Store } from '@spillway/core';
@@ -40,7 +40,7 @@ export function remoteStore<S extends Store>(store: S): S & Linked {
   if (!Object.isExtensible(store)) {
     throw mustBe('store', 'extensible: freeze it after remoteStore(store)', store);
   }
-  // Enumerable, so that a copy of the store has a link too: its own.
+  // Enumerable, so that it survives a spread of the store; `this` is then the copy.
   return Object.assign(store, { link: linkOf });
 }
 
@@ -50,13 +50,13 @@ function linkOf(this: Store, user: StoreUser): RemoteLink {
 
 type Answers = readonly Answer[];
 
-/** One user's way to a store that can be slow or fail. */
+/** The connection of one guard or limiter to its store. */
 class RemoteLink implements StoreLink {
   readonly clock: undefined = undefined;
   private readonly answering: Fallback;
   private readonly state: RemoteState;
   private readonly denials: DenialCache | undefined;
-  private readonly remembers: boolean;
+  private readonly cachesDenials: boolean;
   private readonly turns: Turns;
 
   constructor(store: Store, user: StoreUser) {
@@ -64,7 +64,7 @@ class RemoteLink implements StoreLink {
     this.answering = answering(store, state, user);
     this.state = state;
     this.denials = state.denials;
-    this.remembers = user.remembers;
+    this.cachesDenials = user.cachesDenials;
     this.turns = state.turns;
   }
 
@@ -75,7 +75,7 @@ class RemoteLink implements StoreLink {
   }
 
   known(step: Step): Answer | undefined {
-    return this.remembers ? this.denials?.denialOf(step) : undefined;
+    return this.cachesDenials ? this.denials?.denialOf(step) : undefined;
   }
 
   ask<Value>(
@@ -84,10 +84,10 @@ class RemoteLink implements StoreLink {
     options?: AskOptions,
   ): Eventually<Value> {
     const { denials } = this;
-    if (!denials) return this.answering.ask(steps, then);
+    if (!denials) return this.answering.askWithFallback(steps, then);
     const askedUs = denials.nowUs();
-    const learn = (answers: Answers) => then(learnt(denials, steps, answers, askedUs));
-    return this.inTurns(this.answering.ask(steps, learn, options), steps);
+    const cacheDenials = (answers: Answers) => then(learnt(denials, steps, answers, askedUs));
+    return this.inTurns(this.answering.askWithFallback(steps, cacheDenials, options), steps);
   }
 
   giveBack<Value>(
@@ -95,17 +95,17 @@ class RemoteLink implements StoreLink {
     then: (answers: Answers) => Eventually<Value>,
     forUs?: number,
   ): Eventually<Value> {
-    this.forget(steps);
+    this.forgetDenials(steps);
     const forgetAgain = (answers: Answers) => {
-      this.forget(steps);
+      this.forgetDenials(steps);
       return then(answers);
     };
-    const answered = this.answering.ask(steps, forgetAgain, background(forUs));
+    const answered = this.answering.askWithFallback(steps, forgetAgain, background(forUs));
     return forUs === undefined ? this.inTurns(answered, steps) : answered;
   }
 
   renew(steps: readonly Step[], forUs: number): Eventually<Answers> {
-    return this.answering.ask(steps, (answers) => answers, background(forUs));
+    return this.answering.askWithFallback(steps, (answers) => answers, background(forUs));
   }
 
   forgetAll(): void {
@@ -113,10 +113,10 @@ class RemoteLink implements StoreLink {
   }
 
   forgetReset(limiter: string, key: string): void {
-    this.state.counters.forget(limiter, key);
+    this.state.counters.forgetKey(limiter, key);
   }
 
-  /** A store that fails, or answers by itself, may do so without input or output. */
+  /** A promise of the store may settle without any I/O, so the event loop must get its turn. */
   private inTurns<Value>(
     answered: Eventually<Value>,
     { length }: readonly Step[],
@@ -124,14 +124,14 @@ class RemoteLink implements StoreLink {
     return isLater(answered) ? this.turns.after(answered, length) : answered;
   }
 
-  private forget(steps: readonly Step[]): void {
+  private forgetDenials(steps: readonly Step[]): void {
     if (!this.denials) return;
     // Denials of permits and claims are not cached.
-    for (const step of steps) if (!step.lease && !step.claim) this.denials.forget(step);
+    for (const step of steps) if (!step.lease && !step.claim) this.denials.forgetDenials(step);
   }
 }
 
-/** What stands between a user and the store, in its one order. */
+/** Assembles the layers between a user and the store. */
 function answering(store: Store, state: RemoteState, user: StoreUser): Fallback {
   const { resilience, observers, logger } = user;
   const { timeoutUs, policies } = resilience;
@@ -142,7 +142,7 @@ function answering(store: Store, state: RemoteState, user: StoreUser): Fallback 
     if (logger) breaker.log.addLogger(logger);
     for (const [limiter, policy] of policies) breaker.log.notePolicy(limiter, policy);
   }
-  const observer = observers?.hearsStoreCalls ? observers : undefined;
+  const observer = observers?.wantsStoreCalls ? observers : undefined;
   const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);
   return new Fallback(calls, state.counters, store, breaker);
 }
@@ -157,12 +157,12 @@ function learnt(
     for (const [i, step] of steps.entries())
       denials.learnAnswer(step, answers[i] as Answer, askedUs);
   } catch {
-    // A rule that nobody can measure, of a limiter that is not ours: its own `decide` meets it next.
+    // The rule of a custom limiter may be invalid. Its `decide` reports that next.
   }
   return answers;
 }
 
-/** The deadline is on the process's own clock, whatever clock is set: by it stores tell what is too late. */
+/** Uses the system clock, whatever `clock` is set, because stores compare deadlines with it. */
 function background(forUs: number | undefined): ApplyOptions | undefined {
   if (forUs === undefined) return undefined;
   return { deadlineUs: systemClock.nowUs() + forUs, background: true };

@@ -1,4 +1,4 @@
-/** The options for a store that is slow or fails. */
+/** Options for stores that are slow or fail. */
 
 import { checkObject } from '../base/check-shapes.js';
 import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
@@ -8,25 +8,25 @@ import { checkNames, type NamesOf } from '../base/option-names.js';
 import { ON_STORE_ERROR, type OnStoreError } from '../contract/decision.js';
 import type { BreakerSettings, Policies, Resilience } from '../contract/store-link.js';
 
-/** What to do about a store that is slow or fails. */
+/** What to do while a store is slow or fails. */
 export interface ResilienceOptions {
   /**
-   * How long to wait for the store: 1 ms to 60 s. A group of more than 128 keys has as much again for every further
-   * 512. Default `'50ms'`.
+   * How long to wait for the store: 1 ms to 60 s. A group of more than 128 keys gets this time once more for every
+   * further 512 keys. Default `'50ms'`.
    */
   readonly storeTimeout?: Duration | undefined;
   /**
-   * What to do when the store cannot answer: `local` (default) counts in this process what it admitted, before the
-   * outage and during it, `allow` lets requests pass, `deny` answers 503.
+   * What to do when the store can't answer: `local` (default) counts in this process, which includes what it admitted
+   * before the outage; `allow` lets requests pass; `deny` answers 503.
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
-   * When to stop waiting for a store. It opens after `failures` failed calls in a row (default 5), at the first
-   * `SPW_STORE_UNAVAILABLE`, or if, of at least 20 calls in 10 s, more than a fifth failed or more than a tenth took
-   * longer than `slowAfter`: 1 ms to 60 s, default 10 ms above the median of healthy minutes. No request waits until
-   * probes in the background, at most one each `probeEvery` (default 100 ms), are answered well. All users of a store
-   * share one breaker, with the options of the first; each part of the store (a node of a Cluster) has its own state.
-   * `false`: none.
+   * When to stop calling the store. The breaker opens at the first `SPW_STORE_UNAVAILABLE`, and after `failures` failed
+   * calls in a row (default 5). It also opens if, of at least 20 calls in 10 s, more than a fifth failed, or more than
+   * a tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). While it is open, no
+   * request waits. It closes when probes in the background succeed, at most one per `probeEvery` (default 100 ms). All
+   * users of a store share one breaker, with the options of the first; each part of the store (a node of a Cluster) has
+   * a separate state. `false`: no breaker.
    */
   readonly breaker?:
     | {
@@ -37,9 +37,9 @@ export interface ResilienceOptions {
     | false
     | undefined;
   /**
-   * Told in one line when the store stops answering, and in another when it is back; of a store that comes and goes,
-   * once a minute. Also of faults, where there is no `onFault`: one line for each limiter and source a minute. `false`:
-   * nothing is told. Default: the console.
+   * Gets one line when the store fails and one when it is back, at most one per minute if it keeps failing and
+   * recovering. Without `onFault`, also faults: at most one line per minute for each limiter and source. `false`: no
+   * logging. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
 }
@@ -61,7 +61,7 @@ export function resilienceOf(options: ResilienceOptions, policies: Policies): Re
 }
 
 /**
- * How long a request waits for the store, in microseconds.
+ * The option `storeTimeout` in microseconds.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

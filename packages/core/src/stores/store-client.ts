@@ -1,4 +1,4 @@
-/** The one way from limits, in guards or without HTTP, to their store, and what all users of one store share. */
+/** Connects limits, in guards or used directly, to their store, and keeps what all users of one store share. */
 
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -17,49 +17,47 @@ import { checkStore } from './check-store.js';
 import { type ResilienceOptions, resilienceOf } from './resilience-options.js';
 
 export interface StoreClientOptions extends ResilienceOptions {
-  /** Where counts live. Default: this process's memory, where each limiter object counts apart. */
+  /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * Source of time of this process: for counts where no store is given, and for what is known of a store, such as its
-   * outages and its refusals. A store decides by a clock of its own. Default the process's monotonic clock. The first
-   * to use a store sets it for all.
+   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store. Stores
+   * decide by their own clock. The first user of a store sets it for all. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
-   * Whether a key that was refused is refused again, until the moment it was promised, without asking a store that
-   * answers later. What this process gives back through the same store object is noticed at once, refunds and resets by
-   * others within a minute. Default true.
+   * Whether a rejected key is rejected again without calling the store until its `retryAfterMs` has passed. Applies to
+   * asynchronous stores such as Redis. Refunds and resets take effect at once if this process makes them through the
+   * same store object, otherwise within a minute. Default true.
    */
   readonly denialCache?: boolean | undefined;
   /**
-   * Which lines about probable mistakes go to `logger`, each once: all (`true`, default), none (`false`), or all but
-   * some, as in `{ SPW_WINDOW_SHORT: false }`. What is thrown is thrown all the same.
+   * Which warnings about probable mistakes go to `logger`, each once: all (`true`, default), none (`false`), or all but
+   * some, as in `{ SPW_WINDOW_SHORT: false }`. Errors are thrown in any case.
    */
   readonly validate?: Validate | undefined;
 }
 
 type Named = { readonly name: string };
 
-/** Its answers are never missing: it neither throws nor rejects, for a store that fails is answered for by policy. */
+/** Always answers: it doesn't throw or reject for a store that fails, because `onStoreError` answers instead. */
 export class StoreClient implements UpkeepClient<Step> {
-  /** Whether every answer comes at once. */
+  /** Whether answers are synchronous. */
   readonly sync: boolean;
-  /** What permits, and all else that counts time beside the store, go by. */
+  /** The clock for permits, and for everything else outside the store that measures time. */
   readonly clock: Clock;
-  /** Whether the store is in our own memory and decides by {@link clock}. */
+  /** Whether the store is in this process's memory and decides by {@link clock}. */
   readonly hasOurTime: boolean;
-  /** The room that users of the store share for releases that did not reach it. */
+  /** Bytes left for releases that did not reach the store; shared by all its users. */
   readonly releaseRoom: Room;
-  /** Its users ask through this client; what they learn of the store itself, they keep. */
+  /** Only for its identity and properties; calls go through {@link link}. */
   readonly store: Store;
-  /** The way to the store of these limiters. */
   readonly link: StoreLink;
   private readonly memory: SharedMemory | undefined;
   private readonly shared: SharedState;
 
   /**
-   * @param observers told of calls of the store and of its outages
-   * @param policies for the line in the log that tells of an outage
+   * @param observers get store calls and breaker events
+   * @param policies shown in the log line about an outage
    * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
    */
   constructor(options: StoreClientOptions, observers: Observers | undefined, policies: Policies) {
@@ -74,7 +72,7 @@ export class StoreClient implements UpkeepClient<Step> {
     this.releaseRoom = this.shared.releaseRoom;
     this.link = store.link({
       resilience: resilienceOf(options, policies),
-      remembers: denialCache,
+      cachesDenials: denialCache,
       logger,
       clock,
       observers,
@@ -83,39 +81,38 @@ export class StoreClient implements UpkeepClient<Step> {
     observers?.store(store);
   }
 
-  /** What stands for a limiter in the store: its name, or without a store a text that no other object has. */
+  /** The limiter's name in the store; without a store, a string unique to the limiter object. */
   nameOf(limiter: Named): string {
-    return this.memory ? this.memory.nameOf(limiter) : limiter.name;
+    return this.memory ? this.memory.limiterNameOf(limiter) : limiter.name;
   }
 
-  /** How many limiters were made without a store, this one among them; 0 if this one has a store. */
+  /** How many limiters this process has made without a store, including these; 0 if these have one. */
   get withoutStore(): number {
     return this.memory?.limiters ?? 0;
   }
 
   /**
-   * To be called for each limiter before its first step.
+   * Registers a limiter. Call it before the limiter's first step.
    *
-   * @throws SpillwayError `SPW_NAME_CONFLICT` if its name stands for other numbers in this store
+   * @throws SpillwayError `SPW_NAME_CONFLICT` if its name already has other numbers in this store
    */
   claim(limiter: Named, rule: Rule): void {
     this.shared.names.claim(this.nameOf(limiter), rule);
   }
 
-  /** To be called before a step whose rule a function or a live change made: perhaps it is another count. */
+  /** Call it before a step whose rule comes from a plan or a live change: its counts may need another registration. */
   note(limiter: Named & { readonly rule: Rule }, rule: Rule): void {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
   }
 }
 
-/** Bytes that the lost releases of all users of a store may take: a million permits could end while it is away. */
+/** Maximum size of the releases that wait for a store to come back: a million permits can end during an outage. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
-/** One record for each store object: what one user learns, the others know. */
+/** What all users of a store object share. */
 class SharedState {
   readonly clock: Clock;
   readonly names: NameRegistry;
-  /** For releases that did not reach the store. */
   readonly releaseRoom: Room = { bytes: RELEASE_BYTES };
 
   constructor(store: Store, clock: Clock | undefined) {
@@ -124,10 +121,10 @@ class SharedState {
   }
 }
 
-/** Beside the store, not in it: a store may be frozen, a proxy, or an object of a class with private fields. */
+/** Not a property of the store: it may be frozen, a proxy, or an object of a class with private fields. */
 const states = new WeakMap<Store, SharedState>();
 
-/** The record of `store`; made for its first user, whose `clock` then holds for all. */
+/** The record of `store`. It is created for the first user, whose `clock` applies to all. */
 function sharedState(store: Store, clock?: Clock): SharedState {
   const known = states.get(store);
   if (known) return known;
@@ -136,10 +133,10 @@ function sharedState(store: Store, clock?: Clock): SharedState {
   return state;
 }
 
-/** How many names are compared. */
+/** Maximum number of names that are compared. */
 const KEPT = 10_000;
 
-/** One name, one rule: two limiters that share a store and a name must share their numbers. */
+/** Makes sure that limiters that share a store and a name also share their numbers. */
 class NameRegistry {
   private readonly rules = new Map<string, Rule>();
   private readonly store: Store;
@@ -149,9 +146,9 @@ class NameRegistry {
   }
 
   /**
-   * Notes that `name` stands for `rule`, and tells the store.
+   * Registers `rule` under `name`, here and in the store.
    *
-   * @throws SpillwayError `SPW_NAME_CONFLICT` if it stands for other numbers already.
+   * @throws SpillwayError `SPW_NAME_CONFLICT` if the name already has other numbers
    */
   claim(name: string, rule: Rule): void {
     const known = this.rules.get(name);
@@ -161,7 +158,7 @@ class NameRegistry {
         `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name, or both the same numbers`,
       );
     }
-    // Names come from code, so there are few. An app that makes them of what clients send loses the check, not memory.
+    // Names come from code, so there are few. An app that builds them from client input loses the check, not memory.
     if (this.rules.size < KEPT) this.rules.set(name, rule);
     this.store.register?.(name, rule);
   }
@@ -175,7 +172,7 @@ function numbers(rule: Rule): string {
 }
 
 /**
- * Links what uses a store to the control that changes its limits live.
+ * Links the user of a store to the control that changes its limits live.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` for a control that has not passed through `liveControl`
  */

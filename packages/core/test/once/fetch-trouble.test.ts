@@ -11,7 +11,7 @@ describe('a fetch handler', () => {
       throw new Error('after the effect');
     });
     await expect(post('key-1')).rejects.toThrow('after the effect');
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(await text('key-1')).toMatch(/^409.*not stored/);
     expect(runs()).toBe(1);
   });
 
@@ -22,7 +22,7 @@ describe('a fetch handler', () => {
       throw new Error('after the effect');
     });
     await expect(post('key-1', { signal: leaving.signal })).rejects.toThrow('after the effect');
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(await text('key-1')).toMatch(/^409.*not stored/);
     expect(runs()).toBe(1);
   });
 
@@ -39,14 +39,14 @@ describe('a fetch handler', () => {
       return new Response(stream);
     });
     await expect((await post('key-1')).text()).rejects.toThrow('in the middle');
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(await text('key-1')).toMatch(/^409.*not stored/);
     expect(runs()).toBe(1);
   });
 
   it('that answers with an error of the network is done', async () => {
     const { post, text, runs } = serve(() => Response.error());
     await post('key-1');
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(await text('key-1')).toMatch(/^409.*not stored/);
     expect(runs()).toBe(1);
   });
 
@@ -64,7 +64,7 @@ describe('a fetch handler', () => {
       return `${response.status} ${await response.text()}`;
     };
     expect(await send()).toBe('200 done');
-    expect(await send()).toMatch(/^409.*not kept/);
+    expect(await send()).toMatch(/^409.*not stored/);
     expect(runs).toEqual(['x']);
   });
 
@@ -75,7 +75,7 @@ describe('a fetch handler', () => {
     );
     const first = await post('key-1');
     await first.body?.cancel();
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(await text('key-1')).toMatch(/^409.*not stored/);
   });
 
   it.each([

@@ -125,7 +125,7 @@ describe('a fetch handler', () => {
     expect((await reader.read()).value).toHaveLength(1_000);
     expect(await text('key-1')).toMatch(/^409.*in progress/);
     while (!(await reader.read()).done);
-    expect(await text('key-1')).toMatch(/^409.*not kept/);
+    expect(await text('key-1')).toMatch(/^409.*not stored/);
     expect(runs()).toBe(1);
   });
 

@@ -32,7 +32,7 @@ describe('an answer', () => {
   it('of a status that nobody knows is not kept, and the request does not run again', async () => {
     const { post, runs } = await serve(answering(799));
     await post('key-1');
-    expect((await post('key-1')).text).toMatch(/not kept/);
+    expect((await post('key-1')).text).toMatch(/not stored/);
     expect(runs()).toBe(1);
   });
 
@@ -149,7 +149,7 @@ describe('an answer that cannot be given again', () => {
     expect(first.status).toBe(201);
     const again = await post('key-1');
     expect(again).toMatchObject(notKept);
-    expect(JSON.parse(again.text).title).toBe('Answer not kept');
+    expect(JSON.parse(again.text).title).toBe('Response not stored');
     expect(again.headers.get('location')).toBe('/charges/1');
     expect(again.headers.get('etag')).toBeNull();
     expect(again.headers.get('retry-after')).toBeNull();

@@ -35,7 +35,7 @@ function withValues(options: Parameters<typeof setUp>[0] = {}) {
 const down = () => Promise.reject(new Error('down'));
 const hang = () => new Promise(() => undefined);
 const givenUp = (faults: readonly { readonly error: unknown }[]): number =>
-  faults.filter(({ error }) => String(error).includes('given up')).length;
+  faults.filter(({ error }) => String(error).includes('was dropped')).length;
 
 describe('an answer that the store did not take', () => {
   fakeTime();

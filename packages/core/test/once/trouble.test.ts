@@ -55,7 +55,7 @@ describe('a request whose handler cannot be watched', () => {
     await first.close();
     const repeat = new Call();
     repeat.readBody = () => Promise.reject(new Error('bug of an adapter'));
-    expect(await enter(gate, repeat)).toBe('refused');
+    expect(await enter(gate, repeat)).toBe('rejected');
     expect(repeat.refusal?.status).toBe(503);
   });
 });
@@ -135,7 +135,7 @@ describe('the end of a claim', () => {
       scope: 'ada',
       key: 'key-1',
     });
-    expect(note).toMatchObject({ isKept: false });
+    expect(note).toMatchObject({ isStored: false });
   });
 
   it('leaves an answer behind that was written too late to tell', async () => {
@@ -271,6 +271,6 @@ describe('keepIf that answers later', () => {
     await first.close();
     expect((await send()).text).toBe('done');
     expect(faults).toMatchObject([{ limiter: 'once', source: 'keepIf' }]);
-    expect(String(faults[0]?.error)).toMatch(/a promise: it must answer at once/);
+    expect(String(faults[0]?.error)).toMatch(/a promise: it must return the value itself/);
   });
 });

@@ -30,7 +30,7 @@ it.each<[string, () => unknown, string?]>([
   [
     'a promise',
     async () => ({ value: 3, ageMs: 0 }),
-    'signal "wait" returned a promise: it must answer at once',
+    'signal "wait" returned a promise: it must return the value itself',
   ],
   ['null', () => null],
   ['a span that is none', () => ({ value: 3, ageMs: 0, spanMs: Number.NaN })],

@@ -124,10 +124,12 @@ export class JobQueue {
     const { lastSlot } = schedule;
     this.undecided.add(job);
     this.pendingTakes += 1;
-    void slots.take(key, job.cost, (answer) => this.decide(job, answer, lastSlot, onRejected));
+    void slots.takeSlot(key, job.cost, (answer) =>
+      this.decideJob(job, answer, lastSlot, onRejected),
+    );
   }
 
-  private decide(
+  private decideJob(
     job: Job,
     taken: SlotAnswer,
     lastSlot: Slot | undefined,
@@ -136,7 +138,7 @@ export class JobQueue {
     const { schedule } = this;
     this.undecided.delete(job);
     this.pendingTakes -= 1;
-    this.learn(taken);
+    this.learnFromStore(taken);
     const answer = this.delaySlot(taken, lastSlot);
     if (answer.slot) schedule.addSlot(answer.slot);
     if (!job.isWaiting) void this.cancelSpareSlots();
@@ -202,7 +204,7 @@ export class JobQueue {
 
   /** Pauses the key: here at once, elsewhere as soon as the store has the pause. */
   async beginPause(holdUs: number): Promise<SlotAnswer> {
-    const sending = this.pause.begin(holdUs);
+    const sending = this.pause.beginPause(holdUs);
     this.runDue();
     const answer = await sending;
     this.handle(answer);
@@ -211,18 +213,18 @@ export class JobQueue {
 
   /** Learns what an answer says about the key, and does what is due then. */
   handle(answer: SlotAnswer): void {
-    this.learn(answer);
+    this.learnFromStore(answer);
     this.runDue();
   }
 
-  private learn(answer: SlotAnswer): void {
+  private learnFromStore(answer: SlotAnswer): void {
     // The store works again, and does not know what the fallback granted.
     if (!answer.failure) this.schedule.removeLocalSlots();
-    this.pause.learn(answer);
+    this.pause.learnPause(answer);
   }
 
   /** Removes the jobs, which were rejected. Resolves when their slots were cancelled, as far as they can be. */
-  async close(): Promise<void> {
+  async cancelJobs(): Promise<void> {
     this.schedule.removeJobs();
     this.undecided.clear();
     const sending = this.pause.resend();
@@ -386,7 +388,7 @@ export class JobQueue {
   private async takeEach(costs: readonly number[]): Promise<SlotAnswer> {
     const { key } = this;
     const { lastSlot } = this.schedule;
-    const takes = costs.map((cost) => this.slots.take(key, cost, (answer) => answer));
+    const takes = costs.map((cost) => this.slots.takeSlot(key, cost, (answer) => answer));
     const taken = await Promise.all(takes);
     for (const answer of taken) this.handle(answer);
     const answers = taken.map((answer) => this.delaySlot(answer, lastSlot));

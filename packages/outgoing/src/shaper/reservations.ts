@@ -5,9 +5,9 @@ import { isLater } from '@spillway/core/adapter';
 import { type Eventually, WallTime } from '@spillway/core/direct';
 import type { Reservation, Unreserved } from './contract.js';
 import type { JobQueue } from './job-queue.js';
-import type { LivePace } from './options.js';
 import { type DecisionReporter, unreserved } from './outcomes.js';
 import type { Queues } from './queues.js';
+import type { LivePace } from './shaper-options.js';
 import type { Slot, SlotAnswer, SlotClient } from './slots.js';
 
 type Reserved = Reservation | Unreserved;
@@ -37,19 +37,19 @@ export class Reservations {
   }
 
   /** From now on, all reservations are rejected. */
-  close(): void {
+  stopReserving(): void {
     this.isClosed = true;
   }
 
-  take(key: string, cost: number): Eventually<Reserved> {
+  reserve(key: string, cost: number): Eventually<Reserved> {
     if (this.isClosed) return unreserved(key, 'closed', Infinity);
     const blockedMs = this.pace.blockedMs(key);
     if (blockedMs > 0) {
-      const { rule } = this.pace.of(key);
+      const { rule } = this.pace.paceFor(key);
       this.reporter.reportRejection({ key, cost, rule }, 'blocked', blockedMs);
       return unreserved(key, 'blocked', blockedMs);
     }
-    const queue = this.queues.get(key);
+    const queue = this.queues.queueOf(key);
     const spare = queue?.takeSpareSlot(cost);
     return queue && spare ? this.takeSpare(queue, spare) : this.takeFromStore(key, cost);
   }
@@ -63,7 +63,7 @@ export class Reservations {
       const other = this.takeFirst(others, cost);
       return isLater(other) ? other.then(better) : better(other);
     };
-    const own = this.take(key as string, cost);
+    const own = this.reserve(key as string, cost);
     return isLater(own) ? own.then(next) : next(own);
   }
 
@@ -79,12 +79,12 @@ export class Reservations {
   }
 
   private takeFromStore(key: string, cost: number): Eventually<Reserved> {
-    return this.slots.take(key, cost, this.onTaken) as Eventually<Reserved>;
+    return this.slots.takeSlot(key, cost, this.onTaken) as Eventually<Reserved>;
   }
 
   private handle(taken: SlotAnswer): Reserved {
     const { key } = taken;
-    const queue = this.queues.get(key);
+    const queue = this.queues.queueOf(key);
     queue?.handle(taken);
     const answer = queue?.delaySlot(taken, undefined) ?? taken;
     const { slot, receivedUs, isUnknown, waitMs } = answer;
@@ -107,7 +107,7 @@ export class Reservations {
   private reservation(slot: Slot, nowUs: number): Reservation {
     const { key } = slot;
     // The store does not count a slot of the fallback. A queue keeps the pace of later slots behind it.
-    const queue = slot.isLocal ? this.queues.getOrCreate(key) : this.queues.get(key);
+    const queue = slot.isLocal ? this.queues.getOrCreate(key) : this.queues.queueOf(key);
     const atUs = queue?.reserveSlot(slot, nowUs) ?? Math.max(slot.at.localUs, nowUs);
     let isHeld = true;
     const cancel = () => {

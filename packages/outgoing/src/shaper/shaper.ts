@@ -14,7 +14,6 @@ import type {
 } from './contract.js';
 import { Job, readCost, readJobOptions, readPriority, type Work } from './job.js';
 import type { JobQueue, JobQueueHost } from './job-queue.js';
-import { LivePace, readOptions, type ShaperOptions, type ShaperSettings } from './options.js';
 import {
   blocked,
   closed,
@@ -26,6 +25,12 @@ import {
 } from './outcomes.js';
 import { Queues } from './queues.js';
 import { Reservations } from './reservations.js';
+import {
+  LivePace,
+  readOptions,
+  type ShaperOptions,
+  type ShaperSettings,
+} from './shaper-options.js';
 import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
 
 /**
@@ -52,11 +57,11 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * Observers get a decision for each job that starts or is rejected, and for each reservation. Aborted jobs, and jobs
  * that are rejected because the shaper was closed, are not decisions.
  *
- * All methods return promises, which also reject for invalid arguments: a key that is not a string of 1 to 8,192 UTF-16
+ * All methods return promises. They also reject for invalid arguments: a key that is not a string of 1 to 8,192 UTF-16
  * units (`SPW_KEY_INVALID`), a cost that is not an integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000
  * keys (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and
- * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store fails and `onStoreError` is `deny`, and with the
- * reason of its signal.
+ * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store fails and `onStoreError` is `deny`. An aborted job
+ * rejects with the reason of its signal.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
  * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
@@ -123,7 +128,9 @@ class KeyedShaper implements Shaper, JobQueueHost {
   }
 
   reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
-    return this.yieldAfter(async () => this.reservations.take(key, readCost(options, this.rule)));
+    return this.yieldAfter(async () =>
+      this.reservations.reserve(key, readCost(options, this.rule)),
+    );
   }
 
   reserveFirst(keys: readonly string[], options?: CostOptions): Promise<Reservation | Unreserved> {
@@ -144,10 +151,10 @@ class KeyedShaper implements Shaper, JobQueueHost {
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options?: ScheduleOptions,
   ): Promise<T> {
-    return this.yieldAfter(() => this.run(key, work, options));
+    return this.yieldAfter(() => this.runJob(key, work, options));
   }
 
-  private async run<T>(
+  private async runJob<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options: ScheduleOptions = {},
@@ -170,20 +177,20 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const order = this.jobCount++;
     const job = new Job(work as Work, { cost, priority, order, signal }, () => {
       this.waiting.delete(job);
-      this.queues.get(key)?.drop(job);
+      this.queues.queueOf(key)?.drop(job);
     });
     this.waiting.add(job);
-    this.queues.getOrCreate(key).enqueue(job, (answer) => this.reject(job, answer));
+    this.queues.getOrCreate(key).enqueue(job, (answer) => this.rejectJob(job, answer));
     await job.ready;
     void job.ended.then(() => this.running.delete(job));
-    return job.run() as Promise<T>;
+    return job.runJob() as Promise<T>;
   }
 
   waitOf(key: string, options?: WaitOptions): Promise<number> {
     return this.yieldAfter(async () => {
       const priority = readPriority(options);
       const storeMs = await this.slots.peek(key, (answer) => answer.waitMs);
-      const queue = this.queues.get(key);
+      const queue = this.queues.queueOf(key);
       if (!queue) return storeMs;
       // The store may not have a pause that this process began.
       return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
@@ -195,12 +202,12 @@ class KeyedShaper implements Shaper, JobQueueHost {
       const pauseMs = await this.slots.peek(key, ({ pausedUntil }) =>
         pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
       );
-      return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
+      return Math.max(pauseMs, this.queues.queueOf(key)?.pausedMs ?? 0, 0);
     });
   }
 
   queueLength(key: string): number {
-    return this.queues.get(key)?.length ?? 0;
+    return this.queues.queueOf(key)?.length ?? 0;
   }
 
   pause(key: string, duration: Duration): Promise<void> {
@@ -225,10 +232,10 @@ class KeyedShaper implements Shaper, JobQueueHost {
   private async closeAll(): Promise<void> {
     for (const job of this.waiting) job.reject(closed(this.name));
     this.waiting.clear();
-    this.reservations.close();
+    this.reservations.stopReserving();
     const { queues, slots } = this;
     // Again, because the answers of pending calls can bring slots.
-    do await Promise.all([queues.close(), slots.pending.end()]);
+    do await Promise.all([queues.cancelJobs(), slots.pending.whenIdle()]);
     while (slots.pending.isAny);
     await Promise.all([...this.running].map(({ ended }) => ended));
   }
@@ -250,7 +257,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.queues.update(queue, this.waiting.size > 0);
   }
 
-  private reject(job: Job, answer: SlotAnswer): void {
+  private rejectJob(job: Job, answer: SlotAnswer): void {
     const { isUnknown, failure, waitMs } = answer;
     this.waiting.delete(job);
     if (isUnknown && failure) job.reject(noAnswer(this.name, failure));
@@ -264,7 +271,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     reason: Reason,
     retryAfterMs = Number.NaN,
   ): void {
-    const { rule } = this.pace.of(key);
+    const { rule } = this.pace.paceFor(key);
     this.reporter.reportRejection({ key, cost, rule }, reason, retryAfterMs);
   }
 }

@@ -3,8 +3,8 @@
 import type { Answer, Step } from '@spillway/core';
 import { type DirectClient, type Eventually, isThenable, type Limit } from '@spillway/core/direct';
 import { delayOf, type QueueAnswer, type QueueRule, receiptFrom } from '@spillway/core/store';
-import type { LivePace } from './options.js';
 import { PauseCheckTime } from './pause-check-time.js';
+import type { LivePace } from './shaper-options.js';
 import { type StoreTime, StoreTimes } from './store-time.js';
 
 /** An instant on the clock of a store, or on ours. */
@@ -101,8 +101,12 @@ export class SlotClient {
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
-  take<Value>(key: string, cost: number, then: (answer: SlotAnswer) => Value): Eventually<Value> {
-    return this.send(this.step('take', key, cost), then);
+  takeSlot<Value>(
+    key: string,
+    cost: number,
+    then: (answer: SlotAnswer) => Value,
+  ): Eventually<Value> {
+    return this.sendStep(this.slotStep('take', key, cost), then);
   }
 
   /**
@@ -111,7 +115,7 @@ export class SlotClient {
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
   peek<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
-    return this.send(this.step('look', key, 1), then);
+    return this.sendStep(this.slotStep('look', key, 1), then);
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
@@ -120,7 +124,7 @@ export class SlotClient {
     holdUs: number,
     then: (answer: SlotAnswer) => Value,
   ): Eventually<Value> {
-    return this.send({ ...this.step('hold', key, 0), holdUs }, then);
+    return this.sendStep({ ...this.slotStep('hold', key, 0), holdUs }, then);
   }
 
   cancel({ step, answer, isLocal }: Slot): Eventually<Cancelled> {
@@ -130,38 +134,38 @@ export class SlotClient {
       if (failure && !isLocal) return 'unknown';
       return allowed ? 'done' : 'kept';
     });
-    return this.pending.add(cancelled);
+    return this.pending.track(cancelled);
   }
 
-  private step(op: Step['op'], key: string, cost: number): Step {
+  private slotStep(op: Step['op'], key: string, cost: number): Step {
     const step = this.limit.step(op, key, cost);
-    const { rule, onStoreError } = this.pace.of(key);
+    const { rule, onStoreError } = this.pace.paceFor(key);
     return rule === step.rule ? step : { ...step, rule, onStoreError };
   }
 
-  private send<Value>(step: Step, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+  private sendStep<Value>(step: Step, then: (answer: SlotAnswer) => Value): Eventually<Value> {
     const { store } = this.client;
     const answer = store.link.askNow(step);
     if (answer) {
       // A store in our memory has just read our clock.
       const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();
-      return then(this.read(step, answer, nowUs, nowUs));
+      return then(this.toSlotAnswer(step, answer, nowUs, nowUs));
     }
     const askedUs = this.nowUs();
     const answered = this.client.ask([step], ([later]) =>
-      then(this.read(step, later as Answer, askedUs, this.nowUs())),
+      then(this.toSlotAnswer(step, later as Answer, askedUs, this.nowUs())),
     );
-    return this.pending.add(answered);
+    return this.pending.track(answered);
   }
 
-  private read(step: Step, raw: Answer, askedUs: number, receivedUs: number): SlotAnswer {
+  private toSlotAnswer(step: Step, raw: Answer, askedUs: number, receivedUs: number): SlotAnswer {
     const answer = raw as QueueAnswer;
     const { key, cost, onStoreError } = step;
     const { nowUs, pausedUntilUs, failure } = answer;
     const isUnknown = failure !== undefined && typeof onStoreError !== 'object';
     const rule = (failure && !isUnknown ? onStoreError : step.rule) as QueueRule;
     // The fallback decides by our clock.
-    const time = failure ? undefined : this.times?.of(step);
+    const time = failure ? undefined : this.times?.timeFor(step);
     time?.learn(nowUs, askedUs, receivedUs);
     const isGranted = !isUnknown && step.op === 'take' && answer.allowed;
     // If granted, the wait of the last unit taken; otherwise the wait of as many units more.
@@ -212,7 +216,7 @@ class PendingCalls {
     return this.count > 0;
   }
 
-  add<Value>(call: Eventually<Value>): Eventually<Value> {
+  track<Value>(call: Eventually<Value>): Eventually<Value> {
     if (isThenable(call)) {
       this.count += 1;
       (call as Promise<Value>).then(this.settled, this.settled);
@@ -221,7 +225,7 @@ class PendingCalls {
   }
 
   /** Resolves when no call is pending. */
-  async end(): Promise<void> {
+  async whenIdle(): Promise<void> {
     if (!this.isAny) return;
     await new Promise<void>((resolve) => {
       this.whenNone = resolve;

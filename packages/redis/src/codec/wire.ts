@@ -1,13 +1,13 @@
-/** Writes groups of steps as arguments of the script. What many groups in a row have in common is sent once. */
+/** Encodes groups of steps as arguments of the script. What consecutive groups have in common is sent once. */
 
 import type { Step } from '@spillway/core';
 import { sameRule } from '@spillway/core/store';
 import { OPS, unitsOf } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
 
-/** Writes the arguments that follow the keys. */
+/** Encodes the arguments that follow the keys. */
 export class Encoder {
-  // Most calls have the same steps as the call before, with other keys.
+  // Most calls have the same steps as the previous one, with other keys.
   private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false };
 
   /** Appends the arguments for `groups` to `args`. */
@@ -34,16 +34,16 @@ export class Encoder {
   }
 }
 
-/** A group, as far as it is written. */
+/** The encoded part of a group. */
 interface Asked {
   readonly steps: readonly Step[];
 }
 
-/** What groups that differ only in limiters, keys and ids have in common. */
+/** The common arguments of groups that differ only in limiters, keys and ids. */
 interface Shape {
   readonly steps: readonly Step[];
   readonly words: readonly string[];
-  /** What is written in their place if the call has no others, where the script knows a shorter form. */
+  /** A shorter form, known to the script, for a call with only such groups. */
   readonly alone: readonly string[] | undefined;
   readonly isNamed: boolean;
 }
@@ -55,8 +55,8 @@ function makeShape(steps: readonly Step[]): Shape {
 }
 
 /**
- * Of a group that is one take of one bucket only the numbers, as takes.lua reads them: those of fractions only where
- * there are any. In shadow or not is the same, as it can refuse only itself.
+ * For a group of one take of one bucket: only the numbers, as takes.lua reads them. Fractions are omitted if there are
+ * none. Shadow mode makes no difference, because the step can reject only itself.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];
@@ -109,7 +109,7 @@ function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args:
   }
 }
 
-/** Steps that write nothing: a cost of 0 passes, a `put` without a grant gives nothing back, a `hold` for 0 is none. */
+/** Whether a step writes nothing: its cost is 0, it is a `put` without a grant, or a `hold` for 0. */
 export function onlyLooks(step: Step): boolean {
   if (step.op === 'hold') return !step.holdUs;
   return step.op !== 'reset' && unitsOf(step) === 0;

@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The scripts that note the names of limiters, for stores and controls, and the keys that they work on. */
+/** The scripts that store and read the list of limiters, for stores and controls, and their keys. */
 
 import { systemClock } from '@spillway/core/store';
 import type { Transport } from '../calls/transport.js';
@@ -7,10 +7,13 @@ import { type Script, scriptOf } from '../codec/script.js';
 import announce from '../lua/control-announce.lua';
 import limiters from '../lua/control-limiters.lua';
 
-/** All in one hash slot. No count can have such a name: in the names of counts these letters never follow a `%`. */
+/**
+ * Puts all keys in one hash slot. No count can have such a name: in names of counts, `%` is never followed by these
+ * letters.
+ */
 const TAG = '{%control}';
 
-/** How long a call may take, with the time to wait for a client to connect, by default. */
+/** The default timeout of a call, including the time to connect. */
 const PATIENCE_US = 5_000_000;
 
 /** Each rejects with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`. */
@@ -33,25 +36,25 @@ export class LimiterScripts {
   }
 
   announce(args: string[]): Promise<unknown> {
-    return this.run(this.announcing, [this.names], args);
+    return this.runScript(this.announcing, [this.names], args);
   }
 
-  /** What is noted of the limiters with these names; without names, of all. */
+  /** The stored entries of the limiters with these names; of all if there are no names. */
   limiters(names: string[] = [], deadlineUs: number = deadlineFromNow()): Promise<unknown> {
-    return this.run(this.naming, [this.names], names, deadlineUs);
+    return this.runScript(this.naming, [this.names], names, deadlineUs);
   }
 
   protected keyOf(name: string): string {
     return `${this.prefix}${TAG}${name}`;
   }
 
-  protected run(
+  protected runScript(
     script: Script,
     keys: string[],
     args: string[],
     deadlineUs: number = deadlineFromNow(),
   ): Promise<unknown> {
-    return this.transport.run(script, keys, args, { deadlineUs });
+    return this.transport.runScript(script, keys, args, { deadlineUs });
   }
 }
 

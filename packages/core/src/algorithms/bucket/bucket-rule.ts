@@ -1,4 +1,4 @@
-/** The rule of a token bucket, and its machine. A bucket that waits shares the numbers and the receipts. */
+/** The rule of a token bucket, and its machine. Shaper queues use the same numbers and receipts. */
 
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
 import type { BucketAnswer, Receipt } from '../../contract/ask.js';
@@ -18,7 +18,7 @@ const bucketMachine: Machine = {
     const numbers = { algorithm: 'token-bucket', limit, windowMs: windowUs / 1000 };
     return burst === limit ? numbers : { ...numbers, burst };
   },
-  restUs: ({ tolUs }: BucketRule) => tolUs + 1,
+  expiresAfterUs: ({ tolUs }: BucketRule) => tolUs + 1,
   measure: measureBucket,
   receipt: receiptOfBucket,
   rest: restOfBucket,
@@ -26,7 +26,7 @@ const bucketMachine: Machine = {
   shelf: () => new BucketShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    tells: (cost, kept) => cost >= kept,
+    covers: (cost, kept) => cost >= kept,
     write({ tatUs, tatNum }: BucketAnswer, numbers, at) {
       numbers[at] = tatUs;
       numbers[at + 1] = tatNum;
@@ -48,7 +48,10 @@ export function makeBucketRule(limit: number, windowUs: number, declaredBurst: n
   return { machine: 'bucket', logic: bucketMachine, code, ...numbers };
 }
 
-/** The longest time that a bucket may take to fill: 2^51 us, 71 years. It keeps every instant of a rule below 2^53. */
+/**
+ * The longest time that a bucket may take to fill: 2^51 us, 71 years. This bound keeps every instant of a rule below
+ * 2^53.
+ */
 const MAX_TOLERANCE_US: number = 2 ** 51;
 
 /** Numbers as for `makeRule`. */
@@ -60,13 +63,13 @@ export function bucketNumbers(
   const divisor = gcd(limit, windowUs);
   const den = limit / divisor;
   const period = windowUs / divisor;
-  // Rounded once, here, and down: a smaller burst never admits more.
+  // Rounded here only, and down: a smaller burst never admits more.
   const burst = Math.min(declaredBurst, mulDiv(MAX_TOLERANCE_US, den, period).whole);
   const { whole: tolUs, rest: tolNum } = mulDiv(burst, period, den);
   return { limit, windowUs, burst, den, period, tolUs, tolNum };
 }
 
-/** Whether two buckets of the same limit have all other numbers in common too. */
+/** Whether two buckets with the same limit are also equal in all other numbers. */
 export function sameNumbers(a: BucketNumbers, b: BucketNumbers): boolean {
   return (
     a.windowUs === b.windowUs && a.burst === b.burst && a.tolUs === b.tolUs && a.tolNum === b.tolNum
@@ -85,13 +88,13 @@ function measureBucket(rule: BucketRule, answer: BucketAnswer, cost: number): Nu
 
 /** The time that `cost` units take to refill, as whole microseconds and a numerator over `rule.den`. */
 export function refillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
-  // A cost above the burst never passes. One microsecond more than the tolerance says so without large numbers.
+  // A cost above the burst never passes. One microsecond more than the tolerance expresses that without large numbers.
   if (cost > rule.burst) return { us: rule.tolUs + 1, num: 0 };
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);
   return { us: whole, num: rest };
 }
 
-/** Of a bucket of any numbers. `waitUs`: how much longer its units may be waited for than until they have refilled. */
+/** Measures a bucket with any numbers. `waitUs`: how much longer than until the refill its takers may wait. */
 export function measureParts(
   rule: BucketNumbers,
   answer: BucketAnswer,
@@ -120,7 +123,7 @@ export function measureParts(
   };
 }
 
-/** {@link measureParts} where a unit refills in whole microseconds: nearly always, and short enough to be inlined. */
+/** {@link measureParts} for units that refill in whole microseconds, as nearly always. Short enough to be inlined. */
 function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
   const { period } = rule;
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);
@@ -147,7 +150,7 @@ export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number):
   return { atUs: tatUs, num: tatNum, units };
 }
 
-/** As if the units that were given back had never been taken. */
+/** The receipt as if the returned units had never been taken. */
 export function restOfBucket(
   { period, den }: BucketRule | QueueRule,
   { atUs, num, units }: Receipt,

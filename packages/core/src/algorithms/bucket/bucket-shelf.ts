@@ -7,16 +7,16 @@ import { KeySlots } from '../shelves/key-slots.js';
 import { type BucketState, mayWrite, stepBucket } from './bucket-step.js';
 
 /**
- * A slot has the instant at which its bucket is full: then the entry may be dropped. Its numerator is a number of the
- * slot; the table has none until a rule with fractions of a microsecond comes.
+ * The time of a slot is when its bucket is full: then the entry has expired. The number of a slot is the numerator; the
+ * table allocates numbers only once a rule has fractions of a microsecond.
  */
 export class BucketShelf implements Shelf<BucketRule, BucketState> {
   readonly grows = false;
   private readonly keys = new KeySlots(1);
   private readonly table = this.keys.table;
-  // Used again for each call, so that a decision makes no object except its answer.
+  // Reused for each call, so a decision allocates only its answer.
   private readonly state: BucketState = { tatUs: 0, tatNum: 0 };
-  /** Where the bucket is that was looked for last; `step` uses it. */
+  /** The slot of the last lookup, used by `step`. */
   private slot = -1;
 
   get size(): number {
@@ -27,9 +27,9 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return this.load(this.slotOf(limiter, rule, key, nowUs));
   }
 
-  /** The slot of a key, -1 if there is none. Valid until the next call of another method than {@link load}. */
+  /** The slot of a key, -1 if there is none. Valid until the next call of any method except {@link load}. */
   slotOf(limiter: string, rule: BucketRule, key: string, nowUs: number): number {
-    return this.keys.find(limiter, rule, key, nowUs);
+    return this.keys.findSlot(limiter, rule, key, nowUs);
   }
 
   /** The bucket at `slot`, which {@link slotOf} has just returned. */
@@ -52,23 +52,24 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     const allowed = stepBucket(ask, state, nowUs, charge);
     const changed = state.tatUs !== tatUs || state.tatNum !== tatNum;
     if (changed && mayWrite(ask, allowed)) {
-      const at = count ? this.slot : this.keys.add(nowUs);
+      const at = count ? this.slot : this.keys.addSlot(nowUs);
       table.setTime(at, state.tatUs);
       table.setNumber(at, 0, state.tatNum);
     }
     return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
   }
 
-  /** Whether {@link takeWhole} can do the take. */
+  /** Whether {@link takeWhole} can be used for the take. */
   isPlain(rule: BucketRule, cost: number): boolean {
     return rule.den === 1 && cost > 0 && cost <= rule.burst && this.table.isBare;
   }
 
   /**
-   * Like {@link step}, for a take whose numbers are whole microseconds, as in nearly all takes: it changes the table
-   * directly, which is a quarter faster. A bucket is charged in four places, which must do the same. If you change one,
-   * change all four: this method, stepBucket in bucket-step.ts beside this file, and bucket.lua and takes.lua in
-   * packages/redis/src/algorithms/bucket.
+   * Like {@link step}, for a take in whole microseconds, as nearly all are. It changes the table directly, which is a
+   * quarter faster.
+   *
+   * The charge of a bucket is implemented four times. If you change one, change all: this method, stepBucket in
+   * bucket-step.ts beside this file, and bucket.lua and takes.lua in packages/redis/src/algorithms/bucket.
    */
   takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
     const brimUs = nowUs + rule.tolUs;
@@ -80,7 +81,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return { allowed, nowUs, tatUs, tatNum: 0 };
   }
 
-  restsAt(_: BucketRule, { tatUs }: BucketAnswer): number {
+  expiresAtUs(_: BucketRule, { tatUs }: BucketAnswer): number {
     return tatUs + 1;
   }
 
@@ -88,7 +89,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     this.table.reclaim(nowUs);
   }
 
-  /** One of `counts` numbers, the same for the same key. */
+  /** Maps a key to one of `counts` numbers. */
   spread(key: string, counts: number): number {
     return this.keys.spread(key, counts);
   }

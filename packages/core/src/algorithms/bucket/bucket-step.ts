@@ -9,7 +9,8 @@ import type { BucketRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
 /**
- * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If it is before now, the bucket is full.
+ * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If that is in the past, the bucket is
+ * full.
  */
 export interface BucketState {
   tatUs: number;
@@ -17,13 +18,13 @@ export interface BucketState {
 }
 
 /**
- * Applies `op` to `state`, in place, and returns whether the cost passes (for `put`: whether something was given back).
- * With `charge` false a `take` that passes charges nothing: another step of its group was refused. If the clock went
- * back, every operation cuts `state` to what the rule allows; the caller stores the cut state only if {@link mayWrite}
- * says so.
+ * Applies `op` to `state`, in place, and returns whether the cost passes (for `put`: whether anything was given back).
+ * With `charge` false, a `take` that passes charges nothing, because another step of its group was rejected. If the
+ * clock went back, every operation cuts `state` to what the rule allows; the caller stores the cut state only if {@link
+ * mayWrite} says so.
  *
- * A bucket is charged in four places, which must do the same. If you change one, change all four: this function,
- * takeWhole in bucket-shelf.ts beside this file, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
+ * The charge of a bucket is implemented four times. If you change one, change all: this function, takeWhole in
+ * bucket-shelf.ts beside this file, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
  */
 export function stepBucket(
   { op, rule, cost, receipt }: Ask<BucketRule>,
@@ -58,7 +59,7 @@ export function stepBucket(
     }
   }
 
-  const latestUs = nowUs + rule.tolUs; // where an empty bucket stands
+  const latestUs = nowUs + rule.tolUs; // the instant of an empty bucket
   const passes = us < latestUs || (us === latestUs && num <= rule.tolNum);
   if (op === 'record' && !passes) {
     state.tatUs = latestUs;
@@ -71,14 +72,14 @@ export function stepBucket(
 }
 
 /**
- * Whether a step may change what is stored. `look`, a cost of 0, and a `put` that gives nothing back may not. `allowed`
- * is what {@link stepBucket} returned.
+ * Whether a step may change the stored state. `look`, a cost of 0, and a `put` that gives nothing back must not.
+ * `allowed` is the result of {@link stepBucket}.
  */
 export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boolean {
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/** After the clock went back, the bucket may lack more than the burst. Cuts that to an empty bucket. */
+/** After the clock went back, the bucket may lack more than the burst. Then this makes it an empty bucket. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   const latestUs = nowUs + rule.tolUs;
   if (state.tatUs > latestUs || (state.tatUs === latestUs && state.tatNum > rule.tolNum)) {
@@ -88,8 +89,8 @@ function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
 }
 
 /**
- * Gives back the cost of a grant, but not what has refilled since: the bucket may have been full in between, and a full
- * bucket does not refill.
+ * Gives back the cost of a grant, except the part that has refilled since: the bucket may have been full in between,
+ * and a full bucket doesn't refill.
  */
 function putBucket(
   rule: BucketRule,
@@ -117,7 +118,7 @@ function putBucket(
     state.tatNum += rule.den;
   }
   if (state.tatUs < nowUs || (state.tatUs === nowUs && state.tatNum === 0)) {
-    // The state of a bucket that was never used: it stays full even if the clock goes back.
+    // The state of an unused bucket, which stays full even if the clock goes back.
     state.tatUs = 0;
     state.tatNum = 0;
   }

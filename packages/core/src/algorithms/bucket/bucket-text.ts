@@ -1,4 +1,4 @@
-/** A token bucket as a text, the same as in Redis: `us`, or `us:num`; the instant at which it is full again. */
+/** The text of a token bucket, the same as in Redis: the instant at which it is full again, as `us` or `us:num`. */
 
 import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule, Rule } from '../../contract/rule.js';
@@ -8,7 +8,7 @@ import { type BucketState, mayWrite, stepBucket } from './bucket-step.js';
 
 const FORM = /^(\d+)(?::(\d+))?$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readBucket(text: string | undefined, rule: Rule): StoredCount {
   const [tatUs = 0, tatNum = 0] = text === undefined ? [] : numbersOf(text, FORM);
   if (tatNum >= (rule as BucketRule).den) throw unknownFormat();

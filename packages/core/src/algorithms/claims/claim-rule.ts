@@ -13,7 +13,7 @@ const claimsMachine: Machine = {
   same: (rule: ClaimsRule, other: ClaimsRule) =>
     rule.leaseUs === other.leaseUs && rule.keepUs === other.keepUs,
   capacity: () => 1,
-  // One claim has no share, and no room for nobody: who may claim nothing is refused before.
+  // One claim can't be divided, and a limit of 0 is rejected before the store is called.
   share: (rule) => rule,
   closed: (rule) => rule,
   policy: (name) => ({
@@ -29,9 +29,9 @@ const claimsMachine: Machine = {
     leaseMs: leaseUs / 1000,
     keepMs: keepUs / 1000,
   }),
-  restUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
+  expiresAfterUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
   measure: measureClaims,
-  // A claim is named by its id and its owner.
+  // Id and owner identify a claim.
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
   merges: false,
   failsClosed: true,
@@ -40,12 +40,13 @@ const claimsMachine: Machine = {
   described: ({ leaseUs, keepUs }: ClaimsRule) =>
     `claims under leases of ${leaseUs / 1000} ms, kept for ${keepUs / 1000} ms`,
   shelf: () => new ClaimShelf(),
-  // No refusal is remembered: whoever gives up a claim may end one at any moment.
+  // Rejections are not cached: the owner may release its claim at any moment.
 };
 
 /**
- * Makes the rule of claims: `leaseUs`, how long one is held without a renewal, is an integer from 1 s to 24 hours in
- * microseconds; `keepUs`, how long one that is done is kept, from 1 s to 400 days. The numbers must have been checked.
+ * Makes the rule of claims. `leaseUs`, how long a claim is held without a renewal, is an integer from 1 s to 24 hours
+ * in microseconds. `keepUs`, how long a claim that is done stays stored, is one from 1 s to 400 days. The numbers must
+ * have been checked.
  *
  * @example
  * ```ts run
@@ -72,31 +73,32 @@ const OWNER = /^[\w-]{16}$/;
 const NOTE = /^[\x20-\x7e]{0,256}$/;
 
 /**
- * @throws SpillwayError `SPW_GROUP_INVALID` if the step names no claim though it is no `reset`, its cost is not 1, the
- * claim is not what it must be, or another rule is to stand in for it
+ * @throws SpillwayError `SPW_GROUP_INVALID` if the step has no claim (except `reset`), its claim is invalid, its cost
+ * is not 1, or its `onStoreError` is a rule
  */
 function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): void {
   const { op, limiter, cost, claim, onStoreError } = step;
   const invalid = (why: string) =>
-    new SpillwayError('SPW_GROUP_INVALID', `a group asks to ${op} limiter ${show(limiter)} ${why}`);
+    new SpillwayError('SPW_GROUP_INVALID', `step ${show(op)} of limiter ${show(limiter)} ${why}`);
   if (typeof onStoreError === 'object')
-    throw invalid('by a rule of its own: nothing counts claims but the store');
+    throw invalid("has a rule as onStoreError: use 'allow' or 'deny'");
   if (claim === undefined) {
     if (op === 'reset') return;
-    throw invalid('without a claim');
+    throw invalid('has no claim: set claim');
   }
-  if (typeof claim.id !== 'string') throw invalid(`with a claim of ${show(claim.id)}`);
+  if (typeof claim.id !== 'string')
+    throw invalid(`has the claim id ${show(claim.id)}: use a string`);
   const needsNoOwner = (op === 'look' || op === 'reset') && claim.owner === '';
   if (!needsNoOwner && !(typeof claim.owner === 'string' && OWNER.test(claim.owner)))
-    throw invalid('for an owner that is not 16 of A-Z a-z 0-9 _ -');
+    throw invalid('has an owner that is not 16 characters of A-Z a-z 0-9 _ -');
   if (!NOTE.test(claim.note ?? ''))
-    throw invalid('with a note that is not 0 to 256 printable ASCII characters');
-  if (cost !== 1 && op !== 'reset') throw invalid(`for ${show(cost)} units: a claim is one`);
+    throw invalid('has a note that is not 0 to 256 printable ASCII characters');
+  if (cost !== 1 && op !== 'reset') throw invalid(`has cost ${show(cost)}: a claim costs 1`);
 }
 
 /**
- * `retryAfterMs` is what is left of the lease of who runs it, though it may be renewed. It is NaN if the claim is done:
- * it does not pass then, it is answered.
+ * `retryAfterMs` is the rest of the running owner's lease, although it may be renewed. It is NaN if the claim is done:
+ * then no wait helps, and the stored response is replayed.
  */
 function measureClaims(_: ClaimsRule, answer: ClaimsAnswer): Numbers {
   const { allowed, nowUs, state, endsUs } = answer;

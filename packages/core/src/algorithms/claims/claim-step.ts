@@ -8,26 +8,26 @@ import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
 import { MAX_LEASE_US } from '../leases/lease-step.js';
 
-/** The longest time that a claim is kept: 400 days. One that ends later was done before the clock went back. */
+/** The longest time that a claim stays stored: 400 days. One that ends later was done before the clock went back. */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 
-/** Of one id: whether it is claimed, by whom, and until when. */
+/** The claim of one id: its state, owner, end and note. */
 export type ClaimState = Pick<ClaimsAnswer, 'state' | 'owner' | 'endsUs' | 'note'>;
 
-/** The state of an id that was never claimed. */
+/** The state of an unclaimed id. */
 export const FREE: ClaimState = { state: 'free', owner: '', endsUs: 0, note: '' };
 
 interface Stepped {
-  /** With the state after the step, as the rule sees it. */
+  /** Contains the state after the step, as the rule sees it. */
   readonly answer: ClaimsAnswer;
   /** True if the caller must store that state. */
   readonly dirty: boolean;
 }
 
 /**
- * Does to a claim what `ask` asks; see {@link stepBucket} for `charge`.
+ * Applies `ask` to a claim. See {@link stepBucket} for `charge`.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if it names no claim and is no `reset`
+ * @throws SpillwayError `SPW_GROUP_INVALID` if it has no claim and is not a `reset`
  */
 export function stepClaim(
   ask: Ask<ClaimsRule>,
@@ -36,33 +36,36 @@ export function stepClaim(
   charge: boolean,
 ): Stepped {
   const { op, rule, claim } = ask;
-  const told = (allowed: boolean, seen: ClaimState, dirty: boolean): Stepped => {
+  const stepped = (allowed: boolean, seen: ClaimState, dirty: boolean): Stepped => {
     const { state, owner, endsUs, note } = seen;
     return { answer: { allowed, nowUs, state, owner, endsUs, note }, dirty };
   };
-  if (op === 'reset') return told(true, FREE, claim !== undefined);
-  if (!claim) throw new SpillwayError('SPW_GROUP_INVALID', `${op} without a claim`);
+  if (op === 'reset') return stepped(true, FREE, claim !== undefined);
+  if (!claim) throw new SpillwayError('SPW_GROUP_INVALID', `step '${op}' has no claim: set claim`);
   const { owner, note = '' } = claim;
   const seen = view(rule, stored, nowUs);
   const isFree = seen.state === 'free';
   const isOwn = !isFree && seen.owner === owner;
   const isOpen = isFree || (isOwn && seen.state === 'running');
   if (op === 'put') {
-    return isOpen && isOwn ? told(true, FREE, true) : told(false, seen, false);
+    return isOpen && isOwn ? stepped(true, FREE, true) : stepped(false, seen, false);
   }
   if (op === 'done') {
-    if (!isOpen) return told(isOwn, seen, false);
-    return told(true, { state: 'done', owner, endsUs: nowUs + rule.keepUs, note }, true);
+    if (!isOpen) return stepped(isOwn, seen, false);
+    return stepped(true, { state: 'done', owner, endsUs: nowUs + rule.keepUs, note }, true);
   }
   if (isOpen && (op === 'record' || (op === 'take' && charge))) {
     const endsUs = nowUs + rule.leaseUs;
-    return told(true, { state: 'running', owner, endsUs, note: '' }, true);
+    return stepped(true, { state: 'running', owner, endsUs, note: '' }, true);
   }
   const isRepaired = !isFree && seen.endsUs !== stored.endsUs;
-  return told(isOpen, seen, op === 'take' && isRepaired);
+  return stepped(isOpen, seen, op === 'take' && isRepaired);
 }
 
-/** What the rule sees: a claim that is over is free, and one that ends later than any can was made by another clock. */
+/**
+ * The claim as the rule sees it. An expired claim is free. A claim that ends later than any lease or storage time
+ * allows was made before the clock went back, and is shortened.
+ */
 function view(rule: ClaimsRule, stored: ClaimState, nowUs: number): ClaimState {
   if (stored.endsUs <= nowUs) return FREE;
   const runs = stored.state === 'running';

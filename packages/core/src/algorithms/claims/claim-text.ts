@@ -1,6 +1,6 @@
 /**
- * A claim as a text, the same as in Redis: its end, then `r` if it runs or `d` if it is done, its owner, and its note:
- * `1767225660000000raaaaaaaaaaaaaaaa`.
+ * The text of a claim, the same as in Redis: its end, then `r` if it is running or `d` if it is done, its owner, and
+ * its note: `1767225660000000raaaaaaaaaaaaaaaa`.
  */
 
 import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
@@ -11,7 +11,7 @@ import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 
 const FORM = /^(\d{1,16})(?:r([\w-]{16})|d([\w-]{16})([\x20-\x7e]{0,256}))$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readClaim(text: string | undefined): StoredCount {
   return new StoredClaim(text === undefined ? FREE : claimOf(text));
 }

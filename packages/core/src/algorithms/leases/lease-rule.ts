@@ -1,4 +1,4 @@
-/** The rule of a limit on requests in progress, and its machine. */
+/** The rule of a concurrency limit, and its machine. */
 
 import type { LeasesAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -29,26 +29,26 @@ const leasesMachine: Machine = {
   },
   described: ({ limit, open, leaseUs }: LeasesRule) =>
     `${limit} at once (${open} if not critical, leases of ${leaseUs / 1000} ms)`,
-  restUs: ({ leaseUs }: LeasesRule) => leaseUs,
+  expiresAfterUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
-  // A permit is named by its lease.
+  // The lease id identifies a permit.
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
   merges: false,
   shelf: () => new LeaseShelf(),
 };
 
 /**
- * Makes the rule of a limit on requests in progress: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours. `reserve`,
- * 0 to 1, counted in millionths, is the share of the limit that only critical holders may use: others pass while fewer
- * than (1 - reserve) x limit of them are in progress.
+ * Makes the rule of a concurrency limit: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours in microseconds.
+ * `reserve`, 0 to 1 in steps of one millionth, is the share of the limit that only critical holders may use: others
+ * pass while fewer than (1 - reserve) x limit of them are in flight.
  */
 export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {
-  // Calculated in millionths, so that (1 - 0.7) x 10 is 3 and not a little more.
+  // Calculated in millionths, because (1 - 0.7) x 10 is slightly more than 3 in floating point.
   const open = Math.ceil((limit * (1_000_000 - Math.round(reserve * 1_000_000))) / 1_000_000);
   return { machine: 'leases', logic: leasesMachine, code: 'p', limit, open, leaseUs };
 }
 
-/** Nobody can know when a request in progress will end, so there is no wait and no reset to tell. */
+/** The end of a request can't be known, so wait and reset are NaN. */
 function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
   const { allowed, used, critical } = answer;
   return {

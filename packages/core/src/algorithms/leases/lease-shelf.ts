@@ -1,4 +1,4 @@
-/** The leases of a store in memory, with a count of all that are kept. */
+/** The leases of a memory store, with a count of all that are stored. */
 
 import type { Ask, LeasesAnswer } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
@@ -15,12 +15,12 @@ export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
   private readonly states = new KeyedStates<StoredLeases>();
   private kept = 0;
 
-  /** Leases kept, expired ones included. */
+  /** Leases stored, including expired ones. */
   get size(): number {
     return this.kept;
   }
 
-  /** The permits of a key, without those that have expired. */
+  /** The permits of a key without the expired ones. */
   find({ limiter, rule, key }: Ask<LeasesRule>, nowUs: number): StoredLeases | undefined {
     const state = this.states.get(limiter, rule.code, key);
     if (state) {
@@ -50,7 +50,7 @@ export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
     return { allowed, nowUs, used: size + beside.used, critical };
   }
 
-  restsAt({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
+  expiresAtUs({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
     return nowUs + leaseUs;
   }
 

@@ -1,5 +1,5 @@
 /**
- * Leases on permits: pure functions that change their state (see docs/algorithms.md;
+ * Leases on permits: functions that change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/leases/leases.lua does the same in Lua).
  */
 
@@ -14,7 +14,7 @@ interface Held {
   readonly critical: boolean;
 }
 
-/** Who holds permits. */
+/** The permits of a key. */
 export interface LeasesState {
   /** By id. */
   readonly held: Map<string, Held>;
@@ -32,13 +32,13 @@ interface LeasesView {
   critical: number;
 }
 
-/** The state of a key that was never used. */
+/** The state of an unused key. */
 export function noLeases(): LeasesState {
   return { held: new Map(), critical: 0, soonestUs: Infinity, lastUs: 0 };
 }
 
 /**
- * Does what is asked to `state`, in place; see {@link stepBucket} for `charge` and the return value. `beside` counts
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts
  * permits of the same key that are stored in another place.
  */
 export function stepLeases(
@@ -50,14 +50,14 @@ export function stepLeases(
 ): boolean {
   if (op === 'reset') {
     state.held.clear();
-    forget(state);
+    resetState(state);
     return true;
   }
   expire(state, nowUs);
   const holds = lease !== undefined && state.held.has(lease.id);
   if (op === 'put') {
     const gives = holds && cost > 0;
-    if (gives) remove(state, lease);
+    if (gives) removeLease(state, lease);
     return gives;
   }
 
@@ -68,13 +68,13 @@ export function stepLeases(
   if (lease === undefined || cost === 0 || op === 'look') return passes;
   const takes = passes && (op === 'record' || charge);
   if (takes || op === 'take') repair(state, nowUs, rule.leaseUs);
-  if (takes) hold(state, lease, nowUs + rule.leaseUs);
+  if (takes) holdLease(state, lease, nowUs + rule.leaseUs);
   return passes;
 }
 
 /**
- * Removes leases that have expired. Leases may have different lengths, so this looks at all of them, but only when one
- * may have expired.
+ * Removes expired leases. Leases may have different lengths, so this checks all of them, but only if one may have
+ * expired.
  */
 export function expire(state: LeasesState, nowUs: number): void {
   if (nowUs < state.soonestUs) return;
@@ -104,13 +104,13 @@ function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   }
 }
 
-function remove(state: LeasesState, { id }: Lease): void {
+function removeLease(state: LeasesState, { id }: Lease): void {
   if (state.held.get(id)?.critical) state.critical -= 1;
   state.held.delete(id);
-  if (state.held.size === 0) forget(state);
+  if (state.held.size === 0) resetState(state);
 }
 
-function hold(state: LeasesState, lease: Lease, expiresUs: number): void {
+function holdLease(state: LeasesState, lease: Lease, expiresUs: number): void {
   if (state.held.get(lease.id)?.critical) state.critical -= 1;
   state.held.set(lease.id, { expiresUs, critical: lease.critical });
   if (lease.critical) state.critical += 1;
@@ -118,7 +118,7 @@ function hold(state: LeasesState, lease: Lease, expiresUs: number): void {
   state.lastUs = Math.max(state.lastUs, expiresUs);
 }
 
-function forget(state: LeasesState): void {
+function resetState(state: LeasesState): void {
   state.critical = 0;
   state.soonestUs = Infinity;
   state.lastUs = 0;

@@ -1,6 +1,6 @@
 /**
- * Leases as a text: the format's mark `1`, then as JSON a list with id, end (microseconds since the epoch) and 1 for a
- * critical holder, 0 for another, of each: `1[["a1b2",1767225660000000,0]]`.
+ * The text of leases: the format mark `1`, then a JSON list with the id, the end (microseconds since the epoch) and 1
+ * or 0 (critical holder or not) of each lease: `1[["a1b2",1767225660000000,0]]`.
  */
 
 import type { Ask, LeasesAnswer } from '../../contract/ask.js';
@@ -11,7 +11,7 @@ import { type LeasesState, MAX_LEASE_US, noLeases, stepLeases } from './lease-st
 
 const NOBODY = { used: 0, critical: 0 };
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readLeases(text: string | undefined): StoredCount {
   return new StoredLeases(text === undefined ? noLeases() : leasesOf(text));
 }

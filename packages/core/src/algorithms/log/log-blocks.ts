@@ -1,13 +1,13 @@
 /**
- * Blocks of 16-bit numbers, in a few lengths, without gaps: when a block is given back, the last one of its length
- * moves into its place. So each block has an owner, who is told of the move.
+ * Blocks of 16-bit numbers, in a few lengths, stored without gaps: when a block is freed, the last one of its length
+ * moves into its place. Each block stores its owner, which is notified of such a move.
  */
 
 /** A page has 8 kB to 16 kB, or one block if that is larger. */
 const PAGE = 8192;
 /** The numbers at the start of a block that hold its owner. */
 const HEAD = 2;
-/** An address is the number of a block, times 32, and the length of the block in the lower five bits. */
+/** An address is the number of a block times 32, with the index of its length in the lower five bits. */
 const LENGTHS = 32;
 
 /** All blocks of one length. */
@@ -21,15 +21,15 @@ interface Row {
 
 const NONE: Uint16Array = /* @__PURE__ */ new Uint16Array(0);
 
-/** Where the numbers of a block's owner are. */
+/** Where the numbers of a block are in memory. */
 export class Block {
   page: Uint16Array = NONE;
   start = 0;
-  /** How many there may be. */
+  /** How many numbers it has room for. */
   room = 0;
 }
 
-/** Told that the block of `owner` is at address `to` now, and no longer at `from`. */
+/** Called when the block of `owner` has moved from address `from` to `to`. */
 type Moved = (owner: number, from: number, to: number) => void;
 
 /** Addresses are from 1 to 2^32 - 1; their lower five bits are never all set. */
@@ -39,7 +39,7 @@ export class Blocks {
 
   constructor(moved: Moved) {
     this.moved = moved;
-    // Room for 4, 6, 9, 13, 18, ... 1,503 numbers: about a quarter of a block is unused at most.
+    // Room for 4, 6, 9, 13, 18, ... 1,503 numbers: at most about a quarter of a block is unused.
     for (let room = 4; room < 2000; room += 1 + Math.floor(room / 3)) {
       const length = HEAD + room;
       const bits = Math.max(0, 31 - Math.clz32(PAGE / length));
@@ -47,8 +47,8 @@ export class Blocks {
     }
   }
 
-  /** A block with room for at least `room` numbers, which are at most 1,503. */
-  take(room: number, owner: number): number {
+  /** Allocates a block for at least `room` numbers, at most 1,503. Returns its address. */
+  takeBlock(room: number, owner: number): number {
     let kind = 0;
     while ((this.rows[kind] as Row).length < HEAD + room) kind += 1;
     const row = this.rows[kind] as Row;
@@ -66,29 +66,29 @@ export class Blocks {
     row.count -= 1;
     const last = row.count * LENGTHS + (address % LENGTHS);
     if (last !== address) {
-      const block = this.find(last);
+      const block = this.findBlock(last);
       const { page, start } = block;
-      const hole = this.find(address);
+      const hole = this.findBlock(address);
       const owner = (page[start - 2] as number) + (page[start - 1] as number) * 2 ** 16;
-      // With its owner. With a loop: for so few, it is faster than `set` and `subarray`.
+      // Includes the owner. For so few numbers a loop is faster than `set` and `subarray`.
       for (let i = -HEAD; i < block.room; i += 1) {
         hole.page[hole.start + i] = page[start + i] as number;
       }
       this.moved(owner, last, address);
     }
-    // One page is kept for the next block.
+    // Keeps one spare page for the next block.
     if (row.count <= (pages.length - 2) << bits) pages.pop();
   }
 
-  /** Tells a block who owns it now. */
+  /** Sets the owner of a block. */
   own(address: number, owner: number): void {
-    const { page, start } = this.find(address);
+    const { page, start } = this.findBlock(address);
     page[start - 2] = owner;
     page[start - 1] = owner / 2 ** 16;
   }
 
-  /** Where a block is now. */
-  find(address: number, block: Block = new Block()): Block {
+  /** Finds the numbers of a block. */
+  findBlock(address: number, block: Block = new Block()): Block {
     const { length, bits, pages } = this.rowOf(address);
     const index = address >>> 5;
     block.page = pages[index >>> bits] as Uint16Array;

@@ -1,9 +1,9 @@
-/** The entries of a log, units by instant, oldest first: what steps need of them, and a list of objects. */
+/** The entries of a log, units by instant, oldest first: their interface, and an implementation for long logs. */
 
 export interface LogEntries {
   /** Units of all entries. */
   readonly total: number;
-  /** Entries kept; some may have no units left. */
+  /** Entries stored; some may have no units left. */
   readonly count: number;
   /** The newest instant; -Infinity if there is none. */
   readonly lastUs: number;
@@ -15,48 +15,48 @@ export interface LogEntries {
   add(us: number, units: number): void;
   /** Adds units to the newest entry and moves it to `us`. There must be an entry. */
   absorb(us: number, units: number): void;
-  /** Takes away at most `units` of what was added at exactly `us`. Returns how many it took. */
+  /** Removes at most `units` of those added at exactly `us`. Returns how many it removed. */
   takeBack(us: number, units: number): number;
-  /** Drops the oldest `units`. The last entry that it reaches keeps the rest of its units. */
+  /** Removes the oldest `units`, from the last entry only as many as needed. */
   drop(units: number): void;
   clear(): void;
 }
 
-/** Tells each instant and its units, oldest first. */
-export function eachEntry(log: LogEntries, tell: (us: number, units: number) => void): void {
-  let told = 0;
-  while (told < log.total) {
-    const us = log.instantOf(told + 1);
+/** Calls `visit` with each instant and its units, oldest first. */
+export function eachEntry(log: LogEntries, visit: (us: number, units: number) => void): void {
+  let seen = 0;
+  while (seen < log.total) {
+    const us = log.instantOf(seen + 1);
     const until = log.unitsUntil(us);
-    tell(us, until - told);
-    told = until;
+    visit(us, until - seen);
+    seen = until;
   }
 }
 
-/** With at most so many entries, the arrays are never rebuilt. */
+/** With at most this many entries, the arrays are never rebuilt. */
 const FEW = 32;
 
-/** Room for a few more instants than there are. */
+/** Spare room for instants in a new array. */
 const SPARE = 8;
 
 /**
- * The entries of a long log, with running sums: a method takes time proportional to the logarithm of the number of
- * entries, on average. An entry takes 8 to 9 bytes while each has one unit, and about 20 else.
+ * The entries of a long log, with running sums. Each method takes time logarithmic in the number of entries, on
+ * average. An entry takes 8 to 9 bytes while all have one unit, and about 20 otherwise.
  */
 export class Entries implements LogEntries {
   total = 0;
-  /** Instants, each later than the one before: so many of the array. */
+  /** The part of `times` in use. Its instants are ascending. */
   private length = 0;
   private times = new Float64Array(SPARE);
   /**
-   * A Fenwick tree: node n, counted from 1, is the sum of the `n & -n` entries that end with the n-th. Left out while
+   * A Fenwick tree: node n, counted from 1, is the sum of the `n & -n` entries that end with the n-th. Undefined while
    * each entry has one unit.
    */
   private nodes: number[] | undefined;
-  /** The index of the oldest entry that still has units, and how many units were dropped since the last rebuild. */
+  /** The index of the oldest entry with units, and the units dropped since the last rebuild. */
   private head = 0;
   private dropped = 0;
-  /** How many entries in the middle have no units left. */
+  /** Entries in the middle without units. */
   private holes = 0;
 
   get count(): number {
@@ -174,7 +174,7 @@ export class Entries implements LogEntries {
     return index;
   }
 
-  /** Units of the first `count` entries, dropped ones too. */
+  /** Units of the first `count` entries, including dropped ones. */
   private sumOf(count: number): number {
     const { nodes } = this;
     if (!nodes) return count;
@@ -184,7 +184,7 @@ export class Entries implements LogEntries {
   }
 
   private makeNodes(): number[] {
-    // Each of one unit: a node has as many as it has entries.
+    // All entries have one unit, so the sum of a node is its number of entries.
     this.nodes ??= Array.from({ length: this.length }, (_, i) => (i + 1) & -(i + 1));
     return this.nodes;
   }
@@ -197,8 +197,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Removes empty entries at the end: {@link lastUs} must be the instant of an entry with units, for it says when all
-   * have expired.
+   * Removes empty entries at the end, because {@link lastUs} must be the instant of an entry with units: it determines
+   * when all have expired.
    */
   private trimEnd(): void {
     const all = this.dropped + this.total;
@@ -209,15 +209,15 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Rebuilds the arrays when more than half of their entries have no units: more than an eighth, if there are no sums,
-   * for then it is only a copy.
+   * Rebuilds the arrays when more than half of their entries have no units, or more than an eighth if there are no
+   * sums, because then it is only a copy.
    */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;
     if (this.length > FEW && (this.head + this.holes) * part > this.length) this.rebuild();
   }
 
-  /** Moves the entries that have units to the front of the arrays, and makes the sums again. */
+  /** Moves the entries with units to the front of the arrays, and recalculates the sums. */
   private rebuild(): void {
     const { nodes } = this;
     let from = this.head;
@@ -249,7 +249,7 @@ export class Entries implements LogEntries {
     else for (let node = 1; node <= kept; node += 1) carry(nodes, node, 1);
   }
 
-  /** Copies the instants from an index on into an array with room for an eighth more. */
+  /** Copies the instants from an index on into a new array with room for an eighth more. */
   private resize(from: number): void {
     const length = this.length - from;
     const times = new Float64Array(length + (length >> 3) + SPARE);

@@ -17,20 +17,20 @@ const logMachine: Machine = {
     limit,
     windowMs: windowUs / 1000,
   }),
-  restUs: ({ windowUs }: LogRule) => windowUs,
+  expiresAfterUs: ({ windowUs }: LogRule) => windowUs,
   measure: measureLog,
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
   merges: true,
   shelf: () => new LogShelf(),
   denials: {
     holdsMs({ limit }: LogRule, { used, retryAfterMs, resetMs }, cost) {
-      // Entries that end before this cost passes change what is used, and nobody told when they do.
+      // If entries expire before this cost passes, `used` changes at times that the answer doesn't contain.
       if (used + cost > limit + 1) return 0;
-      // A log that has run empty meanwhile says so, also to a cost that can never pass.
+      // When the log has become empty, the store's answer says so, also for a cost that can never pass.
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
-    /** An answer is about one cost only: which entry must go is not told for another. */
-    tells: (cost, kept) => cost === kept,
+    /** The entry that must expire depends on the cost, so an answer is valid for one cost only. */
+    covers: (cost, kept) => cost === kept,
     write({ used, freesUs, lastUs }: LogAnswer, numbers, at) {
       numbers[at] = used;
       numbers[at + 1] = freesUs;

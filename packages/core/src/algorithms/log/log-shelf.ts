@@ -1,4 +1,4 @@
-/** The logs of a store in memory: in a flat table, with entries packed in blocks, or as objects if they are long. */
+/** The logs of a memory store: in a flat table, with entries packed in blocks, or as objects if they are long. */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
@@ -20,14 +20,14 @@ import {
   sumSizeIn,
 } from './packed-entries.js';
 
-/** A long log that has so few entries left is packed again. */
+/** A long log with at most this many entries is packed again. */
 const FEW = 64;
-/** The lower five bits of a slot's first number that are no address of a block: the log is a long one. */
+/** The lower five bits of the first number of a long log. No address of a block has them. */
 const LONG = 31;
 
 /**
- * A slot has the last instant at which its newest entry counts. Its two numbers are those of {@link PackedEntries}, or
- * of a long log: its place among them, times 32, and 31; and 0.
+ * The time of a slot is the last instant at which its newest entry counts. For a packed log, its two numbers are those
+ * of {@link PackedEntries}. For a long log, the first is its index in `long`, times 32, plus 31; the second is 0.
  */
 export class LogShelf implements Shelf<LogRule, LogEntries> {
   readonly grows = true;
@@ -41,7 +41,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private readonly instants = new Instants();
   private readonly packed = new PackedEntries(this.table, this.blocks, this.instants);
   private readonly long: (Entries | undefined)[] = [];
-  /** Places among the long logs that are free. */
+  /** Free indexes in `long`. */
   private readonly free: number[] = [];
   private readonly view: LogView = { used: 0, freesUs: 0, lastUs: 0 };
   private slot = -1;
@@ -53,12 +53,12 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   find({ limiter, rule, key }: Ask<LogRule>, nowUs: number): LogEntries | undefined {
-    return this.load(this.keys.find(limiter, rule, key, nowUs), rule);
+    return this.load(this.keys.findSlot(limiter, rule, key, nowUs), rule);
   }
 
-  stepKept(ask: Ask<LogRule>, nowUs: number, charge: boolean): LogAnswer | undefined {
+  stepStored(ask: Ask<LogRule>, nowUs: number, charge: boolean): LogAnswer | undefined {
     const { op, limiter, rule, key, cost } = ask;
-    const slot = this.keys.find(limiter, rule, key, nowUs);
+    const slot = this.keys.findSlot(limiter, rule, key, nowUs);
     if (slot >= 0 && op === 'take' && cost === 1 && charge) {
       const answer = this.takeOne(rule, slot, nowUs);
       if (answer) return answer;
@@ -70,18 +70,18 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private load(slot: number, { windowUs }: LogRule): LogEntries | undefined {
     this.slot = slot;
     const { table, packed } = this;
-    // A log without entries is none, though it has a slot until the table is rebuilt.
+    // An empty log counts as missing, although it has a slot until the table is rebuilt.
     if (slot < 0 || table.timeAt(slot) === 0) return undefined;
     const first = table.numberAt(slot, 0);
     if (isLong(first)) return this.long[first >>> 5];
-    packed.open(slot, table.timeAt(slot) + 1 - windowUs, windowUs);
+    packed.loadLog(slot, table.timeAt(slot) + 1 - windowUs, windowUs);
     return packed;
   }
 
   /**
-   * What {@link step} does with a take of one unit from a packed log, where nothing but its entries changes: all have
-   * one unit, the new one is later, and the block is neither too small nor too large. It takes half of the time. If you
-   * change one of them or `stepLog`, change all.
+   * Like {@link step}, for the usual take of one unit from a packed log, in half of the time. All entries have one
+   * unit, the new one is later, and the block is neither too small nor too large; otherwise it returns undefined. If
+   * you change this, `step` or `stepLog`, change all three.
    */
   private takeOne(
     { windowUs, limit }: LogRule,
@@ -98,7 +98,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
 
     instants.turnTo(windowUs);
     const { size } = instants;
-    const { page, start, room } = this.blocks.find(address, this.block);
+    const { page, start, room } = this.blocks.findBlock(address, this.block);
     const ring = ringOf(room, size);
     const before = entriesIn(number);
     let count = before;
@@ -106,7 +106,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     let rough = roughIn(number);
     if (!instants.isLater(rough, sinceUs)) {
       for (;;) {
-        const oldestUs = instants.read(page, start + head * size, lastUs);
+        const oldestUs = instants.readInstant(page, start + head * size, lastUs);
         rough = instants.rough(oldestUs);
         if (oldestUs > sinceUs) break;
         head = (head + 1) % ring;
@@ -117,36 +117,36 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     if (allowed) {
       if (count === ring || (count < before && isLarge(room, (count + 1) * size))) return undefined;
       lastUs = nowUs;
-      instants.write(page, start + ((head + count) % ring) * size, nowUs);
+      instants.writeInstant(page, start + ((head + count) % ring) * size, nowUs);
       count += 1;
       table.setTime(slot, nowUs + windowUs - 1);
       table.setNumber(slot, 1, describe(0, count, head, rough));
       this.entries += count - before;
     }
     const frees = start + ((head + count - limit) % ring) * size;
-    const freesUs = count < limit ? -1 : instants.read(page, frees, lastUs);
+    const freesUs = count < limit ? -1 : instants.readInstant(page, frees, lastUs);
     return { allowed, nowUs, used: count, freesUs, lastUs };
   }
 
-  /** A log that begins with `other` is kept only if the step charges. */
+  /** A log that starts as a copy of `other` is stored only if the step charges. */
   step(step: ShelfStep<LogRule, LogEntries>): LogAnswer {
     const { ask, nowUs, charge, mayGrow, count: stored, other } = step;
     const { rule, op, cost } = ask;
-    const log = stored ? this.roomy(stored) : this.begin(other);
+    const log = stored ? this.roomy(stored) : this.newLog(other);
     const before = stored ? log.count : 0;
     const allowed = stepLog(ask, log, nowUs, charge, this.view, mayGrow);
     const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
     if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
       this.entries -= before;
-      // A log without entries has kept its slot.
-      if (this.slot < 0 && log.count > 0) this.slot = this.keys.add(nowUs);
-      if (stored || log.count > 0) this.keep(log, this.slot, rule.windowUs);
+      // A log that has become empty still has its slot.
+      if (this.slot < 0 && log.count > 0) this.slot = this.keys.addSlot(nowUs);
+      if (stored || log.count > 0) this.storeLog(log, this.slot, rule.windowUs);
     }
     const { used, freesUs, lastUs } = this.view;
     return { allowed, nowUs, used, freesUs, lastUs };
   }
 
-  restsAt({ windowUs }: LogRule, { lastUs }: LogAnswer): number {
+  expiresAtUs({ windowUs }: LogRule, { lastUs }: LogAnswer): number {
     return lastUs + windowUs;
   }
 
@@ -154,10 +154,10 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     this.table.reclaim(nowUs);
   }
 
-  /** A log for a key that has none: it begins with what `other` has. */
-  private begin(other: LogEntries | undefined): LogEntries {
+  /** A new log for a key, as a copy of `other` if that exists. */
+  private newLog(other: LogEntries | undefined): LogEntries {
     if (other) return copyOf(other);
-    this.packed.open(-1, 0, 0);
+    this.packed.loadLog(-1, 0, 0);
     return this.packed;
   }
 
@@ -170,11 +170,11 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return long;
   }
 
-  /** Stores what a step has left of a log. */
-  private keep(log: LogEntries, slot: number, windowUs: number): void {
+  /** Stores a log after a step. */
+  private storeLog(log: LogEntries, slot: number, windowUs: number): void {
     const { packed, table } = this;
     const kept = log === packed ? log : this.keepLong(log as Entries, slot, windowUs);
-    if (kept === packed) packed.close(slot);
+    if (kept === packed) packed.saveLog(slot);
     table.setTime(slot, kept.count > 0 ? kept.lastUs + windowUs - 1 : 0);
     this.entries += kept.count;
   }
@@ -190,7 +190,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     if (isLong(first)) this.dropLong(first);
     table.setNumber(slot, 0, 0);
     table.setNumber(slot, 1, 0);
-    packed.open(slot, 0, windowUs);
+    packed.loadLog(slot, 0, windowUs);
     eachEntry(log, (us, units) => packed.add(us, units));
     return packed;
   }

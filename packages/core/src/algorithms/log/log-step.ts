@@ -1,5 +1,5 @@
 /**
- * The sliding window log: pure functions that change its entries (see docs/algorithms.md;
+ * The sliding window log: functions that change only its entries (see docs/algorithms.md;
  * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 
@@ -8,7 +8,7 @@ import type { LogRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 import type { LogEntries } from './log-entries.js';
 
-/** What a step found: the numbers of its answer. */
+/** The numbers of the answer to a step. */
 export interface LogView {
   used: number;
   freesUs: number;
@@ -16,9 +16,9 @@ export interface LogView {
 }
 
 /**
- * Does what is asked to `entries`, in place; see {@link stepBucket} for `charge` and the return value. Writes the
- * numbers after the step into `view`. With `mayGrow` false, new units join the newest entry: that entry then expires
- * later than it should, never earlier.
+ * Applies a step to `entries`, in place. See {@link stepBucket} for `charge` and the return value. Writes the numbers
+ * after the step into `view`. With `mayGrow` false, new units join the newest entry, which then expires later than it
+ * should, never earlier.
  */
 export function stepLog(
   { op, rule, cost, receipt }: Ask<LogRule>,
@@ -43,13 +43,13 @@ export function stepLog(
       expired = 0;
     }
     if (op === 'record' || (allowed && charge)) {
-      // Expired entries stay stored until something is charged: a refusal writes nothing.
+      // Expired entries stay stored until the next charge, because a rejection must not write.
       entries.drop(expired);
       expired = 0;
       append(rule, entries, cost, nowUs, mayGrow);
     }
   }
-  look(rule, entries, expired, cost, nowUs, view);
+  previewTake(rule, entries, expired, cost, nowUs, view);
   return allowed;
 }
 
@@ -73,7 +73,7 @@ function append(
 ): void {
   const units = Math.min(cost, rule.limit);
   if (units === 0) {
-    entries.clear(); // an entry without units would be counted, and never found
+    entries.clear(); // an entry without units would take room, but could not be found by its units
     return;
   }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);
@@ -102,7 +102,7 @@ function put(
   return true;
 }
 
-function look(
+function previewTake(
   rule: LogRule,
   entries: LogEntries,
   expired: number,

@@ -1,5 +1,5 @@
 /**
- * A log as a text: the format's mark `1`, then for each entry a space, the microseconds since the entry before it (of
+ * The text of a log: the format mark `1`, then for each entry a space, the microseconds since the entry before it (for
  * the first: since the epoch), a colon and its units: `1 1767225600000000:2 5000:1`.
  */
 
@@ -16,11 +16,11 @@ import {
 import { Entries, eachEntry } from './log-entries.js';
 import { isAhead, stepLog } from './log-step.js';
 
-/** The most entries in one text, which is read and written whole. */
+/** The most entries in one text, because each step reads and writes it whole. */
 const MOST_ENTRIES = 10_000;
 const ENTRY = /^(\d+):(\d+)$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readLog(text: string | undefined): StoredCount {
   return new StoredLog(text === undefined ? new Entries() : entriesOf(text));
 }
@@ -55,7 +55,7 @@ class StoredLog implements StoredCount {
     const { op, rule } = ask;
     const { windowUs } = rule;
     const view = { used: 0, freesUs: 0, lastUs: 0 };
-    // Entries that have expired count for no step, and whatever is written is written without them.
+    // Expired entries count for no step, and any write omits them.
     entries.drop(entries.unitsUntil(nowUs - windowUs));
     const mayGrow = entries.count < MOST_ENTRIES;
     const ahead = isAhead(rule, entries, nowUs);

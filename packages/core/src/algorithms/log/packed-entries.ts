@@ -1,21 +1,22 @@
 /**
- * The entries of one log that has few, packed in a block. An entry has four bytes for its instant, six if the window is
- * longer than 71 minutes. Unless all have one unit, it has two more for the sum of the units up to it, or four.
+ * The entries of a short log, packed in a block. An entry has four bytes for its instant, or six if the window is
+ * longer than 71 minutes. Unless all entries have one unit, it also has two or four bytes for the sum of the units up
+ * to it.
  *
- * The block is a ring: where its oldest entry is, and roughly when that came, is in the slot of the log. So most takes
- * read nothing from the block, and only write their entry there.
+ * The block is a ring. The slot of the log stores where the oldest entry is and its rough instant, so most takes read
+ * nothing from the block and only write their entry.
  */
 
 import type { FlatTable } from '../shelves/flat-table.js';
 import { Block, type Blocks } from './log-blocks.js';
 import type { LogEntries } from './log-entries.js';
 
-/** The most entries: their block has at most 1,503 numbers, and those of an entry are at most five. */
+/** The most entries: a block has at most 1,503 numbers, and an entry at most five. */
 export const MOST_PACKED = 256;
 
 /**
- * What the second number of a slot says about a packed log with a block, in 31 bits: how many numbers a sum has, how
- * many entries there are, where in the ring the oldest is, and its rough instant.
+ * The second number of a slot with a block, in 31 bits: the numbers per sum, the number of entries, the position of the
+ * oldest one in the ring, and its rough instant.
  */
 export function describe(sumSize: number, count: number, head: number, rough: number): number {
   return sumSize | (count << 2) | (head << 11) | (rough << 19);
@@ -37,30 +38,30 @@ export function roughIn(number: number): number {
   return number >>> 19;
 }
 
-/** How many entries a block with so much room is used for. */
+/** The number of entries for which a block of this size is used. */
 export function ringOf(room: number, entrySize: number): number {
   return Math.min(MOST_PACKED, (room / entrySize) | 0);
 }
 
-/** Whether a block has too much room for so many numbers. */
+/** Whether a block is too large for this many numbers. */
 export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
 
-/** A rough instant has 12 bits. Those of a log are less than half of their range apart. */
+/** A rough instant has 12 bits. All instants of a log are within half of its range, so they can be compared. */
 const ROUGH_BITS = 12;
 const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
 
 /**
- * The instants of packed logs, for windows of one length after the other. They are kept modulo 2^32 us or, if the
- * window is longer than that (71 minutes), 2^48 us, and told apart by the newest one, which is kept whole: the entries
- * of a log are less than its window apart.
+ * The instants of packed logs, for one window length at a time. They are stored modulo 2^32 us or, if the window is
+ * longer than that (71 minutes), modulo 2^48 us. The newest one is stored in full; the others follow from it, because
+ * all entries of a log are less than a window apart.
  */
 export class Instants {
-  /** How many numbers one has. */
+  /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /** What a rough instant is multiplied by, and cut: the largest power of 1/2 that does. */
+  /** The factor from an instant to a rough one: the largest power of 1/2 with which a window fits. */
   private roughness = 1;
 
   turnTo(windowUs: number): void {
@@ -71,14 +72,14 @@ export class Instants {
     while (windowUs * this.roughness > MOST_APART) this.roughness /= 2;
   }
 
-  write(page: Uint16Array, at: number, us: number): void {
+  writeInstant(page: Uint16Array, at: number, us: number): void {
     page[at] = us;
     page[at + 1] = us / 2 ** 16;
     if (this.size > 2) page[at + 2] = us / 2 ** 32;
   }
 
-  /** The instant that was written at `at`: at most `lastUs`, the newest one of its log. */
-  read(page: Uint16Array, at: number, lastUs: number): number {
+  /** The instant written at `at`. `lastUs` is the newest one of its log. */
+  readInstant(page: Uint16Array, at: number, lastUs: number): number {
     const { size } = this;
     const cycleUs = size > 2 ? 2 ** 48 : 2 ** 32;
     let us = Math.floor(lastUs / cycleUs) * cycleUs;
@@ -92,15 +93,18 @@ export class Instants {
     return (us * this.roughness) & (2 ** ROUGH_BITS - 1);
   }
 
-  /** Whether the instant of which `rough` is kept is later than `us` for sure. They are less than a window apart. */
+  /**
+   * Whether the instant with the rough form `rough` is certainly later than `us`. The two must be less than a window
+   * apart.
+   */
   isLater(rough: number, us: number): boolean {
     return (rough - this.rough(us)) << (32 - ROUGH_BITS) > 0;
   }
 }
 
 /**
- * A view of one log after the other. The first number of its slot in the table is the address of the block, the second
- * has what `describe` tells. A log of one entry has no block: then the first number is 0, and the second its units.
+ * A view of one log at a time. The first number of its slot in the table is the address of the block, the second is
+ * made by `describe`. A log with one entry has no block: its first number is 0, and the second is its units.
  */
 export class PackedEntries implements LogEntries {
   total = 0;
@@ -109,16 +113,16 @@ export class PackedEntries implements LogEntries {
   private readonly table: FlatTable;
   private readonly blocks: Blocks;
   private slot = -1;
-  /** Whether entries have gone since it was opened. */
+  /** Whether entries were removed since `loadLog`. */
   private shrunk = false;
   private address = 0;
   private readonly block = new Block();
   private readonly instants: Instants;
-  /** How many numbers a sum has. */
+  /** Numbers per sum. */
   private sumSize = 0;
-  /** For how many entries the block is. */
+  /** The number of entries for which the block has room. */
   private ring = 1;
-  /** Where in the ring the oldest entry is. */
+  /** Position of the oldest entry in the ring. */
   private head = 0;
 
   constructor(table: FlatTable, blocks: Blocks, instants: Instants) {
@@ -127,8 +131,8 @@ export class PackedEntries implements LogEntries {
     this.instants = instants;
   }
 
-  /** Turns to the log in a slot; -1: to one without entries. */
-  open(slot: number, lastUs: number, windowUs: number): void {
+  /** Shows the log in a slot, or an empty one for slot -1. */
+  loadLog(slot: number, lastUs: number, windowUs: number): void {
     this.slot = slot;
     this.shrunk = false;
     this.instants.turnTo(windowUs);
@@ -147,8 +151,8 @@ export class PackedEntries implements LogEntries {
     this.total = this.sumAt(this.count - 1);
   }
 
-  /** Writes what the steps have changed, to `slot` if the log had none. */
-  close(slot: number): void {
+  /** Stores the changes, in `slot` if the log was new. */
+  saveLog(slot: number): void {
     this.slot = slot;
     if (this.shrunk) this.fit();
     const { table, address, sumSize, count, head } = this;
@@ -197,7 +201,7 @@ export class PackedEntries implements LogEntries {
     }
     if (taken === held) {
       if (index === this.count - 1) this.lastUs = this.timeAt(index - 1);
-      this.remove(index, 1);
+      this.removeEntries(index, 1);
     }
     this.lower(index, taken);
     return taken;
@@ -209,7 +213,7 @@ export class PackedEntries implements LogEntries {
       this.clear();
       return;
     }
-    this.remove(0, this.indexOf(units + 1));
+    this.removeEntries(0, this.indexOf(units + 1));
     this.lower(0, units);
   }
 
@@ -223,7 +227,7 @@ export class PackedEntries implements LogEntries {
   private timeAt(index: number): number {
     const { lastUs, block } = this;
     if (this.address === 0) return lastUs;
-    return this.instants.read(block.page, this.placeOf(index), lastUs);
+    return this.instants.readInstant(block.page, this.placeOf(index), lastUs);
   }
 
   /** Units of the entries up to this one. */
@@ -275,8 +279,8 @@ export class PackedEntries implements LogEntries {
     return low;
   }
 
-  /** Takes entries out: the oldest, or one. The sums of those behind are to be lowered next. */
-  private remove(index: number, count: number): void {
+  /** Removes the oldest entries, or one entry. The caller must lower the later sums next. */
+  private removeEntries(index: number, count: number): void {
     this.count -= count;
     this.shrunk = true;
     if (this.address === 0) return;
@@ -291,7 +295,7 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** Lowers the sums from an entry on. */
+  /** Lowers the total and the sums from an entry on. */
   private lower(from: number, units: number): void {
     this.total -= units;
     if (this.address === 0 || this.sumSize === 0) return;
@@ -300,15 +304,15 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** To be called when the size of a sum is known. */
+  /** Requires `sumSize` to be set. */
   private turnTo(address: number): void {
     this.address = address;
-    const { room } = this.blocks.find(address, this.block);
+    const { room } = this.blocks.findBlock(address, this.block);
     this.ring = ringOf(room, this.instants.size + this.sumSize);
   }
 
   private writeLast(): void {
-    this.instants.write(this.block.page, this.placeOf(this.count - 1), this.lastUs);
+    this.instants.writeInstant(this.block.page, this.placeOf(this.count - 1), this.lastUs);
     this.setSum(this.count - 1, this.total);
   }
 
@@ -317,17 +321,17 @@ export class PackedEntries implements LogEntries {
     const { address } = this;
     let sumSize = address > 0 ? this.sumSize : 0;
     if (total !== count) sumSize = Math.max(sumSize, total < 2 ** 16 ? 1 : 2);
-    // Each entry has at least one unit. So all have one, and need no sums, if there are as many units.
+    // Each entry has at least one unit. If there are as many units as entries, all have one and need no sums.
     if (address > 0 && sumSize === this.sumSize && count <= this.ring) return;
     this.moveTo(count * (this.instants.size + sumSize), sumSize);
   }
 
-  /** Moves the entries to a block with room for so many numbers. */
+  /** Moves the entries to a block for `room` numbers. */
   private moveTo(room: number, sumSize: number): void {
     const { address, blocks, table, slot } = this;
-    const next = blocks.take(room, slot);
-    if (address > 0) this.copyTo(blocks.find(next), sumSize);
-    // Before the old block goes: the new one may move into its place.
+    const next = blocks.takeBlock(room, slot);
+    if (address > 0) this.copyTo(blocks.findBlock(next), sumSize);
+    // Before the old block is freed, because the new one may move into its place.
     table.setNumber(slot, 0, next);
     if (address > 0) blocks.free(address);
     this.sumSize = sumSize;
@@ -336,7 +340,7 @@ export class PackedEntries implements LogEntries {
     if (address === 0) this.writeLast();
   }
 
-  /** Copies the entries into another block, with sums of another size perhaps. */
+  /** Copies the entries into another block, with sums of size `sumSize`. */
   private copyTo({ page, start }: Block, sumSize: number): void {
     const { size } = this.instants;
     const from = this.block.page;
@@ -351,7 +355,7 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** Gives the block back if it is not needed, or takes a smaller one if this one is nearly empty. */
+  /** Frees the block if it isn't needed, or moves to a smaller one if it is nearly empty. */
   private fit(): void {
     const { count, sumSize } = this;
     if (this.address === 0) return;

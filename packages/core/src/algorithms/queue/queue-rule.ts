@@ -1,4 +1,4 @@
-/** The rule of a bucket that waits, and its machine. */
+/** The rule of a shaper's queue, a bucket whose takers may wait, and its machine. */
 
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
 import type { QueueAnswer } from '../../contract/ask.js';
@@ -31,19 +31,19 @@ const queueMachine: Machine = {
     burst,
     maxWaitMs: waitUs / 1000,
   }),
-  restUs: ({ spanUs }: QueueRule) => MAX_HOLD_US + spanUs,
+  expiresAfterUs: ({ spanUs }: QueueRule) => MAX_HOLD_US + spanUs,
   measure: measureQueue,
   receipt: receiptOfBucket,
   rest: restOfBucket,
-  // Its refusals are not remembered: whoever gives back the last slot may end one at any moment.
+  // Rejections are not cached: a `put` of the last slot may end one at any moment.
   merges: true,
   shelf: () => new QueueShelf(),
 };
 
 /**
- * Makes the rule of a bucket that waits: `limit` units per `windowUs`, at most `burst` of them at once. The numbers
- * must have been checked, as for `makeRule`; `waitUs`, how long a taker may be told to wait, is an integer from 0 to
- * 400 days in microseconds. With 0 it decides as a token bucket does.
+ * Makes the rule of a shaper's queue: `limit` units per `windowUs`, at most `burst` of them at once. The numbers must
+ * have been checked, as for `makeRule`. `waitUs`, the longest wait of a taker, is an integer from 0 to 400 days in
+ * microseconds. With 0 it decides like a token bucket.
  */
 export function makeShaperRule(
   limit: number,
@@ -56,27 +56,27 @@ export function makeShaperRule(
   const lead = mulDiv(numbers.burst - 1, period, den);
   const times = { waitUs, spanUs: tolUs + (tolNum > 0 ? 1 : 0) + waitUs };
   const leads = { leadUs: lead.whole, leadNum: lead.rest };
-  // One count whatever the numbers: its state says how far ahead it may stand.
+  // One count for all numbers: its state contains what rules with other numbers need.
   return { machine: 'queue', logic: queueMachine, code: 'q', ...numbers, ...times, ...leads };
 }
 
-/** `remaining` is what passes without waiting; `retryAfterMs` is until the cost passes, though it may have to wait. */
+/** `remaining` units pass without waiting. After `retryAfterMs` the cost passes, but may still have to wait. */
 function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
   const { den, period, waitUs } = rule;
   const { tatUs, tatNum, nowUs } = answer;
-  // Rounded up. More than the burst while units are waited for.
+  // Rounded up. More than the burst while takers wait.
   const used = mulAddDiv(Math.max(0, tatUs - nowUs), den, tatNum + period - 1, period);
   const numbers = { ...measureParts(rule, answer, cost, waitUs), used };
-  // A pause keeps units back, and a cost of 0 needs none.
+  // A cost of 0 passes even during a pause.
   return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
 }
 
 /**
- * How long to wait for units, in milliseconds from `answer.nowUs`, down to one microsecond.
+ * How long to wait for units, in milliseconds from `answer.nowUs`, with a resolution of one microsecond.
  *
- * With a `cost` of 0: for the unit that was charged last; after a take that was charged, that is its own delay. With
- * another cost: for so many further units, if nobody else comes; `Infinity` above the burst. The wait may be longer
- * than `rule.waitUs`: then the cost does not pass now.
+ * - With a `cost` of 0: for the unit charged last. After a charged take, that is the delay of this take.
+ * - With a higher `cost`: for that many further units, if there are no other takes. `Infinity` above the burst. A wait
+ *   longer than `rule.waitUs` means that the cost doesn't pass now.
  *
  * @example
  * ```ts run
@@ -97,7 +97,7 @@ function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbe
 export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number {
   if (cost > rule.burst) return Infinity;
   const { tatUs, tatNum, nowUs } = answer;
-  // Needed after each charge of a shaper, which needs none of the other numbers.
+  // Doesn't use `measure`, because a shaper calls this after each charge and needs no other number.
   let us = Math.max(nowUs, tatUs) - nowUs - rule.tolUs;
   let num = (tatUs < nowUs ? 0 : tatNum) - rule.tolNum;
   if (cost > 0) {

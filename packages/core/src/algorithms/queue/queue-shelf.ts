@@ -1,4 +1,4 @@
-/** The buckets that wait, of a store in memory. */
+/** The shaper queues of a memory store. */
 
 import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
@@ -13,7 +13,9 @@ const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredQueue>();
-  /** What a step works on: looking and refusing must not change the stored state. One object for all steps. */
+  /**
+   * The state that a step works on, because a look or a rejection must not change the stored one. Reused for all steps.
+   */
   private readonly working = noQueue();
 
   get size(): number {
@@ -24,7 +26,7 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
     return this.states.get(limiter, rule.code, key);
   }
 
-  stepKept(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
+  stepStored(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
     const count = this.find(ask);
     return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
@@ -34,11 +36,11 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
     copy(count ?? other ?? UNUSED, state);
     state.dirty = false;
     const answer = stepQueue(ask, state, nowUs, charge);
-    if (state.dirty) this.keep(ask, count, state, nowUs);
+    if (state.dirty) this.storeQueue(ask, count, state, nowUs);
     return answer;
   }
 
-  restsAt(_: QueueRule, { tatUs, pausedUntilUs }: QueueAnswer): number {
+  expiresAtUs(_: QueueRule, { tatUs, pausedUntilUs }: QueueAnswer): number {
     return Math.max(tatUs + 1, pausedUntilUs);
   }
 
@@ -46,7 +48,7 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
     this.states.reclaim(nowUs, () => undefined);
   }
 
-  private keep(
+  private storeQueue(
     { limiter, rule, key }: Ask<QueueRule>,
     stored: StoredQueue | undefined,
     state: QueueState,
@@ -65,7 +67,7 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   }
 }
 
-/** Field by field: with a spread or Object.assign it would take several times as long. */
+/** Property by property: a spread or Object.assign takes several times as long. */
 function copy(from: Readonly<QueueState>, to: QueueState): void {
   to.us = from.us;
   to.num = from.num;

@@ -1,6 +1,6 @@
 /**
- * The bucket that waits: pure functions that change its state (see docs/algorithms.md;
- * packages/redis/src/algorithms/queue/queue.lua does the same in Lua).
+ * The queue of a shaper, a bucket whose takers may wait: functions that change only the state they get (see
+ * docs/algorithms.md; packages/redis/src/algorithms/queue/queue.lua does the same in Lua).
  */
 
 import { mulDiv } from '../../base/exact.js';
@@ -8,10 +8,10 @@ import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The longest pause: 24 hours. A pause that ends later was begun before the clock went back. */
+/** The longest pause: 24 hours. A pause that ends later was set before the clock went back. */
 export const MAX_HOLD_US: number = 86_400_000_000;
 
-/** An instant as a bucket has it, and what later steps, under other rules, must know of it. */
+/** The instant of a bucket, and what later steps under other rules need to interpret it. */
 export interface QueueState {
   /** True if the caller must store this state. */
   dirty: boolean;
@@ -19,23 +19,25 @@ export interface QueueState {
   us: number;
   num: number;
   den: number;
-  /** The longest `spanUs` of the rules that charged it: no clock that runs on leaves the instant further ahead. */
+  /**
+   * The longest `spanUs` of the rules that charged it. Unless the clock goes back, the instant is never further ahead.
+   */
   spanUs: number;
-  /** The end of the pause, perhaps past; 0 if there was none. */
+  /** The end of the last pause, possibly past; 0 if there was none. */
   pauseUs: number;
 }
 
-/** The state of a key that was never used. */
+/** The state of an unused key. */
 export function noQueue(): QueueState {
   return { dirty: false, us: 0, num: 0, den: 1, spanUs: 0, pauseUs: 0 };
 }
 
-/** From this instant on the state is the same as that of a key that was never used. */
+/** When the state expires, that is, equals that of an unused key. */
 export function restOf({ us, num, pauseUs }: QueueState): number {
   return Math.max(num > 0 ? us + 1 : us, pauseUs);
 }
 
-/** Does to `state`, in place, what `ask` asks, and answers it; see {@link stepBucket} for `charge`. */
+/** Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. */
 export function stepQueue(
   ask: Ask<QueueRule>,
   state: QueueState,
@@ -51,14 +53,14 @@ export function stepQueue(
 function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: boolean): boolean {
   const { op, rule, cost, holdUs = 0 } = ask;
   if (op === 'reset') {
-    clear(state, nowUs);
+    resetState(state, nowUs);
     state.dirty = true;
     return true;
   }
   const wasAhead = view(rule, state, nowUs);
   if (op === 'put') return put(ask, state, nowUs);
   if (op === 'hold') {
-    if (holdUs > 0) hold(rule, state, nowUs + Math.min(holdUs, MAX_HOLD_US));
+    if (holdUs > 0) holdQueue(rule, state, nowUs + Math.min(holdUs, MAX_HOLD_US));
     return true;
   }
   if (cost === 0) return true;
@@ -68,23 +70,23 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
   const fits = !isLater(after, latestUs, rule.tolNum);
   const passes = cost <= rule.burst && fits;
   if (op === 'take' && !(passes && charge))
-    state.dirty = wasAhead; // a repaired state is stored all the same
+    state.dirty = wasAhead; // a repaired state is stored although nothing is charged
   else if (op !== 'look') {
     if (fits) setTo(state, after.us, after.num);
     else raise(state, latestUs, rule.tolNum);
-    keep(rule, state);
+    markChanged(rule, state);
   }
   return passes;
 }
 
 /**
- * Makes `state` what the rule sees: an instant that is not past, over its own denominator, and not inside a pause.
- * Returns whether the clock has made it impossible.
+ * Converts `state` for the rule: an instant that is not past, has the rule's denominator, and is not inside a pause.
+ * Returns whether the clock has made the state impossible.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
-  if (restOf(state) <= nowUs) clear(state, nowUs);
+  if (restOf(state) <= nowUs) resetState(state, nowUs);
   if (state.den !== rule.den) {
-    // Rounded up, so that a rule with other fractions never starts a unit too early.
+    // Rounded up: rounding down could start a unit too early.
     if (state.num > 0) setTo(state, state.us + 1, 0);
     state.den = rule.den;
   }
@@ -93,7 +95,7 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   return wasAhead;
 }
 
-/** After the clock went back, the pause and the instant may be further ahead than any rule has put them. */
+/** After the clock went back, the pause and the instant may be further ahead than any rule allows. */
 function cut(state: QueueState, nowUs: number): boolean {
   const { pauseUs } = state;
   state.pauseUs = Math.min(pauseUs, nowUs + MAX_HOLD_US);
@@ -103,7 +105,7 @@ function cut(state: QueueState, nowUs: number): boolean {
   return isAhead || state.pauseUs < pauseUs;
 }
 
-/** Only the unit that was taken last is given back: others may have been told to wait for those before it. */
+/** Gives back only the last take, because later takes wait behind earlier ones. */
 function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: number): boolean {
   if (receipt?.atUs !== state.us || receipt.num !== state.num || !isLater(state, nowUs, 0)) {
     return false;
@@ -121,14 +123,14 @@ function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: 
   return true;
 }
 
-/** When the pause is over, units come one by one: the bucket then lacks all but one of its burst. */
-function hold(rule: QueueRule, state: QueueState, untilUs: number): void {
+/** After the pause, units start one by one, because the bucket then holds only one unit. */
+function holdQueue(rule: QueueRule, state: QueueState, untilUs: number): void {
   state.pauseUs = Math.max(state.pauseUs, untilUs);
   raise(state, state.pauseUs + rule.leadUs, rule.leadNum);
-  keep(rule, state);
+  markChanged(rule, state);
 }
 
-function keep(rule: QueueRule, state: QueueState): void {
+function markChanged(rule: QueueRule, state: QueueState): void {
   state.spanUs = Math.max(state.spanUs, rule.spanUs);
   state.dirty = true;
 }
@@ -154,8 +156,8 @@ function raise(state: QueueState, us: number, num: number): void {
   if (!isLater(state, us, num)) setTo(state, us, num);
 }
 
-/** Makes it the state of a key that was never used. Field by field: `Object.assign` takes ten times as long. */
-function clear(state: QueueState, nowUs: number): void {
+/** Makes it the state of an unused key. Property by property: `Object.assign` takes ten times as long. */
+function resetState(state: QueueState, nowUs: number): void {
   setTo(state, nowUs, 0);
   state.den = 1;
   state.spanUs = 0;

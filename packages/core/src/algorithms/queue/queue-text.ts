@@ -1,6 +1,6 @@
 /**
- * A bucket that waits as a text, the same as in Redis: `us:span`, then `:pause` if there was one, then `:num:den` if
- * the instant is not a whole number of microseconds; without a pause, that is then 0.
+ * The text of a shaper's queue, the same as in Redis: `us:span`, then `:pause` if there was one, then `:num:den` if the
+ * instant has a fraction of a microsecond (with a pause of 0 if there was none).
  */
 
 import type { Ask, QueueAnswer } from '../../contract/ask.js';
@@ -11,7 +11,7 @@ import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
 
 const FORM = /^(\d+):(\d+)(?::(\d+)(?::(\d+):(\d+))?)?$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readQueue(text: string | undefined): StoredCount {
   return new StoredQueue(text === undefined ? noQueue() : queueOf(text));
 }
@@ -34,7 +34,8 @@ class StoredQueue implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): QueueAnswer {
-    // A copy: what one rule only sees, another must not find, nor the same one when it charges after it has judged.
+    // A copy, because `stepQueue` converts the state for this rule, and that must affect neither other rules nor a
+    // later charge by this one.
     const state = { ...this.state };
     const answer = stepQueue(step as Ask<QueueRule>, state, nowUs, charge);
     if (state.dirty) {

@@ -1,9 +1,9 @@
-/** One thing for each limiter and each code of its counts (see `countOf`), found without making a string. */
+/** Stores one thing for each limiter and code (see `countOf`), and finds it without building a string. */
 
-/** With more things than this, idle ones are dropped when another is made. */
+/** With more things than this, idle ones are evicted when another is added. */
 const MANY = 1_024;
 
-/** The things of one limiter, and the one that was used last: most limiters have only one. */
+/** The things of one limiter, and the last one used: most limiters have only one. */
 interface Codes<Thing> {
   code: string;
   thing: Thing;
@@ -11,9 +11,9 @@ interface Codes<Thing> {
 }
 
 /**
- * Developers choose the names of limiters, so there are few. One limiter may have many codes if its `limit` is a
- * function and it has a burst, so idle things are dropped. A thing that is not idle has at least one entry in its
- * store, and the number of those is limited.
+ * Names of limiters are constants in code, so there are few. One limiter may have many codes if its `limit` is a
+ * function and it has a burst, so idle things are evicted. A thing that isn't idle has at least one entry in its store,
+ * and the number of those is limited.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();
@@ -47,14 +47,14 @@ export class ByCount<Thing> {
   }
 
   findOrMake(name: string, code: string): Thing {
-    return this.find(name, code) ?? this.add(name, code);
+    return this.find(name, code) ?? this.insert(name, code);
   }
 
   *[Symbol.iterator](): Generator<Thing> {
     for (const { all } of this.names.values()) yield* all.values();
   }
 
-  private add(name: string, code: string): Thing {
+  private insert(name: string, code: string): Thing {
     if (this.size >= this.most) this.dropIdle();
     const thing = this.make(name, code);
     const all = this.names.get(name)?.all ?? new Map<string, Thing>();

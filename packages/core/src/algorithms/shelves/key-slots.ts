@@ -1,14 +1,14 @@
-/** Finds the slot of a limiter, code and key in a flat table: by fingerprint, and by a small map of hot keys. */
+/** Finds the slot of a limiter, code and key in a flat table, by a small cache of hot keys or by fingerprint. */
 
 import { detached, type Fingerprint, fingerprint, randomSeed } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 import { FlatTable, type Keeper } from './flat-table.js';
 
-/** The map in front holds at most so many keys, of at most so many characters: about 2 MB. */
+/** The most keys in the cache, and the most characters of each: about 2 MB. */
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
-/** What is kept for one limiter and code; made again after it was dropped. */
+/** The fingerprint and hot keys of one limiter and code. Can be evicted and made again. */
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;
@@ -16,14 +16,14 @@ interface Limiter {
   readonly hot: Map<string, number>;
 }
 
-/** What names the counts of a rule. */
+/** A rule, by the code of its counts. */
 interface Coded {
   readonly code: string;
 }
 
 /**
- * A limiter and code have a fingerprint, and a key has one, made with another seed. The exclusive or of the two
- * identifies the count. It is as hard to find two that are equal as with one fingerprint of both texts.
+ * A count is identified by the exclusive or of two fingerprints with different seeds: that of limiter and code, and
+ * that of the key. A collision is as unlikely as with one fingerprint of all three.
  */
 export class KeySlots {
   readonly table: FlatTable;
@@ -39,18 +39,18 @@ export class KeySlots {
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
-  // What was searched for last; `add` uses it.
+  // The fingerprint of the last search, used by `addSlot`.
   private lo = 0;
   private hi = 0;
 
-  /** `width`: numbers that are kept for each key. */
+  /** `width`: numbers per slot. */
   constructor(width: 1 | 2, keeper?: Keeper) {
     this.table = new FlatTable(width, keeper);
   }
 
   /** The slot of a key, -1 if there is none. Valid until the next call. */
-  find(limiterName: string, rule: Coded, key: string, nowUs: number): number {
-    if (this.epoch !== this.table.generation) this.forgetHot();
+  findSlot(limiterName: string, rule: Coded, key: string, nowUs: number): number {
+    if (this.epoch !== this.table.generation) this.clearHot();
     let limiter = this.last;
     if (rule !== this.lastRule || limiter === undefined || limiter.name !== limiterName) {
       limiter = this.turnTo(limiterName, rule);
@@ -59,17 +59,17 @@ export class KeySlots {
     return hot === undefined ? this.search(limiter, key, nowUs) : hot;
   }
 
-  /** A new slot for the key that {@link find} has just not found. */
-  add(nowUs: number): number {
-    return this.table.add(this.lo, this.hi, nowUs);
+  /** A new slot for the key that {@link findSlot} has just not found. */
+  addSlot(nowUs: number): number {
+    return this.table.addEntry(this.lo, this.hi, nowUs);
   }
 
-  /** One of `counts` numbers, the same for the same key. */
+  /** Maps a key to one of `counts` numbers. */
   spread(key: string, counts: number): number {
     return (this.identify(key).hi >>> 0) % counts;
   }
 
-  // Apart from `find`, which is short enough to be inlined without them.
+  // Separate from `findSlot`, which is then short enough to be inlined.
   private turnTo(limiterName: string, rule: Coded): Limiter {
     const limiter = this.limiters.findOrMake(limiterName, rule.code);
     this.last = limiter;
@@ -81,14 +81,14 @@ export class KeySlots {
     const print = this.identify(key);
     this.lo = limiter.print.lo ^ print.lo || 1; // both halves 0 would mean an empty slot
     this.hi = limiter.print.hi ^ print.hi;
-    const slot = this.table.find(this.lo, this.hi, nowUs);
-    if (slot >= 0) this.remember(limiter, key, slot);
+    const slot = this.table.findEntry(this.lo, this.hi, nowUs);
+    if (slot >= 0) this.cacheSlot(limiter, key, slot);
     return slot;
   }
 
   private makeLimiter(name: string, code: string): Limiter {
     this.limiterSeed ??= randomSeed();
-    // The length keeps (a, bc) and (ab, c) apart.
+    // The length makes (a, bc) and (ab, c) different.
     const print = fingerprint(`${code.length} ${code}${name}`, this.limiterSeed);
     return { name, print, hot: new Map() };
   }
@@ -98,18 +98,18 @@ export class KeySlots {
     return fingerprint(key, this.keySeed);
   }
 
-  /** Remembers one find in eight: keys that come often get in, and a stream of other keys takes little time. */
-  private remember(limiter: Limiter, key: string, slot: number): void {
+  /** Caches one find in eight: frequent keys get in, and a stream of other keys costs little time. */
+  private cacheSlot(limiter: Limiter, key: string, slot: number): void {
     this.misses += 1;
     if ((this.misses & 7) !== 0 || key.length > HOT_LENGTH) return;
-    if (this.hotKeys >= HOT_KEYS) this.forgetHot();
+    if (this.hotKeys >= HOT_KEYS) this.clearHot();
     limiter.hot.set(detached(key), slot);
     this.hotKeys += 1;
   }
 
-  private forgetHot(): void {
+  private clearHot(): void {
     for (const { hot } of this.limiters) hot.clear();
-    this.last = undefined; // dropped perhaps, and then not among them
+    this.last = undefined; // it may have been evicted, and is then not among them
     this.hotKeys = 0;
     this.epoch = this.table.generation;
   }

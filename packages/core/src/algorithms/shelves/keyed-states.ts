@@ -1,16 +1,16 @@
-/** States kept by limiter, code and key in plain maps: windows, logs and leases. */
+/** States by limiter, code and key in plain maps: queues, leases and claims. */
 
 import { detached, type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 
-/** What every kept state must tell: when it will be the same as no state. */
+/** When a state expires and may be evicted. */
 export interface Expiring {
   expiresUs: number;
 }
 
-/** A longer key is kept as its fingerprint, so that many long keys cannot fill the memory. */
+/** A longer key is stored as its fingerprint, so long keys can't fill the memory. */
 const LONGEST_KEY = 128;
-/** How many states a call looks at when there is little room. */
+/** States that a call checks when the store is full. */
 const SWEEP = 64;
 
 export class KeyedStates<State extends Expiring> {
@@ -41,7 +41,7 @@ export class KeyedStates<State extends Expiring> {
     if (this.counts.find(limiter, code)?.delete(this.short(key))) this.held -= 1;
   }
 
-  /** Drops expired states among the next few, and tells each to `dropped`. */
+  /** Evicts expired ones of the next few states, and calls `dropped` for each. */
   reclaim(nowUs: number, dropped: (state: State) => void): void {
     for (let count = 0; count < SWEEP; count += 1) {
       this.sweeper ??= this.walk();

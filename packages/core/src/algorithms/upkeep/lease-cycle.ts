@@ -1,4 +1,4 @@
-/** The leases of one length: each is renewed in time, few at once; and what was not given back is given back again. */
+/** The leases of one length: renews each in time, a few at once, and retries releases that failed. */
 
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
@@ -8,37 +8,40 @@ import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
 import { GIVE_BACK_US, hasFailed, LostReleases, MOST_STEPS, releaseOf } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 
-/** Fewer after an outage, when requests have waited long enough. */
+/** Fewer after an outage, because requests have priority then. */
 const MOST_AFTER_OUTAGE = 256;
 
-/** A claim that is done is told again for so many leases: nobody else may run it, as long as it is free. */
+/**
+ * The end of a claim is retried for this many leases, because after the lease has expired, another owner could run the
+ * request again until it arrives.
+ */
 const DONE_LEASES = 10;
 
-/** So much later than it should have come, a timer is taken for dead. */
+/** A timer that is overdue by this much is considered dead. */
 const OVERDUE_US = 1_000_000;
 
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
-  /** Of claims: what ends them, and whom to tell when they are lost. */
-  private readonly lasts = new WeakMap<Step, Step>();
-  private readonly losers = new WeakMap<Step, () => void>();
-  /** What could not be written beside the ends of claims. */
-  private readonly lates = new WeakMap<Step, LateValue>();
+  /** For each claim: the step that ends it, and what to call if it is lost. */
+  private readonly endSteps = new WeakMap<Step, Step>();
+  private readonly onLost = new WeakMap<Step, () => void>();
+  /** Values to write before the end of their claim is sent. */
+  private readonly lateValues = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
-  /** Of the last turn. */
+  /** Time of the last turn. */
   private nowUs = 0;
-  /** When the timer should come. */
+  /** When the timer is due. */
   private dueUs = 0;
-  /** When those that were lost were last sent again. */
+  /** When lost releases were last retried. */
   private roundUs = 0;
   private catchingUp = false;
   private readonly client: UpkeepClient<Step>;
   private readonly clock: Clock;
   private readonly leaseUs: number;
-  /** After so long what was lost is sent again. */
+  /** The interval between retries of lost releases. */
   private readonly resendUs: number;
-  /** Told of renewals and releases on their way, for whoever closes waits for them. */
+  /** Registers renewals and releases in flight, which `close` waits for. */
   private readonly track: (call: Promise<unknown>) => void;
 
   constructor(
@@ -53,59 +56,61 @@ export class LeaseCycle {
     this.track = track;
     this.roster = new Roster(leaseUs);
     this.resendUs = Math.min(this.roster.latestUs, latestResendUs);
-    this.lost = new LostReleases(client.releaseRoom, (release) => this.lates.get(release)?.drop());
+    this.lost = new LostReleases(client.releaseRoom, (release) =>
+      this.lateValues.get(release)?.drop(),
+    );
   }
 
   get size(): number {
     return this.roster.size;
   }
 
-  hold(step: Step): void {
-    this.run();
-    this.roster.hold(step, this.nowUs);
+  holdLease(step: Step): void {
+    this.startTimer();
+    this.roster.holdLease(step, this.nowUs);
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
-  /** From now on it is not renewed. `last`: the step that ends a claim. */
-  release(step: Step, last?: Step): void {
-    this.roster.release(step);
-    if (step.claim && last) this.lasts.set(step, last);
+  /** Stops the renewal. `last`: the step that ends a claim. */
+  releaseLease(step: Step, last?: Step): void {
+    this.roster.releaseLease(step);
+    if (step.claim && last) this.endSteps.set(step, last);
   }
 
-  /** Calls back if a renewal finds that another owner has the claim. */
+  /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Step, lost: () => void): void {
-    this.losers.set(step, lost);
+    this.onLost.set(step, lost);
   }
 
   writeLater(last: Step, value: LateValue): void {
-    this.lates.set(last, value);
+    this.lateValues.set(last, value);
   }
 
-  /** A claim was ended by `last`. If its value was not written before, the store may take it now. */
+  /** `last` has ended its claim. If its value could not be written before, this retries it. */
   noteDone(last: Step): void {
-    const late = this.lates.get(last);
+    const late = this.lateValues.get(last);
     if (!late) return;
     late.mark();
-    this.track(this.giveBack(last));
+    this.track(this.deliverRelease(last));
   }
 
-  /** A release did not reach the store: it is sent again. */
+  /** Retries a release that did not reach the store. */
   noteLost(release: Step): void {
-    const late = this.lates.get(release);
+    const late = this.lateValues.get(release);
     if (late?.hold() === false) late.drop();
     const nowUs = this.clock.nowUs();
     if (this.lost.size === 0) this.roundUs = nowUs;
     const leases = release.op === 'done' ? DONE_LEASES : 1;
-    this.lost.add(release, nowUs + leases * this.leaseUs);
-    this.run();
+    this.lost.addRelease(release, nowUs + leases * this.leaseUs);
+    this.startTimer();
     if (this.dueUs <= nowUs + this.resendUs) return;
     this.cancel?.();
     this.schedule(this.resendUs);
   }
 
   /**
-   * The store is back, and may have forgotten or never heard: begins at once to give back what was lost, and to renew
-   * what is held.
+   * The store is back. It may have lost leases, or not have received releases: starts to retry releases and to renew
+   * leases at once.
    */
   catchUp(): void {
     if (this.size === 0 && this.lost.size === 0) return;
@@ -117,31 +122,34 @@ export class LeaseCycle {
     this.turn();
   }
 
-  /** Writes what waits to be written, once more. */
+  /** Tries once more to write the pending values. */
   async writeNow(): Promise<void> {
     const writing = this.lost.all().map(async (release) => {
-      const late = this.lates.get(release);
+      const late = this.lateValues.get(release);
       if (late && !(await late.write())) late.drop();
     });
     await Promise.all(writing);
   }
 
-  /** Stops; the releases that are left to send, with those of what is held if `givesBack`. */
-  end(givesBack: boolean): readonly Step[] {
+  /** Stops. Returns the releases still to be sent, including those of held leases if `givesBack`. */
+  endLeases(givesBack: boolean): readonly Step[] {
     this.cancel?.();
     this.cancel = undefined;
     const held = this.roster.releaseAll();
     return [...this.lost.takeAll(), ...(givesBack ? held.map(releaseOf) : [])];
   }
 
-  /** Some hosts end a timer with the request that set it: what is long overdue is done by the next request. */
+  /**
+   * Runs an overdue turn. Called by each request, because some platforms stop a timer when the request that set it
+   * ends.
+   */
   keepUp(): void {
     if (!this.cancel || this.clock.nowUs() < this.dueUs + OVERDUE_US) return;
     this.cancel();
     this.turn();
   }
 
-  /** By a timer of the request that holds it, which lives as long as that: the common one may end with another. */
+  /** Renews a lease by a timer of the request that holds it, because the shared timer may stop with another request. */
   private renewApart(step: Step): void {
     afterIdly(this.roster.latestUs / 1000, () => {
       if (!this.roster.has(step)) return;
@@ -150,7 +158,7 @@ export class LeaseCycle {
     });
   }
 
-  private run(): void {
+  private startTimer(): void {
     if (this.cancel) return;
     this.nowUs = this.clock.nowUs();
     this.schedule(this.roster.turnUs);
@@ -168,7 +176,7 @@ export class LeaseCycle {
     this.nowUs = nowUs;
     if (nowUs - this.roundUs >= this.resendUs) this.beginRound(nowUs);
     const most = this.catchingUp ? MOST_AFTER_OUTAGE : MOST_STEPS;
-    // First, for they make room.
+    // Before renewals, because releases free permits.
     const lost = this.lost.next(most);
     const due = this.roster.due(nowUs, sinceUs, most - lost.length);
     const calls = [...this.resend(lost), ...this.renew(due)];
@@ -179,13 +187,13 @@ export class LeaseCycle {
     else this.schedule(isCut ? SOONEST_US : this.pauseUs);
   }
 
-  /** To the next turn. */
+  /** Time until the next turn, in microseconds. */
   private get pauseUs(): number {
     const { turnUs } = this.roster;
     return this.lost.size > 0 ? Math.min(turnUs, this.resendUs) : turnUs;
   }
 
-  /** Leaves the store to requests for as long as it took over `calls`. */
+  /** Pauses for as long as `calls` took, so requests get at least half of the store's time. */
   private async pause(calls: readonly Promise<unknown>[]): Promise<void> {
     this.schedule(GIVE_BACK_US);
     const { cancel } = this;
@@ -196,8 +204,8 @@ export class LeaseCycle {
   }
 
   /**
-   * Each by itself, so that none fails for another; a store that is far away sends them together. What fails is not
-   * sent again, but comes in its turn.
+   * Sends each renewal in a separate call, so one failure doesn't affect the others. A remote store batches them. A
+   * failed renewal is not retried before its next turn.
    */
   private renew(due: readonly Step[]): Promise<unknown>[] {
     if (due.length === 0) return [];
@@ -215,42 +223,46 @@ export class LeaseCycle {
     return calls;
   }
 
-  /** A renewal may be run after the release of its permit, and take it once more: then it is given back once more. */
+  /**
+   * The store may run a renewal after the release of the permit, and take the permit again. Then it is released again.
+   */
   private renewed(step: Step, answer: Answer | undefined): unknown {
     const hasFailedNow = hasFailed(answer);
     if (!this.roster.has(step)) {
-      // Of a claim that was abandoned nobody knows the end.
-      const last = step.claim ? this.lasts.get(step) : releaseOf(step);
-      return last && this.giveBack(last);
+      // An abandoned claim has no step that ends it.
+      const last = step.claim ? this.endSteps.get(step) : releaseOf(step);
+      return last && this.deliverRelease(last);
     }
     if (step.claim && answer && !hasFailedNow && !answer.allowed) {
-      this.roster.release(step);
-      return this.losers.get(step)?.();
+      this.roster.releaseLease(step);
+      return this.onLost.get(step)?.();
     }
     return this.roster.noteRenewal(step, hasFailedNow);
   }
 
   private resend(releases: readonly Step[]): Promise<unknown>[] {
     if (releases.length === 0) return [];
-    const all = Promise.all(releases.map((release) => this.giveBack(release))).then((arrived) => {
-      // Nobody answers: the others wait for the next round.
-      if (!arrived.includes(true)) this.lost.endRound();
-    });
+    const all = Promise.all(releases.map((release) => this.deliverRelease(release))).then(
+      (arrived) => {
+        // No answer: the others wait for the next round.
+        if (!arrived.includes(true)) this.lost.endRound();
+      },
+    );
     this.track(all);
     return [all];
   }
 
-  private async giveBack(release: Step): Promise<boolean> {
-    const late = this.lates.get(release);
-    // First: from the moment on at which its claim is done, repeats ask for it.
+  private async deliverRelease(release: Step): Promise<boolean> {
+    const late = this.lateValues.get(release);
+    // Before the claim is done, because from then on retries read the value.
     const isWritten = !late || (await late.write());
-    const arrived = (late?.isMarked || (await this.send(release, late))) && isWritten;
+    const arrived = (late?.isMarked || (await this.sendRelease(release, late))) && isWritten;
     if (arrived) this.lost.delete(release);
     else this.noteLost(release);
     return arrived;
   }
 
-  private async send(release: Step, late: LateValue | undefined): Promise<boolean> {
+  private async sendRelease(release: Step, late: LateValue | undefined): Promise<boolean> {
     const [answer] = await this.client.link.giveBack([release], (given) => given, GIVE_BACK_US);
     const hasArrived = !hasFailed(answer);
     if (hasArrived) late?.mark();

@@ -1,36 +1,38 @@
-/** Releases that did not reach the store: kept, within a bound, to be sent again while their leases may still last. */
+/**
+ * Releases that did not reach the store: stored, within a memory limit, and retried as long as their leases may last.
+ */
 
 import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { Room } from '../../contract/upkeep.js';
 
-/** What one takes beside its key. */
+/** Memory of a release beside its key. */
 const RELEASE_BYTES = 256;
 
 export class LostReleases {
-  /** Until when the lease may last, in microseconds; the first to be lost comes first. */
+  /** When each lease expires at the latest, in microseconds. The longest lost comes first. */
   private readonly untilUs = new Map<Step, number>();
-  /** Those that this round has still to send, the next one last. */
+  /** Those still to be sent in this round, the next one last. */
   private round: Step[] = [];
   private readonly room: Room;
-  private readonly forgotten: (release: Step) => void;
+  private readonly onGivenUp: (release: Step) => void;
 
-  /** @param forgotten told of each that will not be sent again, though it has not arrived */
-  constructor(room: Room, forgotten: (release: Step) => void) {
+  /** @param onGivenUp called for each release that is given up without having arrived */
+  constructor(room: Room, onGivenUp: (release: Step) => void) {
     this.room = room;
-    this.forgotten = forgotten;
+    this.onGivenUp = onGivenUp;
   }
 
   get size(): number {
     return this.untilUs.size;
   }
 
-  /** One for which there is no room is left to the end of its lease. */
-  add(release: Step, untilUs: number): void {
+  /** Adds a release. If there is no room, it is given up and its lease expires. */
+  addRelease(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
     if (this.untilUs.has(release)) return;
     if (bytes > this.room.bytes) {
-      this.forgotten(release);
+      this.onGivenUp(release);
       return;
     }
     this.room.bytes -= bytes;
@@ -41,22 +43,22 @@ export class LostReleases {
     if (this.untilUs.delete(release)) this.room.bytes += bytesOf(release);
   }
 
-  /** From now on each is sent once more; those whose leases have ended are forgotten. */
+  /** Starts a round, in which each is sent once. Those whose leases have expired are given up. */
   beginRound(nowUs: number): void {
     for (const [release, untilUs] of this.untilUs) {
       if (untilUs > nowUs) continue;
       this.delete(release);
-      this.forgotten(release);
+      this.onGivenUp(release);
     }
     this.round = [...this.untilUs.keys()].reverse();
   }
 
-  /** The store does not take them now. */
+  /** Ends the round, because the store doesn't answer. */
   endRound(): void {
     this.round = [];
   }
 
-  /** The next to be sent in this round. */
+  /** The next `count` to send in this round. */
   next(count: number): readonly Step[] {
     const next: Step[] = [];
     while (next.length < count) {
@@ -71,7 +73,7 @@ export class LostReleases {
     return [...this.untilUs.keys()];
   }
 
-  /** All of them; none is left. */
+  /** Removes and returns all. */
   takeAll(): Step[] {
     const all = [...this.untilUs.keys()];
     for (const release of all) this.delete(release);
@@ -84,13 +86,13 @@ function bytesOf({ key }: Step): number {
   return RELEASE_BYTES + 2 * key.length;
 }
 
-/** Steps sent in one turn at most: some milliseconds of a store, so that requests hardly wait for them. */
+/** The most steps sent in one turn: they take the store a few milliseconds, so requests hardly wait. */
 export const MOST_STEPS = 512;
 
-/** After so long without an answer a release is taken for lost. */
+/** The timeout after which a release is considered lost. */
 export const GIVE_BACK_US = 1_000_000;
 
-/** The step that gives a lease back. */
+/** The step that releases a lease. */
 export function releaseOf(step: Step): Step {
   return { ...step, op: 'put' };
 }

@@ -1,4 +1,4 @@
-/** The permits and claims of a guard: held, renewed so that they do not expire, and given back once. */
+/** Holds the permits and claims of a guard, renews them before they expire, and releases each once. */
 
 import { after, isThenable } from '../../base/host.js';
 import type { Answer } from '../../contract/ask.js';
@@ -14,20 +14,20 @@ import type {
 import { LeaseCycle } from './lease-cycle.js';
 import { hasFailed, MOST_STEPS, releaseOf } from './lost-releases.js';
 
-/** The end of a claim that was lost is sent again no later than this: until it is told, repeats are refused. */
+/** The end of a claim is retried at least this often, because retries of the request are rejected until it arrives. */
 const RESEND_CLAIMS_US = 5_000_000;
 
 /**
- * How long the limiter of a claim may take to say how it ends. That of `idempotency()` takes 1 s at most; one around it
- * that never says would have the claim renewed as long as this process lives.
+ * The timeout for the limiter to end its claim. `idempotency()` takes at most 1 s. Without it, a limiter around it that
+ * never ends the claim would have it renewed as long as this process lives.
  */
 const CLAIM_TIMEOUT_MS = 10_000;
 
-/** For the rules of permits and claims. */
+/** The upkeep for rules of permits and claims. */
 export const permitUpkeep: UpkeepOf<Step> = (client, track) => new Permits(client, track);
 
 class Permits implements Upkeep<Step> {
-  /** By the length of their leases: as many as limiters have. */
+  /** By lease length. There are as many as the limiters have different ones. */
   private readonly permits = new Map<number, LeaseCycle>();
   private readonly claims = new Map<number, LeaseCycle>();
   private readonly client: UpkeepClient<Step>;
@@ -40,9 +40,10 @@ class Permits implements Upkeep<Step> {
 
   begin({ step, answer }: HeldTurn<Step>, turns: readonly HeldTurn<Step>[]): boolean {
     const allowed = turns.every(({ decision }) => decision.allowed);
-    // A rejection charged nothing, unless the store let it pass and we did not, or nobody knows what the store did.
+    // A rejected request charged nothing, unless the store granted it and a local limiter rejected it, or the answer
+    // was lost.
     const isHeld = answer?.failure || (answer?.allowed && (allowed || storeGranted(turns)));
-    if (isHeld && allowed) this.cycleOf(step as Step).hold(step as Step);
+    if (isHeld && allowed) this.cycleOf(step as Step).holdLease(step as Step);
     return Boolean(isHeld);
   }
 
@@ -55,11 +56,11 @@ class Permits implements Upkeep<Step> {
   }
 
   abandon(step: Step): void {
-    this.cyclesOf(step).get(lengthOf(step))?.release(step);
+    this.cyclesOf(step).get(lengthOf(step))?.releaseLease(step);
   }
 
   release(step: Step, last: Step = releaseOf(step)): Step {
-    this.cyclesOf(step).get(lengthOf(step))?.release(step, last);
+    this.cyclesOf(step).get(lengthOf(step))?.releaseLease(step, last);
     return last;
   }
 
@@ -81,8 +82,8 @@ class Permits implements Upkeep<Step> {
   async close(endUs: number): Promise<void> {
     for (const cycle of this.claims.values()) void this.track(cycle.writeNow());
     const releases = [
-      ...[...this.permits.values()].flatMap((cycle) => cycle.end(true)),
-      ...[...this.claims.values()].flatMap((cycle) => cycle.end(false)),
+      ...[...this.permits.values()].flatMap((cycle) => cycle.endLeases(true)),
+      ...[...this.claims.values()].flatMap((cycle) => cycle.endLeases(false)),
     ];
     this.permits.clear();
     this.claims.clear();
@@ -111,9 +112,9 @@ class Permits implements Upkeep<Step> {
   ): readonly Step[] | Promise<readonly Step[]> {
     const fault = (own: never): void => {
       context.fault(own);
-      this.abandon(step); // or it would be held as long as this process lives
+      this.abandon(step); // otherwise it would be renewed as long as this process lives
     };
-    // Other callbacks have less time: to write the answer may take longer.
+    // Longer than for other callbacks, because storing the response may take longer.
     const lasts = ask({ ...context, callbackTimeoutMs: CLAIM_TIMEOUT_MS, fault });
     const ended = (own: readonly Step[]) => own.map((last) => this.release(step, last));
     return isThenable(lasts) ? lasts.then(ended) : ended(lasts);
@@ -157,7 +158,7 @@ class Permits implements Upkeep<Step> {
   }
 }
 
-/** Whether no answer of the store refused the request. */
+/** Whether the store rejected no binding step of the request. */
 function storeGranted(turns: readonly HeldTurn<Step>[]): boolean {
   return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }

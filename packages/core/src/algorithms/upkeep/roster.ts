@@ -1,33 +1,33 @@
-/** The leases of one length that are held, in the order in which they must be renewed. */
+/** The held leases of one length, in the order in which they must be renewed. */
 
 import type { Step } from '../../contract/store.js';
 
-/** Before this share of its length is over a lease is renewed: so it survives one renewal that is lost. */
+/** A lease is renewed within this share of its length, so it survives one lost renewal. */
 const LATEST = 1 / 3;
 
-/** And not in this first share: most requests are over by then. */
+/** A lease is not renewed within this first share, because most requests have ended by then. */
 const EARLIEST = 1 / 12;
 
-/** Turns in a third of a lease, save that none comes sooner after another than {@link SOONEST_US}. */
+/** Turns in a third of a lease, but at least {@link SOONEST_US} apart. */
 const TURNS = 64;
 
 export const SOONEST_US = 20_000;
 
 export class Roster {
-  /** How often to ask what is due, in microseconds. */
+  /** Time between two calls of {@link due}, in microseconds. */
   readonly turnUs: number;
-  /** Until when each must be renewed again. */
+  /** Time within which each must be renewed, in microseconds. */
   readonly latestUs: number;
-  /** Over so long renewals are spread. */
+  /** Time over which renewals are spread, in microseconds. */
   readonly spreadUs: number;
   private readonly earliestUs: number;
-  /** When each was taken or renewed last; the longest ago comes first. */
+  /** When each was last taken or renewed, oldest first. */
   private held = new Map<Step, number>();
   /** Those whose last renewal failed. */
   private readonly missed = new Set<Step>();
-  /** The part of its share that the last turn did not come to. */
+  /** Renewals that the last turn should have made but had no capacity for. */
   private owed = 0;
-  /** What was not renewed since is late. */
+  /** Leases last renewed before this instant are late. */
   private behindUs = 0;
 
   constructor(leaseUs: number) {
@@ -45,16 +45,16 @@ export class Roster {
     return this.held.has(step);
   }
 
-  hold(step: Step, nowUs: number): void {
+  holdLease(step: Step, nowUs: number): void {
     this.held.set(step, nowUs);
   }
 
-  release(step: Step): void {
+  releaseLease(step: Step): void {
     this.held.delete(step);
     this.missed.delete(step);
   }
 
-  /** All that is held; from now on nothing is. */
+  /** Removes and returns all held leases. */
   releaseAll(): readonly Step[] {
     const all = [...this.held.keys()];
     this.held.clear();
@@ -63,8 +63,8 @@ export class Roster {
   }
 
   /**
-   * Those to renew now, at most `most`: their share of the `sinceUs` since this was asked last, and whatever is late.
-   * They count as renewed, until {@link noteRenewal} says otherwise.
+   * The leases to renew now, at most `most`: the share for the `sinceUs` since the last call, plus all late ones. They
+   * count as renewed until {@link noteRenewal} says otherwise.
    */
   due(nowUs: number, sinceUs: number, most: number): readonly Step[] {
     const share = this.owed + (this.held.size * sinceUs) / this.spreadUs;
@@ -84,15 +84,15 @@ export class Roster {
     return due;
   }
 
-  /** One that failed is not tried again before its turn, or the end of the outage. */
+  /** A failed renewal is not retried before its turn or the end of the outage. */
   noteRenewal(step: Step, failed: boolean): void {
     if (failed && this.held.has(step)) this.missed.add(step);
     else this.missed.delete(step);
   }
 
   /**
-   * The store is back: all is late. Where it comes and goes, only what failed is: to renew all each time might be what
-   * it fails under.
+   * The store is back, so all leases are late. If that happens again after a short time, only leases whose renewal
+   * failed are late: the load of renewing all each time could make the store fail again.
    */
   catchUp(nowUs: number): void {
     if (nowUs - this.behindUs >= this.earliestUs) this.behindUs = nowUs;

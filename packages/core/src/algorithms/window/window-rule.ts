@@ -1,4 +1,4 @@
-/** The rule of window counters, fixed, anchored and sliding, and its machine. */
+/** The rule of fixed, anchored and sliding windows, and its machine. */
 
 import { mulDiv } from '../../base/exact.js';
 import type { WindowAnswer } from '../../contract/ask.js';
@@ -21,20 +21,20 @@ const windowMachine: Machine = {
     limit,
     windowMs: windowUs / 1000,
   }),
-  restUs: ({ windowUs }: WindowRule) => 2 * windowUs,
+  expiresAfterUs: ({ windowUs }: WindowRule) => 2 * windowUs,
   measure: measureWindow,
   receipt: ({ startUs }: WindowAnswer, units) => ({ atUs: startUs, num: 0, units }),
   merges: true,
   shelf: () => new WindowShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    tells: (cost, kept) => cost >= kept,
+    covers: (cost, kept) => cost >= kept,
     write({ startUs, current, previous }: WindowAnswer, numbers, at) {
       numbers[at] = startUs;
       numbers[at + 1] = current;
       numbers[at + 2] = previous;
     },
-    /** In the window of `nowUs`, which may be a later one. */
+    /** Rolled to the window of `nowUs`, which may be a later one. */
     read(rule: WindowRule, numbers, at, nowUs): WindowAnswer {
       const state = {
         dirty: false,
@@ -85,14 +85,14 @@ function measureWindow(rule: WindowRule, answer: WindowAnswer, cost: number): Nu
   };
 }
 
-/** The first instant at which `cost` passes if no other request comes; an instant before now if it passes already. */
+/** The first instant at which `cost` passes without further requests; in the past if it passes now. */
 function passesAtUs(rule: WindowRule, answer: WindowAnswer, cost: number): number {
   const { limit, windowUs } = rule;
   const { startUs, current, previous } = answer;
   const room = limit - current - cost;
   if (cost === 0 || (room >= 0 && previous <= room)) return 0;
   if (room >= 0) return startUs + fadesAfterUs(previous, room, windowUs);
-  // Not in this window. In the next one, this window counts as the previous one and weighs less with time.
+  // It doesn't pass in this window. In the next one, this window counts as the previous one, with decreasing weight.
   const fadesUs = rule.kind === 'sliding' ? fadesAfterUs(current, limit - cost, windowUs) : 0;
   return startUs + windowUs + fadesUs;
 }

@@ -1,4 +1,4 @@
-/** The windows of a store in memory, in a flat table. */
+/** The windows of a memory store, in a flat table. */
 
 import type { Ask, WindowAnswer } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
@@ -7,16 +7,18 @@ import { KeySlots } from '../shelves/key-slots.js';
 import { stepWindow, type WindowState } from './window-step.js';
 
 /**
- * A slot has the last instant at which its window may count, two windows after the start: all rules of a code have the
- * same window. Its numbers are the two counts, which are at most the limit: 10^9.
+ * The time of a slot is the last instant at which its window may count, two windows after its start: all rules with the
+ * same code have the same window. Its numbers are the two counts, which are at most 10^9, the highest limit.
  */
 export class WindowShelf implements Shelf<WindowRule, WindowState> {
   readonly grows = false;
   private readonly keys = new KeySlots(2);
   private readonly table = this.keys.table;
-  /** What a step works on: looking and refusing must not change the stored window. One object for all steps. */
+  /**
+   * The state that a step works on, because a look or a rejection must not change the stored one. Reused for all steps.
+   */
   private readonly state: WindowState = { dirty: false, startUs: 0, current: 0, previous: 0 };
-  /** Where the window is that was looked for last. */
+  /** The slot of the last lookup. */
   private slot = -1;
 
   get size(): number {
@@ -25,7 +27,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
 
   find({ limiter, rule, key }: Ask<WindowRule>, nowUs: number): WindowState | undefined {
     const { state, table } = this;
-    const slot = this.keys.find(limiter, rule, key, nowUs);
+    const slot = this.keys.findSlot(limiter, rule, key, nowUs);
     this.slot = slot;
     if (slot < 0) return undefined;
     state.startUs = table.timeAt(slot) + 1 - 2 * rule.windowUs;
@@ -34,7 +36,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
     return state;
   }
 
-  stepKept(ask: Ask<WindowRule>, nowUs: number, charge: boolean): WindowAnswer | undefined {
+  stepStored(ask: Ask<WindowRule>, nowUs: number, charge: boolean): WindowAnswer | undefined {
     const count = this.find(ask, nowUs);
     return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
@@ -50,14 +52,14 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
       state.previous = other ? other.previous : 0;
     }
     const allowed = stepWindow(ask, state, nowUs, charge);
-    // A shared window may have begun with another key: one that ends later is too strict, never too lax.
+    // Another key may have started a shared window. Ending it later is too strict, never too lax.
     const isShared = !mayGrow || (other !== undefined && !count);
     if (isShared && state.dirty && rule.kind === 'anchored' && op !== 'reset') {
       state.startUs = Math.max(state.startUs, nowUs);
     }
     if (state.dirty && (count || op !== 'reset')) {
-      const at = count ? this.slot : this.keys.add(nowUs);
-      // A window that was reset is over at once.
+      const at = count ? this.slot : this.keys.addSlot(nowUs);
+      // A reset window expires at once.
       this.table.setTime(at, op === 'reset' ? 0 : state.startUs + 2 * rule.windowUs - 1);
       this.table.setNumber(at, 0, state.current);
       this.table.setNumber(at, 1, state.previous);
@@ -66,7 +68,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
     return { allowed, nowUs, startUs, current, previous };
   }
 
-  restsAt({ windowUs }: WindowRule, { startUs }: WindowAnswer): number {
+  expiresAtUs({ windowUs }: WindowRule, { startUs }: WindowAnswer): number {
     return startUs + 2 * windowUs;
   }
 

@@ -1,4 +1,4 @@
-/** A window counter as a text, the same as in Redis: `start:current:previous`. */
+/** The text of a window, the same as in Redis: `start:current:previous`. */
 
 import type { Ask, WindowAnswer } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
@@ -8,7 +8,7 @@ import { stepWindow, type WindowState } from './window-step.js';
 
 const FORM = /^(\d+):(\d+):(\d+)$/;
 
-/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not one of ours */
+/** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readWindow(text: string | undefined): StoredCount {
   const [startUs = 0, current = 0, previous = 0] = text === undefined ? [] : numbersOf(text, FORM);
   return new StoredWindow({ dirty: false, startUs, current, previous });
