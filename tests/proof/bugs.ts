@@ -324,7 +324,7 @@ const claims: readonly Bug[] = [
     'elseif passes and (op == RECORD or op <= SHADOW) then',
   ]),
   bug('a claim has no expiry', CLAIMS, [", 'PX', lifetime(step.ends - now))", ')']),
-  bug('answers are not kept', `${ONCE}/late-answers.ts`, [
+  bug('answers are not kept', `${ONCE}/late-responses.ts`, [
     'context.values.set(name, bytes, ttlUs, { deadlineUs, background: true })',
     'undefined',
   ]),
@@ -338,7 +338,7 @@ const claims: readonly Bug[] = [
         to: "void claim; const name = { limiter, key, id: '' };",
       },
       {
-        file: `${ONCE}/repeat.ts`,
+        file: `${ONCE}/replay.ts`,
         from: 'const name = { limiter, key, id: answer.owner };',
         to: "const name = { limiter, key, id: '' };",
       },
@@ -373,12 +373,12 @@ const resilience: readonly Bug[] = [
     'askedUs + Math.min(Math.round(holdsMs * 1000) + 300_000, this.longestUs)',
   ]),
   bug('a cached rejection rejects cheaper requests', `${STORES}/denial-cache.ts`, [
-    'rule.logic.denials?.tells(step.cost, table.costOf(place))',
+    'rule.logic.denials?.covers(step.cost, table.costOf(place))',
     'true',
   ]),
   bug('a refund leaves the cached rejection', `${STORES}/denial-cache.ts`, [
-    '  forget(step: Step): void {',
-    '  forget(step: Step): void {\n    if (step) return;',
+    '  forgetDenials(step: Step): void {',
+    '  forgetDenials(step: Step): void {\n    if (step) return;',
   ]),
   bug('a cached rejection rejects all keys', `${STORES}/denial-cache.ts`, [
     'if (key.length <= LONGEST_KEY) return key;',
@@ -404,8 +404,8 @@ const resilience: readonly Bug[] = [
     'the script is sent once, and never again',
     'redis/src/calls/transport.ts',
     [
-      'reply = await this.teach(call, node);',
-      'if (this.lessons.has(call.script.sha)) throw error;\n      this.lessons.set(call.script.sha, Promise.resolve());\n      reply = await this.teach(call, node);',
+      'reply = await this.loadScript(call, node);',
+      'if (this.loads.has(call.script.sha)) throw error;\n      this.loads.set(call.script.sha, Promise.resolve());\n      reply = await this.loadScript(call, node);',
     ],
     'express-rate-limit/rate-limit-redis#144',
   ),
