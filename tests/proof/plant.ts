@@ -1,6 +1,6 @@
 /** Plants bugs, one at a time, and finds out which laws catch each. */
 
-import { simulate } from '@spillway/conformance/simulator';
+import { LAWS, simulate } from '@spillway/conformance/simulator';
 import type { Bug } from './bugs.js';
 import { subjectOf } from './subject.js';
 
@@ -41,9 +41,35 @@ export async function plant(
   return { bug, laws: [...laws], histories, seconds };
 }
 
-/** The rows of the table in docs/proof.md. */
 export function row({ bug, laws, histories, seconds }: Catch): string {
-  const caught = laws.length === 0 ? '**none**' : laws.map((law) => `\`${law}\``).join(', ');
+  const caught = laws.length === 0 ? 'none' : laws.map((law) => `\`${law}\``).join(', ');
   const alone = laws.length === 1 ? ' (alone)' : '';
   return `| ${bug.name} | ${bug.seenIn ?? ''} | ${caught}${alone} | ${histories} | ${seconds.toFixed(1)} |`;
+}
+
+/** The page that says which laws caught which bugs. */
+export function pageOf(results: readonly Catch[], seed: number): string {
+  const laws = Object.keys(LAWS).map((law) => {
+    const caught = results.filter(({ laws }) => laws.includes(law));
+    const alone = caught.filter(({ laws }) => laws.length === 1);
+    return `| \`${law}\` | ${caught.length} | ${alone.length} |`;
+  });
+  const caught = results.filter(({ histories }) => histories > 0).length;
+  return [
+    '# Planted bugs',
+    '',
+    `Written by \`npm run prove:bugs -- --seed=${seed}\` on ${new Date().toISOString().slice(0, 10)}: ` +
+      `${caught} of ${results.length} were caught.`,
+    '',
+    'Each bug is in all processes. Histories and seconds are those until a law was broken first.',
+    '',
+    '| law | caught | alone |',
+    '|---|---|---|',
+    ...laws,
+    '',
+    '| bug | seen in | caught by | histories | seconds |',
+    '|---|---|---|---|---|',
+    ...results.map(row),
+    '',
+  ].join('\n');
 }

@@ -37,7 +37,19 @@ export interface Result {
   readonly failure: Failure | undefined;
 }
 
-/** Runs one history and judges it. The same subject, seed and size give the same result. */
+/**
+ * Runs one history and judges it. The same subject, seed and size give the same result.
+ *
+ * @throws Error what the program throws when it is evaluated
+ * @example
+ * ```ts
+ * import { simulate, type Subject } from '@spillway/conformance/simulator';
+ *
+ * declare const subject: Subject;
+ * const { failure } = await simulate(subject, { seed: 7 });
+ * if (failure) throw new Error([...failure.broken.values()].join('\n'));
+ * ```
+ */
 export async function simulate(subject: Subject, options: SimulateOptions = {}): Promise<Result> {
   const { seed = 1, size = 300, shrinks = true } = options;
   const plan = planOf(seed, size);
