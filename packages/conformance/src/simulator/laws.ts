@@ -85,7 +85,7 @@ const decidesExactly: Law = (history) => {
     );
     const sure = steps.filter((step) => !unsure.has(nameOf(step)));
     if (sure.length === 0) continue;
-    // Where the answer to a count that is not known has refused, the others are only looked at.
+    // If a count that is not known rejected the group, the others are only looked at.
     const asked = sure.length < steps.length && isRefused ? sure.map(asLook) : sure;
     const verdicts = oracle.apply(asked, nowUs);
     applied.push({ order, steps: asked, nowUs });
@@ -188,7 +188,7 @@ function over(rule: Rule, grants: readonly Grant[]): string | undefined {
   return undefined;
 }
 
-/** Law 2: who is told to wait is admitted after that wait and not before, if nobody else has come. */
+/** Law 2: a caller that waits as promised is admitted, and one that comes earlier is not, without other traffic. */
 const waitsAreHonest: Law = (history) => {
   const { plan, restarts } = history;
   if (plan.faults.length > 0 || restarts.length > 0) return undefined;
@@ -591,7 +591,7 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 
 const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
 
-/** Idempotency: an id runs once. Who sends it again gets its answer, or is told that it is running. */
+/** Idempotency: an id runs once. A repeat gets its response, or a 409 while it runs. */
 const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
   for (const { id, startUs } of runs) {
     const isClaimed = calls.some(

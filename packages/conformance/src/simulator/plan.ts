@@ -20,7 +20,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly key: string;
       readonly cost: number;
       readonly asks: readonly number[];
-      /** Whether to come again when the wait that was told is over: 0 for just then, -1 for a microsecond before. */
+      /** Whether to try again after the promised wait: 0 for exactly then, -1 for a microsecond earlier. */
       readonly again: number | undefined;
     }
   | { readonly kind: 'refund'; readonly of: number; readonly twice: boolean }

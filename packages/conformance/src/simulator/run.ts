@@ -20,8 +20,8 @@ import type { Act, Fault, Plan } from './plan.js';
 import { Process, World } from './world.js';
 
 /**
- * What a program exports. Bundle it, with core inside, to the text of one CommonJS module that needs no other: each
- * process evaluates it with clocks, timers and random numbers of its own.
+ * What a program exports. Bundle it, with core inside, to the text of one CommonJS module that needs no other. Each
+ * process evaluates it with its own clock, timers and random numbers.
  */
 export interface Program {
   readonly core: typeof import('@spillway/core');
