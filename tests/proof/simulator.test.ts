@@ -4,7 +4,7 @@ import { BUGS } from './bugs.js';
 import { plant } from './plant.js';
 import { bundle, subjectOf } from './subject.js';
 
-const HISTORIES = 500;
+const HISTORIES = 400;
 const MINUTES = 60_000;
 
 test(`${HISTORIES} histories of the real code keep every law`, {
