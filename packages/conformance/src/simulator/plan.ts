@@ -191,7 +191,7 @@ function actOf(
         ...base,
         kind,
         id: `id-${random.between(0, 5)}`,
-        holdUs: random.chance(0.1) ? random.between(0, 4_000_000) : random.around(50_000),
+        holdUs: random.chance(0.4) ? random.between(0, 2_500_000) : random.around(50_000),
         status: random.pick([200, 200, 200, 201, 500, 503]),
       };
     case 'job':
