@@ -689,6 +689,28 @@ const jobsKeepThePace: Law = ({ plan, starts }) => {
   return undefined;
 };
 
+/** Shapers: a job of a key that nobody else uses starts at once, whatever the clock of its process shows. */
+const idleJobsStart: Law = ({ plan, outcomes }) => {
+  if (plan.faults.length > 0) return undefined;
+  const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');
+  const keyOf = ({ act }: Outcome): string => (plan.acts[act] as { key: string }).key;
+  for (const one of jobs) {
+    const { startUs, endUs = Number.POSITIVE_INFINITY, error } = one;
+    // A queue is empty after 2 s, the longest wait.
+    const isAlone = jobs.every(
+      (other) =>
+        other === one ||
+        keyOf(other) !== keyOf(one) ||
+        other.startUs < startUs - 3_000_000 ||
+        other.startUs > startUs + 2 * TOLERANCE_US,
+    );
+    if (isAlone && (error !== undefined || endUs - startUs > TOLERANCE_US)) {
+      return `a job of ${keyOf(one)} waited ${endUs - startUs} us for nothing`;
+    }
+  }
+  return undefined;
+};
+
 /** Live changes: in all processes a limit is soon that which was set last. */
 const changesApply: Law = ({ plan, outcomes }) => {
   if (plan.faults.length > 0) return undefined;
@@ -747,6 +769,7 @@ export const LAWS: Readonly<Record<string, Law>> = {
   idsRunOnce,
   claimsExclude,
   jobsKeepThePace,
+  idleJobsStart,
   changesApply,
 };
 
