@@ -38,6 +38,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     'docs/comparison.md',
     'docs/faq.md',
     'docs/benchmarks.md',
+    'docs/proof.md',
     ['docs/benchmark-tables.md', 'All tables'],
   ],
   'Migrate from another package': [['docs/migrating.md', 'All packages'], 'docs/migrating/'],

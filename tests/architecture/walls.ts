@@ -112,7 +112,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
     },
   },
   conformance: {
-    uses: ['@spillway/core', '@spillway/core/store'],
+    uses: ['@spillway/core', '@spillway/core/fetch', '@spillway/core/store'],
     rooms: {
       'harness.ts': { floor: 0 },
       'rules.ts': { floor: 0 },
@@ -126,6 +126,8 @@ export const WALLS: Readonly<Record<string, Package>> = {
       checks: { floor: 5 },
       'suite.ts': { floor: 6 },
       adapter: { floor: 1, only: ['harness.ts'] },
+      simulator: { floor: 5, only: ['oracle.ts', 'probe.ts'] },
+      'simulator.ts': DOOR,
       'index.ts': DOOR,
     },
   },

@@ -4,7 +4,7 @@ import { doors, exportsOf } from '../architecture/doors.js';
 
 /** The options that apps write: every type of a door that is called so, save what only adapters and tests are given. */
 const OPTIONS = /^type (?!Gate|Address|Peer)(\w+Options)$/;
-const isForApps = (door: string): boolean => door !== '@spillway/conformance';
+const isForApps = (door: string): boolean => !door.startsWith('@spillway/conformance');
 
 export function programOfOptions(): string {
   const types = doors()

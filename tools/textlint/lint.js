@@ -51,7 +51,7 @@ export const sources = () =>
 /** Pages that people write and read: no changelogs, and no tables that `npm run bench` writes. */
 export function pages() {
   return tracked('*.md')
-    .filter((path) => path !== 'docs/benchmark-tables.md')
+    .filter((path) => path !== 'docs/benchmark-tables.md' && path !== 'tests/proof/planted.md')
     .filter((path) => !/(^|\/)(CHANGELOG\.md$|\.changeset\/)/.test(path));
 }
 

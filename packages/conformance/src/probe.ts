@@ -62,7 +62,7 @@ export function claim(id: string, owner: number, note?: string): Required<Pick<S
 }
 
 /** An answer with its numbers, calculated as in every user of a store. */
-function seen(rule: Rule, answer: Answer, cost: number): Seen {
+export function seen(rule: Rule, answer: Answer, cost: number): Seen {
   const waits = rule.machine === 'queue' && 'pausedUntilUs' in answer;
   return {
     allowed: answer.allowed,

@@ -1,0 +1,73 @@
+/** What happened in a history: all that the laws judge. */
+
+import type { Answer, Decision, Step } from '@spillway/core';
+import type { Execution, Restart } from './network.js';
+import type { Plan } from './plan.js';
+import type { Process } from './world.js';
+
+/** A call of a store, as the code above the store makes it. */
+export interface Call {
+  readonly process: Process;
+  /** The act that made it at once; undefined if none did. */
+  readonly act: number | undefined;
+  readonly steps: readonly Step[];
+  readonly sentUs: number;
+  /** By the server's clock. */
+  readonly sentServerUs: number;
+  /** How many executions there were before it. */
+  readonly executionsBefore: number;
+  answers?: readonly Answer[];
+  error?: unknown;
+  /** Set as soon as the caller has an answer or an error. */
+  endUs?: number;
+}
+
+/** What came of an act. Times are true times. */
+export interface Outcome {
+  readonly act: number;
+  readonly process: Process;
+  readonly startUs: number;
+  readonly startServerUs: number;
+  endUs?: number;
+  decisions?: readonly Decision[];
+  allowed?: boolean;
+  /** Of a refund: how often the store has given back for its decision so far. */
+  refunds?: number;
+  /** Of a request with an idempotency key. */
+  response?: { readonly status: number; readonly body: string };
+  error?: unknown;
+}
+
+/** A handler that ran under an idempotency key. */
+export interface Run {
+  readonly id: string;
+  readonly act: number;
+  readonly process: Process;
+  readonly startUs: number;
+  endUs?: number;
+  status?: number;
+}
+
+/** A job that a shaper started. */
+export interface Start {
+  readonly key: string;
+  readonly atUs: number;
+  readonly serverUs: number;
+}
+
+export interface History {
+  readonly plan: Plan;
+  readonly processes: readonly Process[];
+  readonly calls: readonly Call[];
+  readonly executions: readonly Execution[];
+  readonly restarts: readonly Restart[];
+  readonly outcomes: readonly Outcome[];
+  readonly runs: readonly Run[];
+  readonly starts: readonly Start[];
+  /** Permits that the store still counts soon after everything was given back; undefined if that was not asked. */
+  readonly heldAtEnd: number | undefined;
+  /** Keys that the server still has when everything has expired. */
+  readonly keysAtEnd: number;
+  /** Whether the server was asked again once it was back, and its answers were used. */
+  readonly recovered: boolean;
+}

@@ -1,0 +1,793 @@
+/** The laws that every history must keep. Each returns what breaks it, in one sentence, or nothing. */
+
+import type { Answer, Step } from '@spillway/core';
+import type { Rule } from '@spillway/core/store';
+import { Oracle, type Verdict } from '../oracle.js';
+import { FIELDS, seen } from '../probe.js';
+import type { Call, History, Outcome } from './history.js';
+
+type Law = (history: History) => string | undefined;
+
+/** A call that the store has answered. */
+type Answered = Call & { readonly answers: readonly Answer[] };
+
+/** By how much a process may misjudge an instant: messages under way, timers, and drift over a minute. */
+const TOLERANCE_US = 40_000;
+
+/** The deadline of a call of the store, and what a process needs beside it. */
+const PATIENCE_US = 50_000 + 5_000;
+
+const nameOf = ({ limiter, key, rule }: Step): string => `${limiter}/${key}/${rule.code}`;
+
+/** The calls that were answered, in the order in which the store decided them. */
+function decided({ calls, executions }: History): { call: Answered; order: number }[] {
+  const places = new Map<string, number[]>();
+  for (const [at, { process, serverUs }] of executions.entries()) {
+    const name = `${process.name} ${serverUs}`;
+    places.set(name, [...(places.get(name) ?? []), at]);
+  }
+  return calls
+    .filter((call): call is Answered => (call.answers?.length ?? 0) > 0)
+    .map((call) => {
+      const [answer] = call.answers as [Answer];
+      const known = places.get(`${call.process.name} ${answer.nowUs}`) ?? [];
+      // With a clock that was set back, two executions may show one time.
+      return { call, order: known.find((at) => at >= call.executionsBefore) ?? -1 };
+    })
+    .sort((a, b) => a.order - b.order);
+}
+
+/** Law 5: answers carry the time of an execution, by the server's clock. */
+const theStoresClockDecides: Law = (history) => {
+  const stray = decided(history).find(({ order }) => order < 0);
+  return stray && `an answer of ${stray.call.answers[0]?.nowUs}, when the server decided nothing`;
+};
+
+/** What was done under an oracle, so that it can be done again after a restart. */
+interface Applied {
+  readonly order: number;
+  readonly steps: readonly Step[];
+  readonly nowUs: number;
+}
+
+/** Laws 1 to 5: every answer equals that of the oracle, as long as no reply of the same count was lost. */
+const decidesExactly: Law = (history) => {
+  const { restarts, calls, plan } = history;
+  if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // what has expired is gone
+  const repeats = plan.faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
+  if (repeats) return undefined;
+  let oracle = new Oracle();
+  let applied: Applied[] = [];
+  let next = 0;
+  // A call without an answer may be run at any time after it was sent.
+  const lost = calls
+    .filter(({ answers }) => !answers)
+    .map((call) => ({ call, from: call.executionsBefore }));
+  const unsure = new Set<string>();
+  for (const { call, order } of decided(history)) {
+    while ((restarts[next]?.executions ?? Number.POSITIVE_INFINITY) <= order) {
+      const kept = restarts[next]?.kept ?? 0;
+      applied = applied.filter((one) => one.order < kept);
+      oracle = new Oracle();
+      for (const { steps, nowUs } of applied) oracle.apply(steps, nowUs);
+      next += 1;
+    }
+    for (let at = lost.length - 1; at >= 0; at -= 1) {
+      const one = lost[at];
+      if (!one || one.from > order) continue;
+      for (const step of one.call.steps) unsure.add(nameOf(step));
+      lost.splice(at, 1);
+    }
+    const { steps, answers } = call;
+    const nowUs = answers[0]?.nowUs as number;
+    const isRefused = steps.some(
+      ({ op, binding }, at) => op === 'take' && binding && !answers[at]?.allowed,
+    );
+    const sure = steps.filter((step) => !unsure.has(nameOf(step)));
+    if (sure.length === 0) continue;
+    // If a count that is not known rejected the group, the others are only looked at.
+    const asked = sure.length < steps.length && isRefused ? sure.map(asLook) : sure;
+    const verdicts = oracle.apply(asked, nowUs);
+    applied.push({ order, steps: asked, nowUs });
+    for (const [at, step] of sure.entries()) {
+      const answer = answers[steps.indexOf(step)] as Answer;
+      const difference = differs(step, answer, verdicts[at] as Verdict);
+      if (difference)
+        return `${step.op} ${step.cost} of ${nameOf(step)} at ${nowUs}: ${difference}`;
+    }
+  }
+  return undefined;
+};
+
+const asLook = (step: Step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step);
+
+function differs(step: Step, answer: Answer, verdict: Verdict): string | undefined {
+  const got = seen(step.rule, answer, step.cost);
+  const field = FIELDS.find((name) => !Object.is(got[name], verdict[name]));
+  return field && `${field} is ${got[field]}, exactly ${verdict[field]}`;
+}
+
+interface Grant {
+  readonly atUs: number;
+  readonly order: number;
+  readonly cost: number;
+}
+
+/** Law 1: in any interval, a limit admits no more than its rule says. Counts only what callers were told. */
+const admitsAtMostTheLimit: Law = (history) => {
+  const { restarts, plan } = history;
+  if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
+  const grants = new Map<string, { rule: Rule; all: Grant[] }>();
+  for (const { call, order } of decided(history)) {
+    const { steps, answers } = call;
+    if (!steps.every(({ op, binding }, at) => op === 'take' && (!binding || answers[at]?.allowed)))
+      continue;
+    for (const [at, step] of steps.entries()) {
+      if (!answers[at]?.allowed || step.lease || step.claim) continue;
+      const known = grants.get(nameOf(step)) ?? { rule: step.rule, all: [] };
+      grants.set(nameOf(step), known);
+      if (step.rule.limit > known.rule.limit) known.rule = step.rule;
+      known.all.push({ atUs: answers[at]?.nowUs as number, order, cost: step.cost });
+    }
+  }
+  const givenBack = new Set(
+    history.calls.flatMap(({ steps }) => steps.filter(({ op }) => op === 'put').map(nameOf)),
+  );
+  for (const [name, { rule, all }] of grants) {
+    if (givenBack.has(name)) continue; // exactness judges those
+    for (const some of sharingState(all, restarts)) {
+      const excess = over(rule, some);
+      if (excess) return `${name} admitted ${excess}`;
+    }
+  }
+  return undefined;
+};
+
+/** Grants in groups that the store knew together: a restart forgets those that it has not kept. */
+function sharingState(grants: readonly Grant[], restarts: History['restarts']): Grant[][] {
+  const groups: Grant[][] = [];
+  let now = [...grants];
+  for (const { executions, kept } of restarts) {
+    groups.push(now.filter(({ order }) => order < executions));
+    now = now.filter(({ order }) => order < kept || order >= executions);
+  }
+  return [...groups, now];
+}
+
+function over(rule: Rule, grants: readonly Grant[]): string | undefined {
+  if (rule.machine === 'bucket') {
+    let sum = 0;
+    let least = Number.POSITIVE_INFINITY;
+    const rate = rule.limit / rule.windowUs;
+    const start = grants[0]?.atUs ?? 0;
+    for (const { atUs, cost } of grants) {
+      const refilled = rate * (atUs - start);
+      least = Math.min(least, sum - refilled);
+      sum += cost;
+      const excess = sum - refilled - least - rule.burst;
+      if (excess > 1e-6) return `${excess} units more than its burst and rate`;
+    }
+    return undefined;
+  }
+  if (rule.machine !== 'window' && rule.machine !== 'log') return undefined;
+  const { windowUs, limit } = rule;
+  // Of a sliding counter, no more than the limit within one fixed window.
+  const isLog = rule.machine === 'log';
+  for (const [at, { atUs }] of grants.entries()) {
+    let sum = 0;
+    for (let to = at; to >= 0; to -= 1) {
+      const grant = grants[to] as Grant;
+      const isWithin = isLog
+        ? grant.atUs > atUs - windowUs
+        : Math.floor(grant.atUs / windowUs) === Math.floor(atUs / windowUs);
+      if (!isWithin) break;
+      sum += grant.cost;
+    }
+    if (sum > limit) return `${sum} of ${limit} in one window`;
+  }
+  return undefined;
+}
+
+/** Law 2: a caller that waits as promised is admitted, and one that comes earlier is not, without other traffic. */
+const waitsAreHonest: Law = (history) => {
+  const { plan, restarts } = history;
+  if (plan.faults.length > 0 || restarts.length > 0) return undefined;
+  const told = new Map<string, { cost: number; limit: number; dueUs: number }>();
+  for (const { call } of decided(history)) {
+    for (const [at, step] of call.steps.entries()) {
+      const answer = call.answers[at] as Answer;
+      const { machine } = step.rule;
+      if (machine !== 'bucket' && machine !== 'window' && machine !== 'log') continue;
+      const name = nameOf(step);
+      const before = told.get(name);
+      const { limit } = step.rule;
+      // What a limit promised, another does not keep.
+      if (before?.limit === limit && step.op === 'take' && step.cost === before.cost) {
+        const isDue = answer.nowUs >= before.dueUs;
+        if (answer.allowed !== isDue) {
+          return `${name} ${answer.allowed ? 'admitted' : 'rejected'} ${step.cost} at ${answer.nowUs}, promised for ${before.dueUs}`;
+        }
+      }
+      const isSingle = call.steps.length === 1;
+      if (step.op === 'look') continue;
+      told.delete(name);
+      if (step.op !== 'take' || answer.allowed || !isSingle) continue;
+      const { retryAfterMs } = seen(step.rule, answer, step.cost);
+      if (!Number.isFinite(retryAfterMs)) continue;
+      told.set(name, {
+        cost: step.cost,
+        limit,
+        dueUs: answer.nowUs + Math.round(retryAfterMs * 1_000),
+      });
+    }
+  }
+  return undefined;
+};
+
+/** Law 2 of the denial cache: a rejection that needed no call is one that the store has made, and still would. */
+const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
+  if (plan.faults.length > 0) return undefined;
+  const asked = new Set(calls.map(({ act }) => act));
+  for (const { act, process, decisions = [], allowed, startUs, startServerUs } of outcomes) {
+    const asks = plan.acts[act];
+    if (asks?.kind !== 'consume' || allowed || asked.has(act)) continue;
+    for (const { limiter, outcome, cost, retryAfterMs, reason } of decisions) {
+      if (outcome !== 'denied' || reason !== 'rate') continue;
+      const { key } = asks;
+      const own = calls.filter(
+        (call) => call.process === process && (call.endUs ?? startUs) < startUs,
+      );
+      const about = (step: Step): boolean => step.limiter === limiter && step.key === key;
+      // What this process has given back since may have made room.
+      const givenBackUs = own
+        .filter(({ steps }) => steps.some((step) => step.op === 'put' && about(step)))
+        .reduce((latest, { endUs = 0 }) => Math.max(latest, endUs), 0);
+      const isTrue = own.some(({ steps, answers, sentUs }) =>
+        steps.some((step, at) => {
+          const answer = answers?.[at];
+          if (!answer || answer.allowed || !about(step) || sentUs < givenBackUs) return false;
+          const { retryAfterMs: told } = seen(step.rule, answer, cost);
+          const dueUs = answer.nowUs + told * 1_000;
+          const claimedUs = startServerUs + retryAfterMs * 1_000;
+          return (
+            step.cost <= cost &&
+            dueUs > startServerUs - TOLERANCE_US &&
+            claimedUs < dueUs + TOLERANCE_US
+          );
+        }),
+      );
+      if (!isTrue) return `${limiter}/${key} was rejected from the cache, against the store`;
+    }
+  }
+  return undefined;
+};
+
+/** Law 3: a script call that rejects everything writes nothing. */
+const rejectionsWriteNothing: Law = (history) => {
+  const { plan, executions } = history;
+  if (plan.faults.length > 0) return undefined;
+  const byOrder = new Map<number, Answered[]>();
+  for (const { call, order } of decided(history))
+    byOrder.set(order, [...(byOrder.get(order) ?? []), call]);
+  for (const [order, calls] of byOrder) {
+    const isRejected = calls.every(
+      ({ steps, answers }) =>
+        steps.every(({ op }) => op === 'take' || op === 'look') &&
+        steps.some(({ binding, op }, at) => binding && op === 'take' && !answers[at]?.allowed),
+    );
+    const writes = executions[order]?.writes ?? 0;
+    if (isRejected && writes > 0) return `${writes} writes, where everything was rejected`;
+  }
+  return undefined;
+};
+
+/** Law 3: a charge is given back once at most, however often that is asked. */
+const refundsWorkOnce: Law = ({ outcomes }) => {
+  const one = outcomes.find(({ refunds = 0 }) => refunds > 1);
+  return one && `one charge was given back ${one.refunds} times`;
+};
+
+/** Law 4: all limits of a request are decided at one instant, in at most one call of the store. */
+const groupsAreOneCall: Law = ({ plan, calls }) => {
+  const seenActs = new Set<number>();
+  for (const { act, answers = [], steps } of calls) {
+    if (answers.some(({ nowUs }) => nowUs !== answers[0]?.nowUs))
+      return 'one group was decided at several instants';
+    if (act === undefined || plan.acts[act]?.kind !== 'consume' || steps[0]?.op !== 'take')
+      continue;
+    if (seenActs.has(act)) return `act ${act} asked the store twice`;
+    seenActs.add(act);
+  }
+  return undefined;
+};
+
+/** Law 4, seen by callers: what is decided is what the store answered; a rejection by one limit is one of all. */
+const decisionsFollowTheStore: Law = ({ plan, calls, outcomes }) => {
+  const answered = new Map(
+    calls.flatMap((call) => (call.act === undefined ? [] : [[call.act, call]])),
+  );
+  for (const { act, allowed, decisions = [], endUs } of outcomes) {
+    const call = answered.get(act);
+    if (plan.acts[act]?.kind !== 'consume' || !call?.answers || allowed === undefined) continue;
+    if ((call.endUs ?? Number.POSITIVE_INFINITY) > (endUs ?? 0)) continue;
+    if (decisions.some(({ outcome }) => outcome === 'error' || outcome === 'skipped')) continue;
+    const passes = call.steps.every(({ binding }, at) => !binding || call.answers?.[at]?.allowed);
+    if (passes !== allowed)
+      return `act ${act} was ${allowed ? 'admitted' : 'rejected'}, against the store`;
+  }
+  return undefined;
+};
+
+function frozenUs({ plan }: History, { process, startUs, endUs }: Outcome): number {
+  return plan.faults.reduce((sum, fault) => {
+    if (fault.kind !== 'freeze' || process.name !== `p${fault.process}`) return sum;
+    const from = Math.max(fault.atUs, startUs);
+    return sum + Math.max(0, Math.min(fault.atUs + fault.forUs, endUs ?? 0) - from);
+  }, 0);
+}
+
+/** Law 6: whatever fails, every decision is there within the deadline, and no decision throws. */
+const failuresFailNobody: Law = (history) => {
+  for (const outcome of history.outcomes) {
+    const { act, process, startUs, endUs, error } = outcome;
+    const { kind } = history.plan.acts[act] ?? {};
+    if (kind === 'job' || kind === 'once' || kind === 'change') continue;
+    if (error !== undefined) return `${kind} threw ${String(error)}`;
+    if (process.isDead) continue;
+    const tookUs = (endUs ?? Number.POSITIVE_INFINITY) - startUs - frozenUs(history, outcome);
+    const calls = kind === 'refund' ? 2 : 1;
+    if (tookUs > PATIENCE_US * calls) return `${kind} took ${tookUs} us`;
+  }
+  return undefined;
+};
+
+/** Law 6: where nothing fails, nobody says so. */
+const calmMeansNoErrors: Law = ({ plan, outcomes, calls }) => {
+  if (plan.faults.length > 0) return undefined;
+  const failed = calls.find(({ error }) => error !== undefined);
+  if (failed) return `a call failed with ${String(failed.error)}`;
+  const one = outcomes.find(({ decisions = [] }) =>
+    decisions.some(({ outcome }) => outcome === 'error'),
+  );
+  return one && `act ${one.act} was answered by the fallback`;
+};
+
+/** Law 6: in an outage, requests soon stop waiting for the store. */
+const outagesCostNoTime: Law = ({ plan, outcomes }) => {
+  if (plan.faults.some(({ kind }) => kind === 'freeze')) return undefined;
+  for (const fault of plan.faults) {
+    if (fault.kind !== 'hang' || fault.forUs < 1_500_000) continue;
+    const waited = new Map<string, number>();
+    for (const { act, process, startUs, endUs = startUs } of outcomes) {
+      if (plan.acts[act]?.kind !== 'consume' || endUs - startUs < 45_000) continue;
+      // Requests that came together wait together: only the moments count at which some began to.
+      if (startUs < fault.atUs + 200_000 || endUs > fault.atUs + fault.forUs) continue;
+      waited.set(`${process.name} ${Math.floor(startUs / 50_000)}`, 1);
+    }
+    const perProcess = waited.size / plan.clocks.length;
+    if (perProcess > 7) return `requests waited at ${perProcess} moments of one outage`;
+  }
+  return undefined;
+};
+
+/** Law 6: once the server is back, its answers are used again. */
+const itRecovers: Law = ({ recovered }) =>
+  recovered ? undefined : 'the store is back, and is not used';
+
+/** Law 7: no more permits are held than there are, as long as every holder renews its lease. */
+const permitsAreCounted: Law = (history) => {
+  const { plan, restarts, calls } = history;
+  if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
+  if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
+  const held = new Map<
+    string,
+    { count: string; rule: Rule; critical: boolean; spans: [number, number][] }
+  >();
+  for (const { call } of decided(history)) {
+    for (const [at, step] of call.steps.entries()) {
+      const { lease, rule, op } = step;
+      const isGranted = call.steps.every(
+        (one, i) => one.op !== 'take' || !one.binding || call.answers[i]?.allowed,
+      );
+      if (!lease || rule.machine !== 'leases' || !call.answers[at]?.allowed) continue;
+      const nowUs = call.answers[at]?.nowUs as number;
+      const name = `${nameOf(step)} ${lease.id}`;
+      const known = held.get(name);
+      if (op === 'take' && isGranted) {
+        held.set(name, {
+          count: nameOf(step),
+          rule,
+          critical: lease.critical,
+          spans: [[nowUs, nowUs + rule.leaseUs]],
+        });
+      } else if (op === 'record' && known) known.spans.push([nowUs, nowUs + rule.leaseUs]);
+    }
+  }
+  // Given back from the moment at which it was asked to.
+  for (const call of calls) {
+    for (const step of call.steps) {
+      if (step.op !== 'put' || !step.lease) continue;
+      const known = held.get(`${nameOf(step)} ${step.lease.id}`);
+      if (!known) continue;
+      known.spans = known.spans
+        .filter(([from]) => from < call.sentServerUs)
+        .map(([from, to]) => [from, Math.min(to, call.sentServerUs)]);
+    }
+  }
+  const edges = new Map<string, { atUs: number; by: number; rule: Rule; critical: boolean }[]>();
+  for (const { count, rule, critical, spans } of held.values()) {
+    const list = edges.get(count) ?? [];
+    edges.set(count, list);
+    for (const [from, to] of joined(spans)) {
+      list.push({ atUs: from, by: 1, rule, critical }, { atUs: to, by: -1, rule, critical });
+    }
+  }
+  for (const [count, list] of edges) {
+    let ordinary = 0;
+    let all = 0;
+    list.sort((a, b) => a.atUs - b.atUs || a.by - b.by);
+    for (const { by, rule, critical } of list) {
+      all += by;
+      if (!critical) ordinary += by;
+      if (rule.machine !== 'leases' || by < 0 || critical) continue;
+      if (ordinary > rule.open) return `${ordinary} hold one of ${rule.open} permits of ${count}`;
+      if (all > rule.limit) return `${all} hold one of ${rule.limit} permits of ${count}`;
+    }
+  }
+  return undefined;
+};
+
+function joined(spans: readonly [number, number][]): [number, number][] {
+  const all: [number, number][] = [];
+  for (const [from, to] of [...spans].sort(([a], [b]) => a - b)) {
+    const last = all.at(-1);
+    if (last && from <= last[1]) last[1] = Math.max(last[1], to);
+    else all.push([from, to]);
+  }
+  return all;
+}
+
+/** Law 7: a permit is held until it is given back, however long that is, if its process can renew it. */
+const permitsLast: Law = (history) => {
+  if (history.plan.faults.length > 0) return undefined;
+  const ends = new Map<string, number>();
+  for (const { call } of decided(history)) {
+    for (const [at, { lease, rule, op }] of call.steps.entries()) {
+      if (!lease || rule.machine !== 'leases') continue;
+      const nowUs = call.answers[at]?.nowUs as number;
+      const endUs = ends.get(lease.id);
+      if (op !== 'take' && endUs !== undefined && nowUs > endUs) {
+        return `${nameOf({ ...call.steps[at] } as Step)} was lost ${nowUs - endUs} us before ${op}`;
+      }
+      if (op === 'put') ends.delete(lease.id);
+      const isHeld = op === 'take' ? takes(call) : op === 'record' && endUs !== undefined;
+      if (isHeld && call.answers[at]?.allowed) ends.set(lease.id, nowUs + rule.leaseUs);
+    }
+  }
+  return undefined;
+};
+
+/** Whether the takes of a group were charged. */
+function takes({ steps, answers }: Answered): boolean {
+  return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
+}
+
+/** Law 7: no two permits, and no two claims, have one name. */
+const namesAreNew: Law = ({ calls }) => {
+  const names = new Set<string>();
+  for (const { steps } of calls) {
+    for (const step of steps) {
+      const own = step.lease?.id ?? step.claim?.owner;
+      if (step.op !== 'take' || own === undefined) continue;
+      const name = `${step.limiter} ${own}`;
+      if (names.has(name)) return `two of ${step.limiter} are named ${own}`;
+      names.add(name);
+    }
+  }
+  return undefined;
+};
+
+/** Law 7: when every holder is gone, no permit is held. */
+const permitsComeBack: Law = ({ heldAtEnd }) =>
+  heldAtEnd ? `${heldAtEnd} permits are held by nobody` : undefined;
+
+/** Law 7: a critical request is counted, and never shed. */
+const criticalsPass: Law = ({ plan, outcomes }) => {
+  if (plan.faults.length > 0) return undefined;
+  for (const { act, decisions = [] } of outcomes) {
+    if (plan.acts[act]?.kind !== 'request') continue;
+    const critical = decisions.find(
+      ({ limiter, allowed, outcome }) => limiter === 'fleet' && !allowed && outcome === 'denied',
+    );
+    if (critical && (plan.acts[act] as { critical: boolean }).critical)
+      return 'a critical request was shed';
+  }
+  return undefined;
+};
+
+/** Law 8: everything that was stored expires, and timers are as many as what is under way. */
+const nothingStays: Law = ({ keysAtEnd, processes, outcomes, plan }) => {
+  if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
+  // What is given back may take a second before it is taken for lost.
+  const afterwardsUs = plan.faults.length > 0 ? 1_200_000 : 10_000;
+  for (const process of processes) {
+    const edges = outcomes
+      .filter((one) => one.process === process)
+      .flatMap(({ startUs, endUs = Number.POSITIVE_INFINITY }) => [
+        { atUs: startUs, by: 1 },
+        { atUs: endUs + afterwardsUs, by: -1 },
+      ])
+      .sort((a, b) => a.atUs - b.atUs);
+    let [now, most] = [0, 0];
+    for (const { by } of edges) {
+      now += by;
+      most = Math.max(most, now);
+    }
+    if (process.mostTimers > 30 + 2 * most) {
+      return `${process.mostTimers} timers were set for ${most} requests`;
+    }
+    if (!process.isDead && process.timers > 12) return `${process.timers} timers stay`;
+  }
+  return undefined;
+};
+
+/** Law 9: a limit in shadow rejects nobody. */
+const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
+  const shadows = new Set(
+    plan.rates.filter(({ mode }) => mode === 'shadow').map(({ name }) => name),
+  );
+  for (const { decisions = [] } of outcomes) {
+    const one = decisions.find(({ limiter, allowed }) => shadows.has(limiter) && !allowed);
+    if (one) return `${one.limiter} is in shadow, and rejected`;
+    const enforced = decisions.find(
+      ({ limiter, outcome }) => !shadows.has(limiter) && outcome === 'would-deny',
+    );
+    if (enforced) return `${enforced.limiter} enforces, and would only have denied`;
+  }
+  return undefined;
+};
+
+/**
+ * Law 14: in an outage, a process admits no more of a key than the limit, counting what it admitted before. What the
+ * store admits afterwards is another matter: it does not know what was admitted meanwhile.
+ */
+const fallbackIsBounded: Law = ({ plan, outcomes }) => {
+  if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
+    return undefined;
+  }
+  if (plan.acts.some(({ kind }) => kind === 'refund' || kind === 'change')) return undefined;
+  for (const [
+    at,
+    { algorithm, mode, limit, windowMs, burst = limit, name },
+  ] of plan.rates.entries()) {
+    if (algorithm !== 'tokenBucket' || mode === 'shadow') continue;
+    const admitted = new Map<string, { process: object; grants: Grant[]; failed: boolean }[]>();
+    const ended = outcomes.filter(({ allowed, endUs }) => allowed && endUs !== undefined);
+    for (const { act, process, decisions = [], endUs = 0 } of ended.sort(byEnd)) {
+      const asked = plan.acts[act];
+      if (asked?.kind !== 'consume') continue;
+      const decision = decisions[asked.asks.indexOf(at)];
+      if (!decision) continue;
+      const all = admitted.get(asked.key) ?? [];
+      admitted.set(asked.key, all);
+      const own = all.findLast((one) => one.process === process);
+      const isLocal = decision.outcome === 'error';
+      // The store answers again after an outage: a new count begins.
+      const isNew = !own || (own.failed && !isLocal);
+      const count = isNew ? { process, grants: [], failed: false } : own;
+      if (isNew) all.push(count);
+      count.failed ||= isLocal;
+      count.grants.push({ atUs: endUs, order: 0, cost: asked.cost });
+    }
+    const slack = Math.ceil((limit * 2 * PATIENCE_US) / (windowMs * 1_000));
+    const rule = { machine: 'bucket', limit, windowUs: windowMs * 1_000, burst: burst + slack };
+    for (const { grants } of [...admitted.values()].flat().filter(({ failed }) => failed)) {
+      const excess = over(rule as Rule, grants);
+      if (excess) return `one process admitted ${excess} of ${name} in an outage`;
+    }
+  }
+  return undefined;
+};
+
+const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
+
+/** Idempotency: an id runs once. A repeat gets its response, or a 409 while it runs. */
+const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
+  for (const { id, startUs } of runs) {
+    const isClaimed = calls.some(
+      ({ steps, answers, endUs = startUs }) =>
+        endUs <= startUs &&
+        steps.some(
+          ({ claim, op }, at) => claim?.id === id && op === 'take' && answers?.[at]?.allowed,
+        ),
+    );
+    if (!isClaimed) return `${id} ran without a claim`;
+  }
+  const calm = plan.faults.length === 0;
+  const done = new Map<string, { atUs: number; body: string }>();
+  for (const { act, response, startUs, endUs = 0 } of outcomes
+    .filter((one) => one.response)
+    .sort(byEnd)) {
+    const asked = plan.acts[act];
+    if (asked?.kind !== 'once' || !response) continue;
+    const { id } = asked;
+    const { status, body } = response;
+    const by = plan.acts[Number(/^done by (\d+)$/.exec(body)?.[1] ?? Number.NaN)];
+    if (by && (by.kind !== 'once' || by.id !== id || by.status !== status)) {
+      return `${id} was answered ${status} ${body}, which is the answer of another`;
+    }
+    if (![200, 201, 409, 429, 500, 503].includes(status)) return `${id} was answered ${status}`;
+    if (!calm) continue;
+    const before = done.get(id);
+    const isSettled = before && startUs > before.atUs + 300_000 && endUs < before.atUs + 9_000_000;
+    if (isSettled && status !== 429 && body !== before.body) {
+      return `${id} was done, and then answered ${status} ${body}`;
+    }
+    if (body === `done by ${act}` && status !== 503) done.set(id, { atUs: endUs, body });
+  }
+  return undefined;
+};
+
+/** Claims, as the store's callers see them: while one owner holds an id under its lease, no other gets it. */
+const claimsExclude: Law = (history) => {
+  const { plan, restarts } = history;
+  if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
+  if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
+  const holders = new Map<string, { owner: string; untilUs: number }>();
+  const givenUp = new Set(
+    history.calls.flatMap(({ steps }) =>
+      steps.flatMap(({ op, claim }) => (op === 'put' && claim ? [claim.owner] : [])),
+    ),
+  );
+  for (const { call } of decided(history)) {
+    const passes = call.steps.every(
+      ({ op, binding }, at) => op !== 'take' || !binding || call.answers[at]?.allowed,
+    );
+    for (const [at, { claim, op, rule, ...step }] of call.steps.entries()) {
+      const answer = call.answers[at];
+      if (!claim || rule.machine !== 'claims' || !answer?.allowed) continue;
+      const name = `${step.limiter}/${step.key}/${claim.id}`;
+      const holder = holders.get(name);
+      const isTaken =
+        holder &&
+        holder.owner !== claim.owner &&
+        holder.untilUs > answer.nowUs &&
+        !givenUp.has(holder.owner);
+      if (op === 'take' && passes) {
+        if (isTaken) return `${name} was given to ${claim.owner} while ${holder.owner} held it`;
+        holders.set(name, { owner: claim.owner, untilUs: answer.nowUs + rule.leaseUs });
+      } else if (op === 'record' || op === 'done') {
+        if (isTaken) return `${name} of ${holder.owner} was changed by ${claim.owner}`;
+        const forUs = op === 'done' ? rule.keepUs : rule.leaseUs;
+        holders.set(name, { owner: claim.owner, untilUs: answer.nowUs + forUs });
+      }
+    }
+  }
+  return undefined;
+};
+
+/** Shapers: over all processes, jobs start at the pace; timers may be late, so a few may be close together. */
+const jobsKeepThePace: Law = ({ plan, starts }) => {
+  if (plan.faults.length > 0) return undefined;
+  const { limit, windowMs, burst } = plan.pace;
+  const periodUs = (windowMs * 1_000) / limit;
+  const keys = new Set(starts.map(({ key }) => key));
+  for (const key of keys) {
+    const times = starts
+      .filter((one) => one.key === key)
+      .map(({ serverUs }) => serverUs)
+      .sort((a, b) => a - b);
+    for (let from = 0; from < times.length; from += 1) {
+      for (let to = from + burst; to < Math.min(times.length, from + burst + 40); to += 1) {
+        const needed = (to - from - burst + 1) * periodUs;
+        const passed = (times[to] as number) - (times[from] as number);
+        if (passed < needed - periodUs - 3_000)
+          return `${to - from + 1} jobs of ${key} started within ${passed} us`;
+      }
+    }
+  }
+  return undefined;
+};
+
+/** Shapers: a job of a key that nobody else uses starts at once, whatever the clock of its process shows. */
+const idleJobsStart: Law = ({ plan, outcomes }) => {
+  if (plan.faults.length > 0) return undefined;
+  const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');
+  const keyOf = ({ act }: Outcome): string => (plan.acts[act] as { key: string }).key;
+  for (const one of jobs) {
+    const { startUs, endUs = Number.POSITIVE_INFINITY, error } = one;
+    // A queue is empty after 2 s, the longest wait.
+    const isAlone = jobs.every(
+      (other) =>
+        other === one ||
+        keyOf(other) !== keyOf(one) ||
+        other.startUs < startUs - 3_000_000 ||
+        other.startUs > startUs + 2 * TOLERANCE_US,
+    );
+    if (isAlone && (error !== undefined || endUs - startUs > TOLERANCE_US)) {
+      return `a job of ${keyOf(one)} waited ${endUs - startUs} us for nothing`;
+    }
+  }
+  return undefined;
+};
+
+/** Live changes: in all processes a limit is soon that which was set last. */
+const changesApply: Law = ({ plan, outcomes }) => {
+  if (plan.faults.length > 0) return undefined;
+  for (const [at, { name, limit }] of plan.rates.entries()) {
+    const changes = outcomes.flatMap(({ act, startUs, endUs, error }) => {
+      const done = plan.acts[act];
+      if (done?.kind !== 'change' || done.rate !== at || error !== undefined) return [];
+      return [{ startUs, endUs: endUs ?? Number.POSITIVE_INFINITY, limit: done.limit }];
+    });
+    changes.sort((a, b) => a.endUs - b.endUs);
+    const first = new Map<object, number>();
+    for (const { decisions = [], startUs, endUs = startUs, process } of outcomes) {
+      const own = decisions.find(({ limiter }) => limiter === name)?.policy?.limit;
+      if (own === undefined) continue;
+      // A process looks for changes from its first request on.
+      const firstUs = first.get(process) ?? startUs;
+      first.set(process, firstUs);
+      if (startUs < firstUs + APPLIES_US) continue;
+      const settled = changes.filter((change) => change.endUs + APPLIES_US < startUs).at(-1);
+      // Of two that were made at one time, either may be the last.
+      const since = settled?.startUs ?? Number.NEGATIVE_INFINITY;
+      const recent = changes.filter((change) => change.startUs < endUs && change.endUs > since);
+      const known = [settled?.limit ?? limit, ...recent.map((change) => change.limit)];
+      if (!known.includes(own)) return `${name} is ${own} where ${known.join(' or ')} was set`;
+    }
+  }
+  return undefined;
+};
+
+/** By default processes look for changes twice a second. */
+const APPLIES_US = 600_000;
+
+/** All laws by their names. */
+export const LAWS: Readonly<Record<string, Law>> = {
+  decidesExactly,
+  admitsAtMostTheLimit,
+  waitsAreHonest,
+  cachedRejectionsAreTrue,
+  rejectionsWriteNothing,
+  refundsWorkOnce,
+  groupsAreOneCall,
+  decisionsFollowTheStore,
+  theStoresClockDecides,
+  failuresFailNobody,
+  calmMeansNoErrors,
+  outagesCostNoTime,
+  itRecovers,
+  permitsAreCounted,
+  permitsLast,
+  namesAreNew,
+  permitsComeBack,
+  criticalsPass,
+  nothingStays,
+  shadowsRejectNobody,
+  fallbackIsBounded,
+  idsRunOnce,
+  claimsExclude,
+  jobsKeepThePace,
+  idleJobsStart,
+  changesApply,
+};
+
+/** The names of the laws that a history breaks, each with a sentence. */
+export function judge(history: History): ReadonlyMap<string, string> {
+  const broken = new Map<string, string>();
+  for (const [name, law] of Object.entries(LAWS)) {
+    const sentence = sentenceOf(law, history);
+    if (sentence !== undefined) broken.set(name, sentence);
+  }
+  return broken;
+}
+
+/** Answers can be so wrong that a law cannot read them. */
+function sentenceOf(law: Law, history: History): string | undefined {
+  try {
+    return law(history);
+  } catch (error) {
+    return `the history makes no sense: ${String(error)}`;
+  }
+}

@@ -1,0 +1,301 @@
+/** The server and the connections of processes to it, with all that can go wrong between them. */
+
+import { EPOCH_US, type Process, type World } from './world.js';
+
+/** A server, or a model of one. For the processes it answers in no time. */
+export interface Server {
+  /**
+   * Does what is asked, at an instant by the server's clock, in microseconds since the epoch. May return a promise:
+   * then all stands still until it settles.
+   *
+   * @throws Error that the client is to get
+   */
+  handle(request: unknown, nowUs: number): unknown;
+  /** All that is stored, for {@link Server.restart}. It is not changed later. Undefined if that cannot be had. */
+  snapshot(): unknown;
+  /** Starts again with what a snapshot has, or with nothing. May return a promise, as {@link Server.handle} may. */
+  restart(snapshot?: unknown): unknown;
+  /** How many keys have not expired; 0 if that cannot be known. */
+  size(nowUs: number): number;
+  /** How many changes there have been; 0 if that cannot be known. */
+  readonly writes: number;
+}
+
+/** A request that the server has run. */
+export interface Execution {
+  readonly process: Process;
+  readonly trueUs: number;
+  /** The server's clock. No two executions between two restarts have the same, unless the clock was set back. */
+  readonly serverUs: number;
+  /** How many changes it made. */
+  readonly writes: number;
+}
+
+/** The server was started again. What was stored after the first `kept` executions is lost. */
+export interface Restart {
+  readonly trueUs: number;
+  readonly serverUs: number;
+  /** How many executions there were before it. */
+  readonly executions: number;
+  readonly kept: number;
+}
+
+/** What is wrong with the network for now: probabilities of each message. */
+export interface Weather {
+  /** A request never arrives. */
+  readonly loseRequest: number;
+  /** A request is run, but the reply never arrives. */
+  readonly loseReply: number;
+  /** A request is run twice, as if the client had sent it again. */
+  readonly repeat: number;
+  /** A message takes up to {@link LATE_US}. */
+  readonly late: number;
+}
+
+const FAIR: Weather = { loseRequest: 0, loseReply: 0, repeat: 0, late: 0 };
+const LATE_US = 2_500_000;
+const SNAPSHOT_EVERY_US = 100_000;
+/** What a failover forgets. */
+const LAG_US = 1_000_000;
+
+export class Host {
+  readonly executions: Execution[] = [];
+  readonly restarts: Restart[] = [];
+  /** How often the clock was set back. */
+  backSteps = 0;
+  weather: Weather = FAIR;
+  /** Whether the server will be restarted. */
+  keepsSnapshots = false;
+  isDown = false;
+  hungUntilUs = 0;
+  private skewUs = 0;
+  private lastUs = 0;
+  private readonly links = new Set<Link>();
+  private snapshots: {
+    readonly atUs: number;
+    readonly executions: number;
+    readonly all: unknown;
+  }[] = [];
+  readonly world: World;
+  readonly server: Server;
+
+  constructor(world: World, server: Server) {
+    this.world = world;
+    this.server = server;
+  }
+
+  /** What the server's clock shows. */
+  nowUs(): number {
+    return EPOCH_US + this.world.nowUs + this.skewUs;
+  }
+
+  /** The true time at which the server's clock shows an instant. */
+  trueUs(serverUs: number): number {
+    return serverUs - EPOCH_US - this.skewUs;
+  }
+
+  connect(process: Process): Link {
+    const link = new Link(this, process);
+    this.links.add(link);
+    return link;
+  }
+
+  setClock(byUs: number): void {
+    this.skewUs += byUs;
+    if (byUs < 0) {
+      this.backSteps += 1;
+      this.lastUs = 0;
+    }
+  }
+
+  calm(): void {
+    this.weather = FAIR;
+  }
+
+  /** Restarts the server: with all it had, with nothing, or with what a replica had a second ago. */
+  restart(keeps: 'all' | 'nothing' | 'replicated'): void {
+    const { executions, world } = this;
+    this.keepSnapshot(true);
+    const before = world.nowUs - (keeps === 'replicated' ? LAG_US : 0);
+    const last = this.snapshots.findLast(({ atUs }) => atUs <= before) ?? this.snapshots[0];
+    const kept = keeps === 'nothing' || last?.all === undefined ? undefined : last;
+    world.waitFor(this.server.restart(kept?.all));
+    // What a replica had that was never promoted is gone.
+    this.snapshots = [];
+    this.restarts.push({
+      trueUs: world.nowUs,
+      serverUs: this.nowUs(),
+      executions: executions.length,
+      kept: kept?.executions ?? 0,
+    });
+    this.keepSnapshot(true);
+    for (const link of this.links) link.drop();
+  }
+
+  stop(): void {
+    this.isDown = true;
+    for (const link of this.links) link.drop();
+  }
+
+  /** Runs a request now, and hands on what gives the reply. */
+  run(process: Process, request: unknown, then: (reply: () => unknown) => void): void {
+    const { server, world } = this;
+    this.keepSnapshot(false);
+    // Two calls are never at the same microsecond: their order can be told from their times.
+    this.lastUs = Math.max(this.nowUs(), this.lastUs + 1);
+    const before = server.writes;
+    const execution = { process, trueUs: world.nowUs, serverUs: this.lastUs, writes: 0 };
+    this.executions.push(execution);
+    const end = (reply: () => unknown): void => {
+      execution.writes = server.writes - before;
+      then(reply);
+    };
+    const fail = (error: unknown): void =>
+      end(() => {
+        throw error;
+      });
+    try {
+      const value = server.handle(request, this.lastUs);
+      if (value instanceof Promise) world.waitFor(value.then((reply) => end(() => reply), fail));
+      else end(() => value);
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  private keepSnapshot(now: boolean): void {
+    if (!this.keepsSnapshots) return;
+    const { snapshots, world, executions } = this;
+    const last = snapshots.at(-1);
+    if (!now && last && world.nowUs - last.atUs < SNAPSHOT_EVERY_US) return;
+    snapshots.push({
+      atUs: world.nowUs,
+      executions: executions.length,
+      all: this.server.snapshot(),
+    });
+    if (snapshots.length > 40) snapshots.shift();
+  }
+}
+
+interface Pending {
+  resolve(reply: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** One process's connection: in order, as TCP is. */
+export class Link {
+  state: 'ready' | 'connecting' = 'ready';
+  /** When the next request is to arrive, in true time, if that can be. */
+  wishUs: number | undefined;
+  private readonly host: Host;
+  private readonly process: Process;
+  private readonly pending = new Set<Pending>();
+  private listeners: (() => void)[] = [];
+  private connection = 0;
+  private lastArrivalUs = 0;
+  private lastReplyUs = 0;
+
+  constructor(host: Host, process: Process) {
+    this.host = host;
+    this.process = process;
+  }
+
+  /**
+   * Sends a request. Rejects with the server's error, or if the connection ends; never settles if a message is lost.
+   */
+  send(request: unknown): Promise<unknown> {
+    const { host, process, connection } = this;
+    const { world } = host;
+    if (this.state !== 'ready') return Promise.reject(closed());
+    return new Promise((resolve, reject) => {
+      const pending = { resolve, reject };
+      this.pending.add(pending);
+      if (world.random.chance(host.weather.loseRequest)) return;
+      const wishUs = this.wishUs ?? 0;
+      this.wishUs = undefined;
+      const arrivalUs = wishUs > world.nowUs ? wishUs : world.nowUs + this.latencyUs();
+      this.lastArrivalUs = Math.max(this.lastArrivalUs + 1, arrivalUs);
+      const arrive = (): void => {
+        if (connection !== this.connection) return;
+        if (host.hungUntilUs > world.nowUs) {
+          world.at(host.hungUntilUs, arrive);
+          return;
+        }
+        const isRepeated = world.random.chance(host.weather.repeat);
+        const isLost = world.random.chance(host.weather.loseReply);
+        host.run(process, request, (reply) => {
+          if (isRepeated) host.run(process, request, () => undefined);
+          if (isLost) return;
+          this.lastReplyUs = Math.max(this.lastReplyUs + 1, world.nowUs + this.latencyUs());
+          world.at(this.lastReplyUs, () => this.settle(pending, reply), process);
+        });
+      };
+      world.at(this.lastArrivalUs, arrive);
+    });
+  }
+
+  /** Calls `listener` once when {@link state} may have changed. Returns a function that cancels this. */
+  onceChanged(listener: () => void): () => void {
+    this.listeners.push(listener);
+    return () => {
+      this.listeners = this.listeners.filter((one) => one !== listener);
+    };
+  }
+
+  /** The connection ends; the process learns it, and connects again when the server is up. */
+  drop(): void {
+    const { world } = this.host;
+    this.connection += 1;
+    world.at(world.nowUs + this.latencyUs(), () => this.lost(), this.process);
+  }
+
+  private lost(): void {
+    this.state = 'connecting';
+    const failed = [...this.pending];
+    this.pending.clear();
+    for (const { reject } of failed) reject(closed());
+    this.changed();
+    this.connectLater();
+  }
+
+  private connectLater(): void {
+    const { host, process } = this;
+    const { world } = host;
+    const connect = (): void => {
+      if (host.isDown || host.hungUntilUs > world.nowUs) {
+        this.connectLater();
+        return;
+      }
+      this.state = 'ready';
+      this.lastArrivalUs = 0;
+      this.lastReplyUs = 0;
+      this.changed();
+    };
+    world.at(world.nowUs + world.random.between(20_000, 200_000), connect, process);
+  }
+
+  private changed(): void {
+    const { listeners } = this;
+    this.listeners = [];
+    for (const listener of listeners) listener();
+  }
+
+  private settle(pending: Pending, reply: () => unknown): void {
+    if (!this.pending.delete(pending)) return;
+    try {
+      pending.resolve(reply());
+    } catch (error) {
+      pending.reject(error);
+    }
+  }
+
+  private latencyUs(): number {
+    const { random } = this.host.world;
+    if (random.chance(this.host.weather.late)) return random.between(5_000, LATE_US);
+    return 60 + random.around(250);
+  }
+}
+
+function closed(): Error {
+  return new Error('Connection is closed.');
+}

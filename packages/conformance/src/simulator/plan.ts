@@ -1,0 +1,283 @@
+/** What happens in a history, as data: made from a seed, and made smaller while it still fails. */
+
+import { Random } from './random.js';
+import type { ProcessClock } from './world.js';
+
+/** A limit on rates. */
+interface RatePlan {
+  readonly name: string;
+  readonly algorithm: 'tokenBucket' | 'fixedWindow' | 'slidingWindow' | 'slidingLog';
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly burst: number | undefined;
+  readonly mode: 'enforce' | 'shadow';
+}
+
+/** One thing that a process does. */
+export type Act = { readonly atUs: number; readonly process: number } & (
+  | {
+      readonly kind: 'consume' | 'peek';
+      readonly key: string;
+      readonly cost: number;
+      readonly asks: readonly number[];
+      /** Whether to try again after the promised wait: 0 for exactly then, -1 for a microsecond earlier. */
+      readonly again: number | undefined;
+    }
+  | { readonly kind: 'refund'; readonly of: number; readonly twice: boolean }
+  | {
+      readonly kind: 'request';
+      readonly key: string;
+      readonly critical: boolean;
+      readonly holdUs: number;
+      readonly releases: number;
+    }
+  | { readonly kind: 'once'; readonly id: string; readonly holdUs: number; readonly status: number }
+  | { readonly kind: 'job'; readonly key: string }
+  /** Many keys that are asked at once, each for the first time. */
+  | { readonly kind: 'flood'; readonly rate: number; readonly keys: number }
+  /** A limit is changed live, in all processes. */
+  | { readonly kind: 'change'; readonly rate: number; readonly limit: number }
+);
+
+export type Fault = { readonly atUs: number } & (
+  | {
+      readonly kind: 'weather';
+      readonly forUs: number;
+      readonly of: 'loseRequest' | 'loseReply' | 'repeat' | 'late';
+      readonly share: number;
+    }
+  | { readonly kind: 'restart'; readonly keeps: 'all' | 'nothing' | 'replicated' }
+  | { readonly kind: 'down' | 'hang'; readonly forUs: number }
+  | { readonly kind: 'clock'; readonly byUs: number }
+  | { readonly kind: 'freeze'; readonly process: number; readonly forUs: number }
+  | { readonly kind: 'kill'; readonly process: number }
+);
+
+export interface Plan {
+  readonly seed: number;
+  readonly clocks: readonly ProcessClock[];
+  readonly rates: readonly RatePlan[];
+  readonly onStoreError: 'local' | 'allow' | 'deny';
+  readonly permits: number;
+  readonly leaseMs: number;
+  readonly pace: { readonly limit: number; readonly windowMs: number; readonly burst: number };
+  readonly acts: readonly Act[];
+  readonly faults: readonly Fault[];
+}
+
+const ALGORITHMS = [
+  'tokenBucket',
+  'tokenBucket',
+  'fixedWindow',
+  'slidingWindow',
+  'slidingLog',
+] as const;
+const SECOND_US = 1_000_000;
+const KEYS = ['ada', 'bob', 'eve'] as const;
+
+/** The plan of a seed, with about so many acts. */
+export function planOf(seed: number, size: number): Plan {
+  const random = new Random(seed);
+  const lengthUs = random.pick([2, 8, 20]) * SECOND_US;
+  const processes = random.between(1, 4);
+  const clocks = Array.from({ length: processes }, () => ({
+    driftPpm: random.chance(0.4) ? 0 : random.between(-200, 200),
+    offsetUs: random.pick([0, 0, -3_600, 61, 86_400]) * SECOND_US,
+  }));
+  const rates = Array.from({ length: random.between(1, 3) }, (_, at) => ({
+    name: `rate-${at}`,
+    algorithm: random.pick(ALGORITHMS),
+    limit: random.pick([1, 2, 3, 5, 7, 10, 40]),
+    windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
+    burst: random.pick([undefined, undefined, 1, 3, 12]),
+    mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
+  }));
+  const focus = random.pick([
+    'rates',
+    'rates',
+    'changes',
+    'permits',
+    'claims',
+    'jobs',
+    'all',
+  ] as const);
+  const acts = actsOf(random, { focus, size, lengthUs, processes, rates: rates.length });
+  const faults = random.chance(0.4) ? [] : faultsOf(random, focus, lengthUs, processes);
+  return {
+    seed,
+    clocks,
+    rates,
+    onStoreError: random.pick(['local', 'local', 'local', 'allow', 'deny']),
+    permits: random.pick([1, 2, 5]),
+    leaseMs: random.pick([1_000, 1_000, 3_000]),
+    pace: {
+      limit: random.pick([1, 4, 7]),
+      windowMs: random.pick([50, 200]),
+      burst: random.pick([1, 1, 3]),
+    },
+    acts,
+    faults,
+  };
+}
+
+interface Shape {
+  readonly focus: 'rates' | 'changes' | 'permits' | 'claims' | 'jobs' | 'all';
+  readonly size: number;
+  readonly lengthUs: number;
+  readonly processes: number;
+  readonly rates: number;
+}
+
+const KINDS: Readonly<Record<Shape['focus'], readonly Act['kind'][]>> = {
+  rates: ['consume', 'consume', 'consume', 'consume', 'consume', 'refund', 'peek'],
+  changes: [...Array<'consume'>(40).fill('consume'), 'flood', 'change'],
+  permits: ['request', 'request', 'request', 'consume'],
+  claims: ['once', 'once', 'once', 'consume'],
+  jobs: ['job', 'job', 'consume'],
+  all: ['consume', 'consume', 'refund', 'request', 'once', 'job'],
+};
+
+function actsOf(random: Random, shape: Shape): Act[] {
+  const { focus, size, lengthUs, processes, rates } = shape;
+  // Requests, with bodies and responses, take ten times as long to simulate.
+  const scale = { rates: 1, changes: 1, permits: 0.6, claims: 0.15, jobs: 0.3, all: 0.4 }[focus];
+  const count = Math.ceil(random.between(size / 2, size * 1.5) * scale);
+  const acts: Act[] = [];
+  let atUs = 0;
+  const gapUs = lengthUs / count;
+  for (let n = 0; n < count; n += 1) {
+    // Bursts, with pauses between them.
+    atUs += random.chance(0.5) ? random.between(0, 200) : random.around(gapUs * 2);
+    acts.push(
+      actOf(
+        random,
+        random.pick(KINDS[focus]),
+        { atUs, process: random.between(0, processes - 1) },
+        rates,
+      ),
+    );
+  }
+  return acts;
+}
+
+function actOf(
+  random: Random,
+  kind: Act['kind'],
+  base: Pick<Act, 'atUs' | 'process'>,
+  rates: number,
+): Act {
+  const key = random.chance(0.7) ? KEYS[0] : random.pick(KEYS);
+  switch (kind) {
+    case 'consume':
+    case 'peek': {
+      const all = Array.from({ length: rates }, (_, at) => at);
+      const asks = random.chance(0.5) ? all : [random.pick(all)];
+      const again = random.pick([undefined, undefined, undefined, 0, -1]);
+      return { ...base, kind, key, cost: random.pick([1, 1, 1, 1, 2, 3, 0]), asks, again };
+    }
+    case 'refund':
+      return { ...base, kind, of: random.between(1, 4), twice: random.chance(0.3) };
+    case 'request':
+      return {
+        ...base,
+        kind,
+        key,
+        critical: random.chance(0.2),
+        holdUs: random.chance(0.1) ? random.between(0, 4_000_000) : random.around(60_000),
+        releases: random.pick([1, 1, 1, 2, 2]),
+      };
+    case 'once':
+      return {
+        ...base,
+        kind,
+        id: `id-${random.between(0, 5)}`,
+        holdUs: random.chance(0.4) ? random.between(0, 2_500_000) : random.around(50_000),
+        status: random.pick([200, 200, 200, 201, 500, 503]),
+      };
+    case 'job':
+      return { ...base, kind, key };
+    case 'flood':
+      return { ...base, kind, rate: random.between(0, rates - 1), keys: random.between(5, 300) };
+    case 'change':
+      return { ...base, kind, rate: random.between(0, rates - 1), limit: random.between(1, 20) };
+  }
+}
+
+const FAULTS = [
+  'weather',
+  'weather',
+  'weather',
+  'restart',
+  'restart',
+  'down',
+  'hang',
+  'clock',
+  'freeze',
+  'freeze',
+  'kill',
+] as const;
+
+function faultsOf(
+  random: Random,
+  focus: Shape['focus'],
+  lengthUs: number,
+  processes: number,
+): Fault[] {
+  // Who holds something must be able to lose it.
+  const isHeld = focus === 'claims' || focus === 'permits';
+  return Array.from({ length: random.between(1, 4) }, (): Fault => {
+    const atUs = random.between(0, lengthUs);
+    const forUs = random.pick([30_000, 300_000, 1_500_000, 3_000_000]);
+    const process = random.between(0, processes - 1);
+    const kind = isHeld && random.chance(0.5) ? 'freeze' : random.pick(FAULTS);
+    switch (kind) {
+      case 'weather': {
+        const of = random.pick(['loseRequest', 'loseReply', 'repeat', 'late'] as const);
+        return { atUs, kind, forUs, of, share: random.pick([0.05, 0.3, 1]) };
+      }
+      case 'restart':
+        return { atUs, kind, keeps: random.pick(['all', 'nothing', 'replicated']) };
+      case 'clock':
+        return { atUs, kind, byUs: random.pick([-5_000_000, -40_000, -1, 40_000, 3_000_000]) };
+      case 'kill':
+        return { atUs, kind, process };
+      case 'freeze':
+        return { atUs, kind, process, forUs };
+      default:
+        return { atUs, kind, forUs };
+    }
+  });
+}
+
+/**
+ * The smallest plan found that still fails: leaves out acts and faults, larger parts first.
+ *
+ * @param most how many plans to try
+ */
+export async function shrink(
+  plan: Plan,
+  fails: (plan: Plan) => Promise<boolean>,
+  most: number = 400,
+): Promise<Plan> {
+  let best = plan;
+  let left = most;
+  const without = async <Part extends 'acts' | 'faults'>(part: Part): Promise<void> => {
+    for (
+      let size = Math.ceil(best[part].length / 2);
+      size >= 1;
+      size = size > 1 ? Math.ceil(size / 2) : 0
+    ) {
+      for (let from = 0; from < best[part].length && left > 0; left -= 1) {
+        const tried = {
+          ...best,
+          [part]: (best[part] as readonly unknown[]).toSpliced(from, size),
+        } as Plan;
+        if (await fails(tried)) best = tried;
+        else from += size;
+      }
+    }
+  };
+  await without('faults');
+  await without('acts');
+  return best;
+}

@@ -1,0 +1,521 @@
+/** Runs a plan: boots processes, lets them act and things go wrong, and records what happens. */
+
+import type {
+  Answer,
+  Control,
+  Decision,
+  Guard,
+  KeyedLimiter,
+  LimiterSettings,
+  Limiters,
+  LimitRequest,
+  Step,
+  Store,
+} from '@spillway/core';
+import type { FetchGuard } from '@spillway/core/fetch';
+import { seen } from '../probe.js';
+import type { Call, History, Outcome, Run, Start } from './history.js';
+import { Host, type Link, type Server } from './network.js';
+import type { Act, Fault, Plan } from './plan.js';
+import { Process, World } from './world.js';
+
+/**
+ * What a program exports. Bundle it, with core inside, to the text of one CommonJS module that needs no other. Each
+ * process evaluates it with its own clock, timers and random numbers.
+ */
+export interface Program {
+  readonly core: typeof import('@spillway/core');
+  readonly fetchGuard: typeof import('@spillway/core/fetch').fetchGuard;
+  /** `createShaper` of @spillway/outgoing. Without it no jobs are run. */
+  readonly createShaper?: (
+    options: { name: string; limit: number; window: number; burst: number; maxWait: string },
+    settings: { store: Store; localShare: number; logger: false },
+  ) => Shaper;
+  /** Opens the store on a connection to the server. */
+  open(link: Link): Store;
+  /** Opens a control on a connection to the server. Without it, no limit is changed live. */
+  openControl?(link: Link): LiveControl;
+}
+
+/** A control in which limits can be changed. */
+interface LiveControl extends Control {
+  set(
+    limiter: string,
+    settings: LimiterSettings,
+    note: { readonly by: string; readonly because: string },
+  ): Promise<void>;
+}
+
+interface Shaper {
+  schedule<Value>(key: string, work: () => Value): Promise<Value>;
+}
+
+/** What {@link simulate} needs: the text of a {@link Program}, and servers for it. */
+export interface Subject {
+  readonly program: string;
+  /** Of each second process, to run two builds side by side. Default: `program`. */
+  readonly other?: string | undefined;
+  /** Makes a server, empty. */
+  server(): Server;
+}
+
+const SETTLE_US = 6_000_000;
+const RESTART_US = 200_000;
+
+/** After so long nothing counts any more. */
+function forgottenUs({ rates }: Plan): number {
+  const longest = rates.map(({ limit, windowMs, burst = limit }) => windowMs * (2 + burst / limit));
+  return 90_000_000 + Math.max(...longest) * 1_000;
+}
+
+/** What one process runs. */
+interface App {
+  readonly process: Process;
+  readonly store: Store;
+  readonly link: Link;
+  readonly limiters: Limiters<string, Store>;
+  readonly probe: KeyedLimiter<Store>;
+  readonly guard: Guard<Caller>;
+  readonly once: FetchGuard<Request, [Handling]>;
+  readonly handler: (request: Request, handling: Handling) => Promise<Response>;
+  readonly shaper: Shaper | undefined;
+  readonly control: LiveControl | undefined;
+  /** Decisions that can be refunded, newest last. */
+  readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
+}
+
+/** How long a rejected step is to wait, in microseconds. */
+function waitUs({ rule, cost }: Step, answer: Answer | undefined): number {
+  if (!answer || answer.allowed) return 0;
+  return Math.round(seen(rule, answer, cost).retryAfterMs * 1_000);
+}
+
+interface Caller {
+  readonly key: string;
+  readonly critical: boolean;
+}
+
+interface Handling {
+  readonly act: number;
+  readonly id: string;
+  readonly holdUs: number;
+  readonly status: number;
+}
+
+/** Runs a plan to its end. The same plan on the same subject gives the same history. */
+export async function run(plan: Plan, subject: Subject): Promise<History> {
+  return new Running(plan, subject).toEnd();
+}
+
+class Running {
+  private readonly plan: Plan;
+  private readonly subject: Subject;
+  private readonly world: World;
+  private readonly host: Host;
+  private readonly processes: Process[] = [];
+  private readonly apps: App[] = [];
+  private readonly calls: Call[] = [];
+  private readonly outcomes: Outcome[] = [];
+  private readonly runs: Run[] = [];
+  private readonly starts: Start[] = [];
+  private readonly refunds = new Map<object, number>();
+  /** The act that runs now. */
+  private acting: number | undefined;
+
+  constructor(plan: Plan, subject: Subject) {
+    this.plan = plan;
+    this.subject = subject;
+    this.world = new World(plan.seed);
+    this.host = new Host(this.world, subject.server());
+    this.host.keepsSnapshots = plan.faults.some(({ kind }) => kind === 'restart');
+  }
+
+  async toEnd(): Promise<History> {
+    const { plan, world, host } = this;
+    for (const at of plan.clocks.keys()) this.boot(at);
+    for (const [at, act] of plan.acts.entries()) world.at(act.atUs, () => this.begin(act, at));
+    for (const fault of plan.faults) world.at(fault.atUs, () => this.fail(fault));
+    const ends = [...plan.acts, ...plan.faults].map(
+      (one) => one.atUs + ('forUs' in one ? one.forUs : 0),
+    );
+    const quietUs = Math.max(0, ...ends) + SETTLE_US;
+    await world.runUntil(quietUs);
+    const recovered = await this.recovers();
+    const heldAtEnd = plan.faults.length === 0 ? await this.held() : undefined;
+    for (const { guard, once } of this.apps) {
+      void guard.close();
+      void once.close();
+    }
+    await world.runUntil(world.nowUs + forgottenUs(plan));
+    return {
+      plan,
+      processes: this.processes,
+      calls: this.calls,
+      executions: host.executions,
+      restarts: host.restarts,
+      outcomes: this.outcomes,
+      runs: this.runs,
+      starts: this.starts,
+      heldAtEnd,
+      keysAtEnd: host.server.size(host.nowUs()),
+      recovered,
+    };
+  }
+
+  private boot(at: number): void {
+    const { plan, world, host, subject } = this;
+    const clock = plan.clocks[at];
+    if (!clock) return;
+    const process = new Process(`p${at}`, world, clock);
+    this.processes.push(process);
+    const text = (at % 2 === 1 && subject.other) || subject.program;
+    const program = process.boot(text) as Program;
+    const { core, createShaper } = program;
+    const link = host.connect(process);
+    const store = this.recorded(program.open(link), process);
+    const { onStoreError, permits, leaseMs } = plan;
+    const changes = plan.acts.some(({ kind }) => kind === 'change');
+    const control = changes ? program.openControl?.(link) : undefined;
+    const settings = { store, onStoreError, logger: false, validate: false } as const;
+    const live = control ? { ...settings, control } : settings;
+    const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, mode }) => ({
+      name,
+      limit,
+      window: windowMs,
+      algorithm: core[algorithm],
+      mode,
+      ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
+    }));
+    const byName = Object.fromEntries(limits.map(({ name, ...options }) => [name, options]));
+    const guard = core.createGuard<Caller>(
+      [
+        core.concurrencyLimit({
+          name: 'permits',
+          limit: permits,
+          lease: leaseMs,
+          key: ({ raw }) => raw.key,
+        }),
+        core.fleetShedder({
+          name: 'fleet',
+          capacity: permits * 2,
+          reserve: 0.5,
+          lease: leaseMs,
+          priority: ({ raw }) => (raw.critical ? 'critical' : undefined),
+        }),
+      ],
+      settings,
+    );
+    const once = program.fetchGuard<Request, [Handling]>(
+      [
+        core.idempotency<Request>({ scope: () => 'ada', lease: leaseMs, keep: '10s' }),
+        core.rateLimit<Request>({ name: 'posts', limit: 3, window: '1s', key: () => 'ada' }),
+      ],
+      { store, logger: false, validate: false, clientIp: () => '203.0.113.7' },
+    );
+    const { pace } = plan;
+    this.apps[at] = {
+      process,
+      store,
+      link,
+      limiters: core.createLimiters(byName, live),
+      probe: core.createLimiter({ name: 'probe', limit: 1_000, window: '1s' }, settings),
+      guard,
+      once,
+      handler: once.wrap((_request: Request, handling: Handling) => this.handle(process, handling)),
+      shaper: createShaper?.(
+        {
+          name: 'jobs',
+          limit: pace.limit,
+          window: pace.windowMs,
+          burst: pace.burst,
+          maxWait: '2s',
+        },
+        { store, localShare: 0.25, logger: false },
+      ),
+      control,
+      granted: [],
+    };
+  }
+
+  /** The store, whose calls are noted. */
+  private recorded(store: Store, process: Process): Store {
+    const { world, host, calls } = this;
+    const apply = store.apply.bind(store);
+    return Object.assign(store, {
+      apply: (...[steps, options]: Parameters<Store['apply']>): ReturnType<Store['apply']> => {
+        const call: Call = {
+          process,
+          act: this.acting,
+          steps,
+          sentUs: world.nowUs,
+          sentServerUs: host.nowUs(),
+          executionsBefore: host.executions.length,
+        };
+        calls.push(call);
+        const given = apply(steps, options);
+        Promise.resolve(given).then(
+          (answers) => {
+            call.answers = answers;
+            call.endUs = world.nowUs;
+          },
+          (error) => {
+            call.error = error;
+            call.endUs = world.nowUs;
+          },
+        );
+        return given;
+      },
+    });
+  }
+
+  /** Acts in a process, if it is there. */
+  private begin(act: Act, at: number): void {
+    const app = this.apps[act.process];
+    if (!app || app.process.isDead) return;
+    this.world.at(this.world.nowUs, () => this.act(app, act, at), app.process);
+  }
+
+  private act(app: App, act: Act, at: number): void {
+    const { world, host } = this;
+    const outcome: Outcome = {
+      act: at,
+      process: app.process,
+      startUs: world.nowUs,
+      startServerUs: host.nowUs(),
+    };
+    this.outcomes.push(outcome);
+    this.acting = at;
+    let done: Promise<void>;
+    try {
+      done = this.perform(app, act, outcome);
+    } catch (error) {
+      done = Promise.reject(error);
+    } finally {
+      this.acting = undefined;
+    }
+    done
+      .catch((error: unknown) => {
+        outcome.error = error;
+      })
+      .finally(() => {
+        outcome.endUs ??= world.nowUs;
+      });
+  }
+
+  private async perform(app: App, act: Act, outcome: Outcome): Promise<void> {
+    const { limiters, granted } = app;
+    switch (act.kind) {
+      case 'consume':
+      case 'peek': {
+        const names = act.asks.map((one) => this.plan.rates[one]?.name as string);
+        const keys = Object.fromEntries(names.map((name) => [name, act.key]));
+        const asked = act.kind === 'consume' ? limiters.consume : limiters.peek;
+        const decision = await asked.call(limiters, keys, { cost: act.cost });
+        outcome.decisions = Object.values(decision.decisions);
+        outcome.allowed = decision.allowed;
+        if (act.kind === 'consume' && decision.allowed) granted.push(decision);
+        if (act.again !== undefined) this.again(app, keys, act.cost, act.again, outcome.act);
+        return;
+      }
+      case 'refund': {
+        const decision = granted.at(-act.of);
+        if (!decision) return;
+        for (let n = 0; n < (act.twice ? 2 : 1); n += 1) {
+          if (await limiters.refund(decision))
+            this.refunds.set(decision, this.refundsOf(decision) + 1);
+        }
+        outcome.refunds = this.refundsOf(decision);
+        return;
+      }
+      case 'request':
+        await this.request(app, act, outcome);
+        return;
+      case 'once':
+        await this.post(app, act, outcome);
+        return;
+      case 'flood': {
+        const name = this.plan.rates[act.rate]?.name as string;
+        const keys = Array.from({ length: act.keys }, (_, at) => `${outcome.act}-${at}`);
+        await Promise.all(keys.map((key) => limiters.consume({ [name]: key })));
+        return;
+      }
+      case 'change': {
+        const name = this.plan.rates[act.rate]?.name as string;
+        const note = { by: 'ada', because: 'to see whether it applies' };
+        await app.control?.set(name, { limits: { limit: act.limit } }, note);
+        return;
+      }
+      case 'job':
+        await app.shaper?.schedule(act.key, () => {
+          this.starts.push({ key: act.key, atUs: this.world.nowUs, serverUs: this.host.nowUs() });
+        });
+    }
+  }
+
+  private refundsOf(decision: object): number {
+    return this.refunds.get(decision) ?? 0;
+  }
+
+  /** Comes again when the store has promised to admit, to the microsecond. */
+  private again(
+    app: App,
+    keys: Readonly<Record<string, string>>,
+    cost: number,
+    by: number,
+    act: number,
+  ): void {
+    const { world, host } = this;
+    const call = this.calls.findLast((one) => one.act === act);
+    const waits = call?.steps.map((step, at) => waitUs(step, call.answers?.[at])) ?? [];
+    const longest = Math.max(0, ...waits);
+    if (!(longest > 1_000 && longest < 3_000_000)) return;
+    const wishUs = host.trueUs((call?.answers?.[0]?.nowUs ?? 0) + longest) + by;
+    const come = (): void => {
+      app.link.wishUs = wishUs;
+      void Promise.resolve(app.limiters.consume(keys, { cost })).catch(() => undefined);
+    };
+    world.at(wishUs - 40, come, app.process);
+  }
+
+  private async request(
+    app: App,
+    act: Extract<Act, { kind: 'request' }>,
+    outcome: Outcome,
+  ): Promise<void> {
+    const request: LimitRequest<Caller> = {
+      method: 'GET',
+      path: '/',
+      clientIp: '203.0.113.7',
+      header: () => undefined,
+      raw: { key: act.key, critical: act.critical },
+    };
+    const admission = await app.guard.admit(request);
+    outcome.decisions = admission.decisions;
+    outcome.allowed = admission.allowed;
+    outcome.endUs = this.world.nowUs;
+    if (admission.allowed) await this.pass(app.process, act.holdUs);
+    for (let n = 0; n < act.releases; n += 1) void admission.release({ status: 200 });
+  }
+
+  private async post(
+    app: App,
+    act: Extract<Act, { kind: 'once' }>,
+    outcome: Outcome,
+  ): Promise<void> {
+    const request = new Request('http://api.example/orders', {
+      method: 'POST',
+      headers: { 'idempotency-key': act.id, 'content-type': 'application/json' },
+      body: JSON.stringify({ order: act.id }),
+    });
+    const { id, holdUs, status } = act;
+    const response = await app.handler(request, { act: outcome.act, id, holdUs, status });
+    outcome.response = { status: response.status, body: await response.text() };
+  }
+
+  private async handle(process: Process, handling: Handling): Promise<Response> {
+    const { id, act, holdUs, status } = handling;
+    const run: Run = { id, act, process, startUs: this.world.nowUs };
+    this.runs.push(run);
+    await this.pass(process, holdUs);
+    run.endUs = this.world.nowUs;
+    run.status = status;
+    return new Response(`done by ${act}`, { status });
+  }
+
+  private pass(process: Process, us: number): Promise<void> {
+    const { world } = this;
+    return new Promise((resolve) => {
+      world.at(world.nowUs + us, resolve, process);
+    });
+  }
+
+  private fail(fault: Fault): void {
+    const { world, host } = this;
+    const later = (us: number, end: () => void): void => void world.at(world.nowUs + us, end);
+    switch (fault.kind) {
+      case 'weather':
+        host.weather = { ...host.weather, [fault.of]: fault.share };
+        later(fault.forUs, () => host.calm());
+        return;
+      case 'restart':
+        host.restart(fault.keeps);
+        return;
+      case 'down':
+        host.stop();
+        later(fault.forUs, () => {
+          host.isDown = false;
+        });
+        return;
+      case 'hang':
+        host.hungUntilUs = world.nowUs + fault.forUs;
+        return;
+      case 'clock':
+        host.setClock(fault.byUs);
+        return;
+      case 'freeze': {
+        const process = this.apps[fault.process]?.process;
+        if (process) process.frozenUntilUs = world.nowUs + fault.forUs;
+        return;
+      }
+      case 'kill': {
+        const process = this.apps[fault.process]?.process;
+        if (!process) return;
+        process.isDead = true;
+        later(RESTART_US, () => this.boot(fault.process));
+      }
+    }
+  }
+
+  /** Whether every process that lives is answered by the store again. */
+  private async recovers(): Promise<boolean> {
+    const { world, apps } = this;
+    const living = apps.filter(({ process }) => !process.isDead);
+    let answered = 0;
+    for (const { process, probe } of living) {
+      world.at(
+        world.nowUs,
+        () => {
+          Promise.resolve(probe.consume('probe')).then(
+            ({ outcome }) => {
+              if (outcome === 'allowed') answered += 1;
+            },
+            () => undefined,
+          );
+        },
+        process,
+      );
+    }
+    await world.runUntil(world.nowUs + 1_000_000);
+    return answered === living.length;
+  }
+
+  /** How many permits the store counts for the keys of the history. */
+  private async held(): Promise<number> {
+    const { calls, world, apps } = this;
+    const process = apps[0]?.process as Process;
+    const taken = calls
+      .flatMap(({ steps }) => steps)
+      .filter(({ lease, op }) => lease && op === 'take');
+    const counts = new Map(taken.map((step) => [`${step.limiter} ${step.key}`, step]));
+    let held = 0;
+    const looks = [...counts.values()].map(({ lease: _, ...step }) => ({
+      ...step,
+      op: 'look' as const,
+    }));
+    if (looks.length === 0) return 0;
+    world.at(
+      world.nowUs,
+      () => {
+        Promise.resolve(apps[0]?.store.apply(looks)).then(
+          (answers = []) => {
+            for (const answer of answers) held += 'used' in answer ? answer.used : 0;
+          },
+          () => undefined, // a call that failed is for other laws
+        );
+      },
+      process,
+    );
+    await world.runUntil(world.nowUs + 1_000_000);
+    return held;
+  }
+}

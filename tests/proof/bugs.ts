@@ -1,0 +1,449 @@
+/** Bugs that are planted into the real code, each by replacing texts of its sources. A law must catch each. */
+
+import type { Mutation } from './subject.js';
+
+export interface Bug {
+  /** What the code does now. */
+  readonly name: string;
+  /** Where others had it: a repository with the number of its issue or pull request. */
+  readonly seenIn?: string | undefined;
+  readonly mutations: readonly Mutation[];
+}
+
+type Replacement = readonly [from: string, to: string];
+
+/** @param seenIn undefined for a bug that we made up */
+function bug(name: string, file: string, [from, to]: Replacement, seenIn?: string): Bug {
+  return { name, seenIn, mutations: [{ file, from, to }] };
+}
+
+const LUA = 'redis/src/algorithms';
+const TAKES = `${LUA}/bucket/takes.lua`;
+const BUCKET = `${LUA}/bucket/bucket.lua`;
+const WINDOW = `${LUA}/window/window.lua`;
+const LOG = `${LUA}/log/log.lua`;
+const LEASES = `${LUA}/leases/leases.lua`;
+const CLAIMS = `${LUA}/claims/claims.lua`;
+const QUEUE = `${LUA}/queue/takes.lua`;
+const MAIN = 'redis/src/lua/main.lua';
+const STORES = 'core/src/stores';
+const UPKEEP = 'core/src/algorithms/upkeep';
+const ONCE = 'core/src/once';
+
+const buckets: readonly Bug[] = [
+  bug(
+    'a bucket charges what it rejects',
+    TAKES,
+    ['if passes then', 'if true then'],
+    'VilnaCRM/user-service#476',
+  ),
+  bug(
+    'a bucket holds a unit more than its burst',
+    TAKES,
+    ['local latest = now + tol', 'local latest = now + tol + inc'],
+    'squidowl/halloy#2106',
+  ),
+  bug('a bucket admits a microsecond early', TAKES, [
+    'next_us < latest or (next_us == latest and next_num <= tol_num)',
+    'next_us <= latest + 1',
+  ]),
+  {
+    name: 'the clocks of the processes decide',
+    seenIn: 'spring-cloud/spring-cloud-gateway#1688',
+    mutations: [
+      {
+        file: 'redis/src/codec/script.ts',
+        from: 'local now = time[1] * 1000000 + time[2]',
+        to: 'local now = time and tonumber(table.remove(ARGV))',
+      },
+      {
+        file: 'redis/src/calls/group-calls.ts',
+        from: 'if (testClock) args.push(',
+        to: 'args.push(String(systemClock.nowUs()));\n      if (testClock) args.push(',
+      },
+    ],
+  },
+  bug('a bucket drops fractions of a microsecond', TAKES, [
+    'local next_us, next_num = us + inc, num + inc_num',
+    'local next_us, next_num = us + inc, num',
+  ]),
+  bug(
+    'a bucket is forgotten after half of its time',
+    TAKES,
+    ['(us - now) / tick + spare)).err', '(us - now) / tick / 2 + spare)).err'],
+    "Stripe's published sketch",
+  ),
+  bug(
+    'a bucket has no expiry',
+    TAKES,
+    [
+      "try('SET', key, value, 'PX', format('%d', (us - now) / tick + spare))",
+      "try('SET', key, value)",
+    ],
+    'Tabcorp/redis-rate-limiter#1',
+  ),
+  bug(
+    'time is read in whole seconds',
+    'redis/src/codec/script.ts',
+    ['local now = time[1] * 1000000 + time[2]', 'local now = time[1] * 1000000'],
+    'symfony/symfony#47676',
+  ),
+  bug(
+    'a bucket beside others is charged when another rejects',
+    BUCKET,
+    [
+      '((go and op <= SHADOW) or op == RECORD or op == PUT)',
+      '(op <= SHADOW or op == RECORD or op == PUT)',
+    ],
+    'langfuse/langfuse#14280',
+  ),
+  bug('a refund gives back what has refilled since', BUCKET, [
+    'if left < give or (left == give and step.at_num < give_num) then',
+    'if false then',
+  ]),
+  bug('a refund empties the count', BUCKET, [
+    'us, num = us - give, num - give_num',
+    'us, num = now - 1, 0',
+  ]),
+  bug('a bucket beside others never refills', BUCKET, [
+    '    if us < now then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
+    '    if us < 0 then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
+  ]),
+  bug(
+    'a bucket holds what its rate says, not its burst',
+    'core/src/algorithms/bucket/bucket-rule.ts',
+    ['mulDiv(burst, period, den)', 'mulDiv(limit, period, den)'],
+    'kent8192/reinhardt-web#2229',
+  ),
+];
+
+const windows: readonly Bug[] = [
+  bug('a window counts all windows before it', WINDOW, [
+    'previous = fresh_start == start + window and current or 0',
+    'previous = current',
+  ]),
+  bug('a sliding window forgets the window before', WINDOW, [
+    'return previous <= room or product_at_most(',
+    'return true or product_at_most(',
+  ]),
+  bug(
+    'a window counts one unit for any cost',
+    WINDOW,
+    [
+      'local room = step.limit - current - cost',
+      'local room = step.limit - current - min(cost, 1)',
+    ],
+    'civitai#3988',
+  ),
+  bug('a sliding window is kept for one window only', WINDOW, [
+    '(step.sliding and 2 * window or window)',
+    'window',
+  ]),
+  bug('a window begins anew only after two', WINDOW, [
+    'local over = fresh_start > start',
+    'local over = fresh_start > start + window',
+  ]),
+  bug(
+    'a window has no expiry',
+    WINDOW,
+    ["call('SET', key, text, 'PX', lifetime(ends - now))", "call('SET', key, text)"],
+    'alisaifee/limits#14',
+  ),
+  bug('a refund goes to the window of now', WINDOW, [
+    'return step.at == step.start and current > 0',
+    'return current > 0',
+  ]),
+  bug('a refund clears the window', WINDOW, [
+    'current, write = max(0, current - step.cost), true',
+    'current, write = 0, true',
+  ]),
+  bug('a log looks at what it has, not at the cost', LOG, [
+    'return step.used + step.cost <= step.limit',
+    'return step.used < step.limit',
+  ]),
+  bug('a log forgets an entry a microsecond early', LOG, [
+    'local since = now - step.window\n    if step.last',
+    'local since = now - step.window + 1\n    if step.last',
+  ]),
+  bug(
+    'a log has no expiry',
+    LOG,
+    ["call('PEXPIRE', key, lifetime(step.last + step.window - now))", ''],
+    'marcosbarbero/spring-cloud-zuul-ratelimit#162',
+  ),
+  bug('a log expires with its first entry', LOG, [
+    'lifetime(step.last + step.window - now)',
+    'lifetime(step.window / 2)',
+  ]),
+];
+
+const groups: readonly Bug[] = [
+  bug('a limit in shadow rejects the group', MAIN, [
+    'if not passes and step.op == TAKE then',
+    'if not passes and step.op <= 2 then',
+  ]),
+  bug('nothing rejects a group', MAIN, ['go = false', 'go = true']),
+  bug('a limit in shadow rejects', 'core/src/direct/limit.ts', [
+    "const binding = mode === 'enforce';",
+    'const binding = true;',
+  ]),
+  bug(
+    'every limit is in shadow',
+    'core/src/direct/limit.ts',
+    ["const binding = mode === 'enforce';", 'const binding = false;'],
+    'LemmyNet/lemmy#4560',
+  ),
+  bug('answers of one call are given in reverse', 'redis/src/calls/group-calls.ts', [
+    'const result = results[i] as Result;',
+    'const result = results[groups.length - 1 - i] as Result;',
+  ]),
+  bug(
+    'all keys share one count',
+    'redis/src/codec/keys.ts',
+    ['encodeName(limiter, key, code, options)', "encodeName(limiter, 'x', code, options)"],
+    'mcp-uptime-kuma#89',
+  ),
+  bug('limits of equal numbers share counts', 'redis/src/codec/keys.ts', [
+    'encodeName(limiter, key, code, options)',
+    "encodeName('x', key, code, options)",
+  ]),
+  bug(
+    'a decision is refunded as often as asked',
+    'core/src/direct/granted-decision.ts',
+    ['    decision.#step = undefined;\n', ''],
+    'elizaOS/eliza#11169',
+  ),
+  bug('a refund gives back twice the cost', 'core/src/algorithms/receipt.ts', [
+    'const units = Math.min(cost, receipt.units ?? cost);',
+    'const units = 2 * Math.min(cost, receipt.units ?? cost);',
+  ]),
+];
+
+const permits: readonly Bug[] = [
+  bug(
+    'a release frees the newest permit, not its own',
+    LEASES,
+    [
+      "call('ZREM', key, step.id)",
+      "local ids = call('ZRANGEBYSCORE', key, '-inf', '+inf')\n        call('ZREM', key, ids[#ids])",
+    ],
+    'remnic#2015',
+  ),
+  bug(
+    'a release needs no permit and frees the oldest',
+    LEASES,
+    [
+      "call('ZREM', key, step.id)",
+      "call('ZREM', key, call('ZRANGEBYSCORE', key, '-inf', '+inf')[1])",
+    ],
+    'dashpay/rust-dashcore#916',
+  ),
+  bug(
+    'a lease never ends',
+    LEASES,
+    ["local after = '(' .. format('%d', now)", "local after = '(0'"],
+    'gocraft/work#231',
+  ),
+  bug(
+    'the leases of a key have no expiry',
+    LEASES,
+    ["call('PEXPIRE', key, format('%d', 2 * ms))", ''],
+    'bluetape4k/bluetape4k-projects#944',
+  ),
+  bug(
+    'one permit too many is given',
+    LEASES,
+    ['(step.ordinary < step.open and step.held < step.limit)', '(step.ordinary <= step.open)'],
+    'swarthy/redis-semaphore#155',
+  ),
+  bug('nothing is reserved for critical requests', LEASES, [
+    '(step.ordinary < step.open and step.held < step.limit)',
+    '(step.held < step.limit)',
+  ]),
+  bug('critical requests are shed', LEASES, ['return step.critical or (', 'return (']),
+  bug(
+    'a renewal renews nothing',
+    LEASES,
+    ['(op == RECORD or (op <= SHADOW and go))', '(op <= SHADOW and go)'],
+    'solana-developer-platform#1060',
+  ),
+  bug(
+    'a permit is taken though the group is rejected',
+    LEASES,
+    ['(op == RECORD or (op <= SHADOW and go))', '(op == RECORD or op <= SHADOW)'],
+    'gadget-inc/silo#269',
+  ),
+  bug('no lease is renewed', `${UPKEEP}/lease-cycle.ts`, [
+    'for (const step of due) {',
+    'for (const step of due.slice(0, 0)) {',
+  ]),
+  bug('no release reaches the store', 'core/src/guard/releases.ts', [
+    'if (steps.length === 0) return undefined;\n    const held',
+    'if (steps.length >= 0) return undefined;\n    const held',
+  ]),
+  bug('all permits have one id', 'core/src/limits/lease-id.ts', [
+    'crypto.getRandomValues(new Uint32Array(3))',
+    'new Uint32Array(3)',
+  ]),
+  bug('a critical permit counts as none', LEASES, [
+    "critical = call('ZCOUNT', key, '-' .. horizon, before_now)",
+    'critical = 0',
+  ]),
+];
+
+const claims: readonly Bug[] = [
+  bug(
+    'a claim that runs is free',
+    CLAIMS,
+    [
+      'return step.state == FREE or (own and (step.state == RUNNING or op == DONE))',
+      'return step.state ~= KEPT or own',
+    ],
+    'jcagarcia/grape-idempotency#10',
+  ),
+  bug(
+    'all claims have one owner',
+    `${ONCE}/claim-note.ts`,
+    ['crypto.getRandomValues(new Uint8Array(12))', 'new Uint8Array(12)'],
+    'paveg/hono-idempotency#91',
+  ),
+  bug('who lost a claim marks it as done', CLAIMS, [
+    'return step.state == FREE or (own and (step.state == RUNNING or op == DONE))',
+    'return step.state == FREE or op == DONE or (own and step.state == RUNNING)',
+  ]),
+  bug('what is done is kept for a lease', CLAIMS, [
+    'KEPT, now + step.keep,',
+    'KEPT, now + step.lease,',
+  ]),
+  bug('a claim runs as long as it is kept', CLAIMS, [
+    'RUNNING, now + step.lease,',
+    'RUNNING, now + step.keep,',
+  ]),
+  bug('a claim is taken though the group is rejected', CLAIMS, [
+    'elseif passes and (op == RECORD or (op <= SHADOW and go)) then',
+    'elseif passes and (op == RECORD or op <= SHADOW) then',
+  ]),
+  bug('a claim has no expiry', CLAIMS, [", 'PX', lifetime(step.ends - now))", ')']),
+  bug('answers are not kept', `${ONCE}/late-responses.ts`, [
+    'context.values.set(name, bytes, ttlUs, { deadlineUs, background: true })',
+    'undefined',
+  ]),
+  {
+    name: 'answers are kept by the caller, not by the key',
+    seenIn: 'square1-io/laravel-idempotency#5',
+    mutations: [
+      {
+        file: `${ONCE}/run.ts`,
+        from: "const name = { limiter, key, id: claim?.owner ?? '' };",
+        to: "void claim; const name = { limiter, key, id: '' };",
+      },
+      {
+        file: `${ONCE}/replay.ts`,
+        from: 'const name = { limiter, key, id: answer.owner };',
+        to: "const name = { limiter, key, id: '' };",
+      },
+    ],
+  },
+  bug(
+    'a request runs without a claim when the store fails',
+    `${ONCE}/idempotency-options.ts`,
+    ["['deny', 'allow']) ?? 'deny'", "['deny', 'allow']) ?? 'allow'"],
+    'square1-io/laravel-idempotency#1',
+  ),
+];
+
+const jobs: readonly Bug[] = [
+  bug('jobs take no slot', QUEUE, [
+    'local next_us, next_num = us + inc, num + inc_num',
+    'local next_us, next_num = us, num',
+  ]),
+  bug('a job starts by the clock of its process', 'outgoing/src/shaper/slots.ts', [
+    'return this.time ? this.us - this.time.offsetUs : this.us;',
+    'return this.us;',
+  ]),
+  bug('a slot is half a period too early', 'outgoing/src/shaper/slots.ts', [
+    'new Instant(nowUs + Math.round(waitUs), time)',
+    'new Instant(nowUs + Math.round(waitUs / 2), time)',
+  ]),
+];
+
+const resilience: readonly Bug[] = [
+  bug('a rejection is cached for longer than it lasts', `${STORES}/denial-cache.ts`, [
+    'askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs)',
+    'askedUs + Math.min(Math.round(holdsMs * 1000) + 300_000, this.longestUs)',
+  ]),
+  bug('a cached rejection rejects cheaper requests', `${STORES}/denial-cache.ts`, [
+    'rule.logic.denials?.covers(step.cost, table.costOf(place))',
+    'true',
+  ]),
+  bug('a refund leaves the cached rejection', `${STORES}/denial-cache.ts`, [
+    '  forgetDenials(step: Step): void {',
+    '  forgetDenials(step: Step): void {\n    if (step) return;',
+  ]),
+  bug('a cached rejection rejects all keys', `${STORES}/denial-cache.ts`, [
+    'if (key.length <= LONGEST_KEY) return key;',
+    "if (key) return '';",
+  ]),
+  bug(
+    'no call has a deadline',
+    `${STORES}/deadline.ts`,
+    ['background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs)', 'Infinity'],
+    'express-rate-limit/rate-limit-redis#71',
+  ),
+  bug('the breaker never opens', `${STORES}/circuit-breaker.ts`, [
+    'const isDown = part.failures >= most;',
+    'const isDown = part.failures < 0;',
+  ]),
+  bug(
+    'the breaker never closes',
+    `${STORES}/probe.ts`,
+    ['this.doneUs - this.wellUs >= healthyUs()', 'this.doneUs < 0'],
+    'yammer/circuitbox#74',
+  ),
+  bug(
+    'the script is sent once, and never again',
+    'redis/src/calls/transport.ts',
+    [
+      'reply = await this.loadScript(call, node);',
+      'if (this.loads.has(call.script.sha)) throw error;\n      this.loads.set(call.script.sha, Promise.resolve());\n      reply = await this.loadScript(call, node);',
+    ],
+    'express-rate-limit/rate-limit-redis#144',
+  ),
+  bug(
+    'a server that lost the script is not told it',
+    'redis/src/calls/transport.ts',
+    [
+      'if (!isUnknownScript(error)) throw error;\n      reply',
+      'if (error) throw error;\n      reply',
+    ],
+    'upstash/ratelimit-js#122',
+  ),
+  bug('the fallback counts nothing', `${STORES}/fallback-counters.ts`, [
+    'const MAX_ENTRIES = 100_000;',
+    'const MAX_ENTRIES = 1;',
+  ]),
+  bug('the fallback does not know what was admitted before', `${STORES}/fallback-counters.ts`, [
+    'if (!steps.some(isCountedHere)) return answers;',
+    'if (steps) return answers;',
+  ]),
+  bug('deadlines are sent by the clock of the process', 'redis/src/calls/server-time.ts', [
+    'const instant = deadlineUs + Math.max(this.latest, this.before);',
+    'const instant = deadlineUs;',
+  ]),
+  bug(
+    'a timer stays for each call',
+    `${STORES}/deadline.ts`,
+    ['this.cancel();\n        this.rejects.length = 0;', 'this.rejects.length = 0;'],
+    'nestjs/throttler#2629',
+  ),
+];
+
+export const BUGS: readonly Bug[] = [
+  ...buckets,
+  ...windows,
+  ...groups,
+  ...permits,
+  ...claims,
+  ...jobs,
+  ...resilience,
+];

@@ -1,0 +1,94 @@
+/** The commands of tools/prove.js. */
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { type Failure, type Subject, simulate } from '@spillway/conformance/simulator';
+import { Redis } from 'ioredis';
+import { findRedis, startRedis } from '../../packages/testkit/src/redis-process.js';
+import { BUGS } from './bugs.js';
+import { type Catch, pageOf, plant, row } from './plant.js';
+import { agree } from './redis/agreement.js';
+import { onRedis, subjectOf } from './subject.js';
+
+export async function main([command, ...args]: readonly string[]): Promise<void> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      seed: { type: 'string', default: '1' },
+      seconds: { type: 'string', default: '60' },
+      only: { type: 'string', default: '' },
+      redis: { type: 'boolean', default: false },
+      steps: { type: 'string', default: '1000000' },
+    },
+  });
+  const seed = Number(values.seed);
+  const seconds = Number(values.seconds);
+  if (command === 'bugs') await bugs(seed, values.only);
+  else if (command === 'agreement') {
+    await withRedis((redis) => agreement(redis, Number(values.steps), seed));
+  } else if (values.redis) {
+    await withRedis(async (redis) => prove(await onRedis(redis), seconds, seed));
+  } else await prove(await subjectOf(), seconds, seed);
+}
+
+/** Runs histories for so many seconds, and tells what they came to. */
+async function prove(subject: Subject, seconds: number, seed: number): Promise<void> {
+  const until = performance.now() + seconds * 1_000;
+  let [histories, faulty, operations, broken] = [0, 0, 0, 0];
+  for (let next = seed; performance.now() < until; next += 1) {
+    const result = await simulate(subject, { seed: next });
+    histories += 1;
+    operations += result.operations;
+    if (result.history.plan.faults.length > 0) faulty += 1;
+    if (!result.failure) continue;
+    broken += 1;
+    tell(result.failure);
+  }
+  const told = [histories, faulty, operations].map((count) => count.toLocaleString('en'));
+  console.log(
+    `${broken === 0 ? 'held' : 'BROKEN'}: ${told[0]} histories, ${told[1]} with faults, ${told[2]} operations, ${broken} broken laws (seed ${seed})`,
+  );
+  if (broken > 0) process.exitCode = 1;
+}
+
+function tell({ seed, plan, broken }: Failure): void {
+  console.log(`seed ${seed}:`);
+  for (const [law, sentence] of broken) console.log(`  ${law}: ${sentence}`);
+  console.log(`  ${JSON.stringify(plan)}`);
+}
+
+/** Plants every bug whose name contains `only`. Of all, writes down which laws caught which. */
+async function bugs(seed: number, only: string): Promise<void> {
+  const chosen = BUGS.filter(({ name }) => name.includes(only));
+  const results: Catch[] = [];
+  for (const bug of chosen) {
+    const result = await plant(bug, seed, 1_000);
+    results.push(result);
+    console.log(row(result));
+  }
+  const caught = results.filter(({ histories }) => histories > 0).length;
+  if (only === '') writeFileSync(join(import.meta.dirname, 'planted.md'), pageOf(results, seed));
+  console.log(`caught: ${caught} of ${chosen.length} planted bugs (seed ${seed})`);
+  if (caught < chosen.length) process.exitCode = 1;
+}
+
+/** @throws Error if there is no Redis */
+async function withRedis(use: (redis: Redis) => Promise<void>): Promise<void> {
+  const program = findRedis();
+  if (program === null) throw new Error('no Redis: install redis-server');
+  const server = await startRedis(program);
+  const redis = new Redis(server.url);
+  try {
+    await use(redis);
+  } finally {
+    redis.disconnect();
+    server.stop();
+  }
+}
+
+/** @throws Error if Redis disagrees with the model */
+async function agreement(redis: Redis, steps: number, seed: number): Promise<void> {
+  const done = await agree(redis, steps, seed);
+  console.log(`agreed: ${done.toLocaleString('en')} steps, 0 differences (seed ${seed})`);
+}

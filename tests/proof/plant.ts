@@ -1,0 +1,75 @@
+/** Plants bugs, one at a time, and finds out which laws catch each. */
+
+import { LAWS, simulate } from '@spillway/conformance/simulator';
+import type { Bug } from './bugs.js';
+import { subjectOf } from './subject.js';
+
+export interface Catch {
+  readonly bug: Bug;
+  /** The laws that were broken in the history that showed it first, and in some after it. */
+  readonly laws: readonly string[];
+  /** How many histories it took; 0 if none showed it. */
+  readonly histories: number;
+  readonly seconds: number;
+}
+
+/**
+ * Runs histories with a bug until a law is broken.
+ *
+ * @param most how many histories to run at most
+ * @param more how many histories to judge after it was caught, to see which other laws catch it
+ */
+export async function plant(
+  bug: Bug,
+  seed: number,
+  most: number,
+  more: number = 10,
+): Promise<Catch> {
+  const subject = await subjectOf(bug.mutations);
+  const startMs = performance.now();
+  const laws = new Set<string>();
+  let [histories, seconds] = [0, 0];
+  for (let n = 0; n < most; n += 1) {
+    const { failure } = await simulate(subject, { seed: seed + n, shrinks: false });
+    for (const law of failure?.broken.keys() ?? []) laws.add(law);
+    if (histories === 0 && laws.size > 0) {
+      histories = n + 1;
+      seconds = (performance.now() - startMs) / 1_000;
+    }
+    if (histories > 0 && n >= histories + more) break;
+  }
+  return { bug, laws: [...laws], histories, seconds };
+}
+
+export function row({ bug, laws, histories, seconds }: Catch): string {
+  const caught = laws.length === 0 ? 'none' : laws.map((law) => `\`${law}\``).join(', ');
+  const alone = laws.length === 1 ? ' (alone)' : '';
+  return `| ${bug.name} | ${bug.seenIn ?? ''} | ${caught}${alone} | ${histories} | ${seconds.toFixed(1)} |`;
+}
+
+/** The page that says which laws caught which bugs. */
+export function pageOf(results: readonly Catch[], seed: number): string {
+  const laws = Object.keys(LAWS).map((law) => {
+    const caught = results.filter(({ laws }) => laws.includes(law));
+    const alone = caught.filter(({ laws }) => laws.length === 1);
+    return `| \`${law}\` | ${caught.length} | ${alone.length} |`;
+  });
+  const caught = results.filter(({ histories }) => histories > 0).length;
+  return [
+    '# Planted bugs',
+    '',
+    `Written by \`npm run prove:bugs -- --seed=${seed}\` on ${new Date().toISOString().slice(0, 10)}: ` +
+      `${caught} of ${results.length} were caught.`,
+    '',
+    'Each bug is in all processes. Histories and seconds are those until a law was broken first.',
+    '',
+    '| law | caught | alone |',
+    '|---|---|---|',
+    ...laws,
+    '',
+    '| bug | seen in | caught by | histories | seconds |',
+    '|---|---|---|---|---|',
+    ...results.map(row),
+    '',
+  ].join('\n');
+}

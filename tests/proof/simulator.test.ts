@@ -1,0 +1,66 @@
+import { simulate } from '@spillway/conformance/simulator';
+import { expect, test } from 'vitest';
+import { BUGS } from './bugs.js';
+import { plant } from './plant.js';
+import { bundle, subjectOf } from './subject.js';
+
+const HISTORIES = 400;
+const MINUTES = 60_000;
+
+test(`${HISTORIES} histories of the real code keep every law`, {
+  timeout: 10 * MINUTES,
+}, async () => {
+  const subject = await subjectOf();
+  for (let seed = 1; seed <= HISTORIES; seed += 1) {
+    const { failure } = await simulate(subject, { seed });
+    expect(failure, `seed ${seed}`).toBeUndefined();
+  }
+});
+
+test('two builds run side by side', { timeout: MINUTES }, async () => {
+  const subject = await subjectOf();
+  // The text differs, so that each build has modules of its own.
+  const other = { ...subject, other: `${subject.program}\n;` };
+  for (let seed = 1; seed <= 30; seed += 1) {
+    const { failure } = await simulate(other, { seed });
+    expect(failure, `seed ${seed}`).toBeUndefined();
+  }
+});
+
+test('one seed gives one history', async () => {
+  const subject = await subjectOf();
+  const [one, other] = [await simulate(subject, { seed: 7 }), await simulate(subject, { seed: 7 })];
+  const told = ({ history }: typeof one) => [
+    history.outcomes.map(({ act, endUs, allowed, decisions }) => ({
+      act,
+      endUs,
+      allowed,
+      decisions,
+    })),
+    history.executions.map(({ serverUs, writes }) => ({ serverUs, writes })),
+  ];
+  expect(told(other)).toEqual(told(one));
+});
+
+test('a plan that fails is made smaller, and fails again', async () => {
+  const bug = BUGS.find(({ name }) => name === 'a bucket charges what it rejects');
+  const subject = await subjectOf(bug?.mutations);
+  let seed = 1;
+  let { failure } = await simulate(subject, { seed });
+  for (; !failure; seed += 1) ({ failure } = await simulate(subject, { seed }));
+  expect(failure.broken.size).toBeGreaterThan(0);
+  expect(failure.plan.acts.length).toBeLessThanOrEqual(4);
+});
+
+test('the text that each planted bug replaces stands in its file once', async () => {
+  for (const { mutations } of BUGS) await bundle(mutations);
+});
+
+test('each planted bug is caught, within 400 histories', { timeout: 15 * MINUTES }, async () => {
+  const missed: string[] = [];
+  for (const bug of BUGS) {
+    const { histories } = await plant(bug, 1, 400, 0);
+    if (histories === 0) missed.push(bug.name);
+  }
+  expect(missed).toEqual([]);
+});

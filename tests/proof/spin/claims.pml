@@ -1,0 +1,105 @@
+/*
+ * Claims: three requests with one idempotency key, in processes that may freeze, against a store that is one atomic
+ * step for each call (claims.lua). A lease may end at any time: so it is when a process stands still for longer than
+ * the lease lasts. Checked: a request that was done is never run again, who lost its claim changes nothing, and no two
+ * requests hold the claim.
+ *
+ * npm run prove:spin
+ */
+
+#define REQUESTS 3
+#define NOBODY 255
+
+mtype = { FREE, RUNNING, DONE };
+
+mtype state = FREE;
+byte owner = NOBODY;
+byte done_by = NOBODY; /* who was first told that it is done */
+bool holds[REQUESTS];  /* by the store's clock: whose lease has not ended */
+
+/* A lease ends. */
+proctype Time() {
+  do
+  :: atomic {
+       state == RUNNING ->
+       holds[owner] = false;
+       state = FREE;
+       owner = NOBODY
+     }
+  :: timeout -> break
+  od
+}
+
+proctype Request(byte me) {
+  bool mine = false;
+  do
+  :: true -> atomic { /* take */
+       if
+       :: state == FREE ->
+          assert(done_by == NOBODY);
+          state = RUNNING;
+          owner = me;
+          holds[me] = true;
+          mine = true
+       :: state == RUNNING && owner == me -> mine = true /* the reply was lost, and it was sent again */
+       :: else -> mine = false /* 409, or the answer of the other */
+       fi
+     }
+     if
+     :: !mine -> break
+     :: mine -> skip
+     fi;
+     /* The handler runs here, for as long as it likes. */
+     do
+     :: true -> atomic { /* renew */
+          if
+          :: state == FREE || (state == RUNNING && owner == me) ->
+             state = RUNNING;
+             owner = me;
+             holds[me] = true
+          :: else -> skip
+          fi
+        }
+     :: break
+     od;
+     if
+     :: true -> atomic { /* done; sent again, it changes nothing */
+          if
+          :: state == FREE || (state == RUNNING && owner == me) ->
+             assert(done_by == NOBODY);
+             state = DONE;
+             owner = me;
+             holds[me] = false;
+             done_by = me
+          :: state == DONE && owner == me -> skip
+          :: else -> skip /* it was lost: another runs, or has done it */
+          fi
+        };
+        break
+     :: true -> atomic { /* gives up */
+          if
+          :: state == RUNNING && owner == me ->
+             state = FREE;
+             owner = NOBODY;
+             holds[me] = false
+          :: else -> skip
+          fi
+        };
+        break
+     :: break /* it was killed: the lease ends */
+     fi
+  od
+}
+
+/* Holds in every state: at most one request holds the claim, and what is done stays with who has done it. */
+ltl one_holder { [] (holds[0] + holds[1] + holds[2] <= 1) }
+ltl done_stays { [] (done_by != NOBODY -> (state == DONE && owner == done_by)) }
+
+init {
+  atomic {
+    run Time();
+    run Request(0);
+    run Request(1);
+    run Request(2)
+  }
+}
