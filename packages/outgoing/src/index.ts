@@ -3,6 +3,13 @@
 export type { PacedFetchOptions } from './fetch/options.js';
 export { pacedFetch } from './fetch/paced-fetch.js';
 export type { PauseEvent } from './fetch/pauses.js';
-export type { Reservation, ScheduleOptions, Shaper, Unreserved } from './shaper/contract.js';
+export type {
+  Drained,
+  Reservation,
+  ScheduleOptions,
+  Shaper,
+  ShaperStats,
+  Unreserved,
+} from './shaper/contract.js';
 export type { ShaperOptions, ShaperSettings } from './shaper/options.js';
 export { createShaper } from './shaper/shaper.js';

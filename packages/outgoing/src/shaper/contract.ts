@@ -46,6 +46,28 @@ export interface ScheduleOptions extends WaitOptions {
   readonly signal?: HostSignal | undefined;
 }
 
+/** What a shaper knows about a key. */
+export interface ShaperStats {
+  /** Jobs that wait in this process. */
+  readonly waiting: number;
+  /** Jobs that run in this process. */
+  readonly running: number;
+  /** When a job of one unit could start if it came now, in milliseconds since the epoch; null if unknown. */
+  readonly nextStartMs: number | null;
+  /** When the pause of the key ends, in milliseconds since the epoch; null without a pause. */
+  readonly pausedUntilMs: number | null;
+  /** What {@link Shaper.pause} got as `by` for this pause, in any process; null if unknown. */
+  readonly pausedBy: string | null;
+}
+
+/** What was left when the time of {@link Shaper.drain} had passed. */
+export interface Drained {
+  /** Waiting jobs, which were rejected. */
+  readonly rejected: number;
+  /** Jobs that still run. */
+  readonly running: number;
+}
+
 /** Starts work at a pace, by key. */
 export interface Shaper {
   readonly name: string;
@@ -92,12 +114,27 @@ export interface Shaper {
   pauseOf(key: string): Promise<number>;
   /** How many jobs of the key wait in this process. */
   queueLength(key: string): number;
+  /** How many jobs wait in this process, over all keys. */
+  readonly waiting: number;
+  /** How many jobs run in this process, over all keys. */
+  readonly running: number;
+  /** What is known about a key, for health pages. Takes nothing. A promise unless the store is in memory. */
+  stats(key: string): ShaperStats | Promise<ShaperStats>;
   /**
    * Holds back all starts of the key for this time, in every process. A further pause can make it longer, never
    * shorter. Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer. Then only this process pauses, and
    * sends the pause again while it lasts.
+   *
+   * @param by who or what pauses, for {@link ShaperStats.pausedBy}: at most 256 UTF-16 units, the rest is cut off
    */
-  pause(key: string, duration: Duration): Promise<void>;
+  pause(key: string, duration: Duration, by?: string): Promise<void>;
+  /** Resolves when no job waits or runs in this process. */
+  onIdle(): Promise<void>;
+  /**
+   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets the waiting ones start. Resolves when all have
+   * ended, at the latest after `timeout` (0 to 24 h). Jobs that still wait then are rejected as by {@link close}.
+   */
+  drain(timeout: Duration): Promise<Drained>;
   /**
    * Rejects all waiting jobs and cancels their slots. Resolves when all running work has ended, however long that
    * takes.

@@ -18,6 +18,7 @@ interface Signal {
 }
 
 interface JobOptions {
+  readonly key: string;
   readonly cost: number;
   readonly priority: number;
   /** Among jobs of one priority, the lowest number goes first. */
@@ -26,6 +27,7 @@ interface JobOptions {
 }
 
 export class Job {
+  readonly key: string;
   readonly cost: number;
   readonly priority: number;
   readonly order: number;
@@ -47,10 +49,11 @@ export class Job {
   /** @param onAborted called if the job is aborted while it waits or runs */
   constructor(
     work: Work,
-    { cost, priority, order, signal }: JobOptions,
+    { key, cost, priority, order, signal }: JobOptions,
     onAborted: (job: Job) => void,
   ) {
     this.work = work;
+    this.key = key;
     this.cost = cost;
     this.priority = priority;
     this.order = order;

@@ -1,8 +1,7 @@
 /** Reservations: slots for work that the caller starts. */
 
-import type { Clock } from '@spillway/core';
 import { isLater } from '@spillway/core/adapter';
-import { type Eventually, WallTime } from '@spillway/core/direct';
+import type { Eventually, WallTime } from '@spillway/core/direct';
 import type { Reservation, Unreserved } from './contract.js';
 import type { JobQueue } from './job-queue.js';
 import type { LivePace } from './options.js';
@@ -27,13 +26,13 @@ export class Reservations {
     queues: Queues,
     pace: LivePace,
     reporter: DecisionReporter,
-    clock: Clock,
+    wallTime: WallTime,
   ) {
     this.slots = slots;
     this.queues = queues;
     this.pace = pace;
     this.reporter = reporter;
-    this.wallTime = new WallTime(clock);
+    this.wallTime = wallTime;
   }
 
   /** From now on, all reservations are rejected. */

@@ -2,18 +2,29 @@
 
 import type { CostOptions, Duration, Reason } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
-import { checkCallback, checkKey, DirectClient, Turns } from '@spillway/core/direct';
-import { durationBetween, MAX_STEPS, type QueueRule, tooLarge } from '@spillway/core/store';
+import {
+  checkCallback,
+  checkKey,
+  DirectClient,
+  type Eventually,
+  isThenable,
+  Turns,
+  WallTime,
+} from '@spillway/core/direct';
+import { durationBetween, MAX_STEPS, type QueueRule, tooLarge, within } from '@spillway/core/store';
 import type {
+  Drained,
   HostSignal,
   Reservation,
   ScheduleOptions,
   Shaper,
+  ShaperStats,
   Unreserved,
   WaitOptions,
 } from './contract.js';
 import { Job, readCost, readJobOptions, readPriority, type Work } from './job.js';
 import type { JobQueue, JobQueueHost } from './job-queue.js';
+import { Jobs } from './jobs.js';
 import { LivePace, readOptions, type ShaperOptions, type ShaperSettings } from './options.js';
 import {
   blocked,
@@ -24,6 +35,7 @@ import {
   waitedTooLong,
   waitTooLong,
 } from './outcomes.js';
+import { PauseNotes } from './pause-notes.js';
 import { Queues } from './queues.js';
 import { Reservations } from './reservations.js';
 import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
@@ -88,11 +100,13 @@ class KeyedShaper implements Shaper, JobQueueHost {
   private readonly queues: Queues;
   private readonly reservations: Reservations;
   private readonly reporter: DecisionReporter;
-  private readonly waiting = new Set<Job>();
-  private readonly running = new Set<Job>();
+  private readonly jobs = new Jobs();
+  private readonly pauseNotes: PauseNotes;
+  private readonly wallTime: WallTime;
   private readonly turns = new Turns();
   private jobCount = 0;
-  private closing: Promise<void> | undefined;
+  private isDraining = false;
+  private stopping: Promise<void> | undefined;
 
   constructor(options: ShaperOptions, settings: ShaperSettings) {
     const { name, rule, maxQueue, random } = readOptions(options, settings);
@@ -106,8 +120,16 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.slots = new SlotClient(client, limit, this.pace, random());
     const { clock } = client.store;
     this.queues = new Queues(this, clock);
+    this.wallTime = new WallTime(clock);
+    this.pauseNotes = new PauseNotes(name, client.store);
     this.reporter = new DecisionReporter(name, client);
-    this.reservations = new Reservations(this.slots, this.queues, this.pace, this.reporter, clock);
+    this.reservations = new Reservations(
+      this.slots,
+      this.queues,
+      this.pace,
+      this.reporter,
+      this.wallTime,
+    );
   }
 
   get limit(): number {
@@ -157,64 +179,113 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const cost = readCost(options, this.rule);
     const { priority, signal } = readJobOptions(options);
     if (signal?.aborted) throw signal.reason;
-    if (this.closing) throw closed(this.name);
+    if (this.isDraining) throw closed(this.name);
     const blockedMs = this.pace.blockedMs(key);
     if (blockedMs > 0) {
       this.reportRejection(key, cost, 'blocked', blockedMs);
       throw blocked(this.name, blockedMs);
     }
-    if (this.waiting.size >= this.maxQueue) {
+    if (this.jobs.waiting >= this.maxQueue) {
       this.reportRejection(key, cost, 'capacity');
       throw full(this.name, this.maxQueue);
     }
     const order = this.jobCount++;
-    const job = new Job(work as Work, { cost, priority, order, signal }, () => {
-      this.waiting.delete(job);
+    const job = new Job(work as Work, { key, cost, priority, order, signal }, () => {
+      this.jobs.stopWaiting(job);
       this.queues.get(key)?.drop(job);
     });
-    this.waiting.add(job);
+    this.jobs.add(job);
     this.queues.getOrCreate(key).enqueue(job, (answer) => this.reject(job, answer));
     await job.ready;
-    void job.ended.then(() => this.running.delete(job));
     return job.run() as Promise<T>;
   }
 
   waitOf(key: string, options?: WaitOptions): Promise<number> {
     return this.yieldAfter(async () => {
       const priority = readPriority(options);
-      const storeMs = await this.slots.peek(key, (answer) => answer.waitMs);
-      const queue = this.queues.get(key);
-      if (!queue) return storeMs;
-      // The store may not have a pause that this process began.
-      return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
+      return this.slots.peek(key, (answer) => this.waitMs(answer, priority));
     });
   }
 
   pauseOf(key: string): Promise<number> {
-    return this.yieldAfter(async () => {
-      const pauseMs = await this.slots.peek(key, ({ pausedUntil }) =>
-        pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
-      );
-      return Math.max(pauseMs, this.queues.get(key)?.pausedMs ?? 0, 0);
-    });
+    return this.yieldAfter(async () => this.slots.peek(key, (answer) => this.pauseMs(answer)));
   }
 
   queueLength(key: string): number {
     return this.queues.get(key)?.length ?? 0;
   }
 
-  pause(key: string, duration: Duration): Promise<void> {
+  get waiting(): number {
+    return this.jobs.waiting;
+  }
+
+  get running(): number {
+    return this.jobs.running;
+  }
+
+  stats(key: string): Eventually<ShaperStats> {
+    return this.slots.peek(key, (answer) => this.statsOf(answer)) as Eventually<ShaperStats>;
+  }
+
+  pause(key: string, duration: Duration, by?: string): Promise<void> {
     return this.yieldAfter(async () => {
       checkKey(key);
       const us = durationBetween('duration', duration, '0ms', '24h');
-      const { failure } = await this.queues.getOrCreate(key).beginPause(us);
+      const pausing = this.queues.getOrCreate(key).beginPause(us);
+      if (by !== undefined) this.pauseNotes.write(key, by, us);
+      const { failure } = await pausing;
       if (failure) throw noAnswer(this.name, failure);
     });
   }
 
-  close(): Promise<void> {
-    this.closing ??= this.closeAll();
-    return this.closing;
+  onIdle(): Promise<void> {
+    return this.jobs.idle();
+  }
+
+  async drain(timeout: Duration): Promise<Drained> {
+    const us = durationBetween('timeout', timeout, '0ms', '24h');
+    this.stopAccepting();
+    await within(us / 1_000, this.jobs.idle());
+    const { waiting: rejected, running } = this.jobs;
+    await this.stop();
+    return { rejected, running };
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.jobs.runningEnd();
+  }
+
+  /** How long a job of one unit would wait if it came now. */
+  private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
+    const queue = this.queues.get(key);
+    if (!queue) return storeMs;
+    // The store may not have a pause that this process began.
+    return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
+  }
+
+  private statsOf(answer: SlotAnswer): Eventually<ShaperStats> {
+    const { key } = answer;
+    const nowUs = this.slots.nowUs();
+    const at = (ms: number) => this.wallTime.at(nowUs + ms * 1_000, nowUs);
+    const waitMs = this.waitMs(answer, 0);
+    const pauseMs = this.pauseMs(answer);
+    const stats: ShaperStats = {
+      waiting: this.queueLength(key),
+      running: this.jobs.runningOf(key),
+      nextStartMs: waitMs === Infinity ? null : at(waitMs),
+      pausedUntilMs: pauseMs > 0 ? at(pauseMs) : null,
+      pausedBy: null,
+    };
+    if (pauseMs === 0) return stats;
+    const by = this.pauseNotes.read(key);
+    const noted = (pausedBy: string | null): ShaperStats => ({ ...stats, pausedBy });
+    return isThenable(by) ? by.then(noted) : noted(by);
+  }
+
+  private pauseMs({ key, pausedUntil }: SlotAnswer): number {
+    const storeMs = pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0;
+    return Math.max(storeMs, this.queues.get(key)?.pausedMs ?? 0, 0);
   }
 
   /** A caller in a loop must let the event loop turn, or its slots would never come. */
@@ -222,37 +293,45 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return this.turns.after(call());
   }
 
-  private async closeAll(): Promise<void> {
-    for (const job of this.waiting) job.reject(closed(this.name));
-    this.waiting.clear();
+  private stopAccepting(): void {
+    this.isDraining = true;
     this.reservations.close();
+  }
+
+  /** Rejects all waiting jobs. Resolves when their slots were cancelled. */
+  private stop(): Promise<void> {
+    this.stopping ??= this.cancelAll();
+    return this.stopping;
+  }
+
+  private async cancelAll(): Promise<void> {
+    this.stopAccepting();
+    this.jobs.rejectWaiting(() => closed(this.name));
     const { queues, slots } = this;
     // Again, because the answers of pending calls can bring slots.
     do await Promise.all([queues.close(), slots.pending.end()]);
     while (slots.pending.isAny);
-    await Promise.all([...this.running].map(({ ended }) => ended));
   }
 
   startJob(job: Job, slot: Slot): void {
-    this.waiting.delete(job);
-    this.running.add(job);
+    this.jobs.start(job);
     job.start();
     this.reporter.reportStart(slot);
   }
 
   expireJob(job: Job, key: string, waitMs: number): void {
-    this.waiting.delete(job);
+    this.jobs.stopWaiting(job);
     job.reject(waitedTooLong(this.name, waitMs));
     this.reportRejection(key, job.cost, 'rate');
   }
 
   queueChanged(queue: JobQueue): void {
-    this.queues.update(queue, this.waiting.size > 0);
+    this.queues.update(queue, this.jobs.waiting > 0);
   }
 
   private reject(job: Job, answer: SlotAnswer): void {
     const { isUnknown, failure, waitMs } = answer;
-    this.waiting.delete(job);
+    this.jobs.stopWaiting(job);
     if (isUnknown && failure) job.reject(noAnswer(this.name, failure));
     else job.reject(waitTooLong(this.name, waitMs));
     this.reporter.reportAnswer(answer);
