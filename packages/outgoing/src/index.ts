@@ -8,8 +8,18 @@ export type {
   Reservation,
   ScheduleOptions,
   Shaper,
+  ShaperCost,
   ShaperStats,
   Unreserved,
 } from './shaper/contract.js';
-export type { ShaperOptions, ShaperSettings } from './shaper/options.js';
+export type {
+  ConcurrencyOptions,
+  OnePaceOptions,
+  PaceNumbers,
+  QueueOptions,
+  SeveralPacesOptions,
+  ShaperOptions,
+  ShaperPlan,
+  ShaperSettings,
+} from './shaper/options.js';
 export { createShaper } from './shaper/shaper.js';

@@ -38,10 +38,24 @@ export interface WaitOptions {
   readonly priority?: number | undefined;
 }
 
+/** What a job or reservation costs. `Pace`: the names of the paces, if the shaper has several. */
+export interface ShaperCost<Pace extends string = never> {
+  /**
+   * Units that the job costs: an integer from 1 to the burst. With several paces an object with the units of each, as
+   * in `{ tokens: 900 }`. Default 1.
+   */
+  readonly cost?: Units<Pace> | undefined;
+}
+
+/** A number, or with several paces one for each. */
+type Units<Pace extends string> = [Pace] extends [never]
+  ? number
+  : { readonly [Name in Pace]?: number | undefined };
+
 /** Options of one job. */
-export interface ScheduleOptions extends WaitOptions {
-  /** Units that the job costs: an integer from 1. Default 1. */
-  readonly cost?: number | undefined;
+export interface ScheduleOptions<Pace extends string = never>
+  extends WaitOptions,
+    ShaperCost<Pace> {
   /** Aborts the wait. It is also passed to the work. */
   readonly signal?: HostSignal | undefined;
 }
@@ -52,6 +66,8 @@ export interface ShaperStats {
   readonly waiting: number;
   /** Jobs that run in this process. */
   readonly running: number;
+  /** With `maxConcurrent`: jobs that run in all processes; null if the store does not answer. */
+  readonly runningInFleet?: number | null;
   /** When a job of one unit could start if it came now, in milliseconds since the epoch; null if unknown. */
   readonly nextStartMs: number | null;
   /** When the pause of the key ends, in milliseconds since the epoch; null without a pause. */
@@ -68,29 +84,31 @@ export interface Drained {
   readonly running: number;
 }
 
-/** Starts work at a pace, by key. */
-export interface Shaper {
+/** Starts work at a pace, by key. `Pace`: the names of the paces, if there are several. */
+export interface Shaper<Pace extends string = never> {
   readonly name: string;
-  /** Units per window, as declared or as set live. */
+  /** Units per window, as declared or as set live. With several paces, of the one with the longest time of a unit. */
   readonly limit: number;
-  /** The window in milliseconds, as declared or as set live. */
+  /** The window of the same pace in milliseconds. */
   readonly windowMs: number;
-  /** Units that may start at once after an idle time, and the largest cost. */
+  /** Units of the same pace that may start at once after an idle time, and the largest cost. */
   readonly burst: number;
-  /** The time of one unit: `windowMs / limit`. */
+  /** The time of one unit of the same pace: `windowMs / limit`. Without a pace, a millionth of a millisecond. */
   readonly periodMs: number;
-  /** Reserves the next slot, if its wait is at most `maxWait`. */
-  reserve(
-    key: string,
-    options?: { readonly cost?: number | undefined },
-  ): Promise<Reservation | Unreserved>;
+  /** How many jobs of a key may run at once, as declared or as set live; Infinity without `maxConcurrent`. */
+  readonly maxConcurrent: number;
+  /**
+   * Reserves the next slot, if its wait is at most `maxWait`. Rejects with `SPW_SHAPER_RESERVE` if the shaper has
+   * `maxConcurrent`, because nothing tells when the work of a reservation ends.
+   */
+  reserve(key: string, options?: ShaperCost<Pace>): Promise<Reservation | Unreserved>;
   /**
    * Tries the keys in this order, and reserves the next slot of the first one whose wait is at most `maxWait`. Rejects
-   * with `SPW_GROUP_TOO_LARGE` for more than 1,000 keys.
+   * like {@link reserve}, and with `SPW_GROUP_TOO_LARGE` for more than 1,000 keys.
    */
   reserveFirst(
     keys: readonly string[],
-    options?: { readonly cost?: number | undefined },
+    options?: ShaperCost<Pace>,
   ): Promise<Reservation | Unreserved>;
   /**
    * Waits for a slot, runs the work, and settles as the work does. The work gets `signal`, or a signal that is never
@@ -103,11 +121,12 @@ export interface Shaper {
   schedule<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
-    options?: ScheduleOptions,
+    options?: ScheduleOptions<Pace>,
   ): Promise<T>;
   /**
    * How long a job of one unit and this priority would wait if it came now and no other job came later, in
-   * milliseconds. Includes pauses. Takes nothing. The job would not overtake jobs that wait in other processes.
+   * milliseconds. Includes pauses, but not the wait for a permit, which is unknown. Takes nothing. The job would not
+   * overtake jobs that wait in other processes.
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
   /** How much longer the key is paused, in milliseconds; 0 if it is not paused, or if the store does not answer. */

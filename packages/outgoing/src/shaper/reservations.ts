@@ -4,8 +4,8 @@ import { isLater } from '@spillway/core/adapter';
 import type { Eventually, WallTime } from '@spillway/core/direct';
 import type { Reservation, Unreserved } from './contract.js';
 import type { JobQueue } from './job-queue.js';
-import type { LivePace } from './options.js';
 import { type DecisionReporter, unreserved } from './outcomes.js';
+import type { Cost, Paces } from './paces.js';
 import type { Queues } from './queues.js';
 import type { Slot, SlotAnswer, SlotClient } from './slots.js';
 
@@ -14,23 +14,21 @@ type Reserved = Reservation | Unreserved;
 export class Reservations {
   private readonly slots: SlotClient;
   private readonly queues: Queues;
-  private readonly pace: LivePace;
+  private readonly paces: Paces;
   private readonly reporter: DecisionReporter;
   private readonly wallTime: WallTime;
   private isClosed = false;
-  /** Made once, not for each reservation. */
-  private readonly onTaken = (answer: SlotAnswer): Reserved => this.handle(answer);
 
   constructor(
     slots: SlotClient,
     queues: Queues,
-    pace: LivePace,
+    paces: Paces,
     reporter: DecisionReporter,
     wallTime: WallTime,
   ) {
     this.slots = slots;
     this.queues = queues;
-    this.pace = pace;
+    this.paces = paces;
     this.reporter = reporter;
     this.wallTime = wallTime;
   }
@@ -40,12 +38,11 @@ export class Reservations {
     this.isClosed = true;
   }
 
-  take(key: string, cost: number): Eventually<Reserved> {
+  take(key: string, cost: Cost): Eventually<Reserved> {
     if (this.isClosed) return unreserved(key, 'closed', Infinity);
-    const blockedMs = this.pace.blockedMs(key);
+    const blockedMs = this.paces.blockedMs(key);
     if (blockedMs > 0) {
-      const { rule } = this.pace.of(key);
-      this.reporter.reportRejection({ key, cost, rule }, 'blocked', blockedMs);
+      this.reporter.reportRejection(key, cost, 'blocked', blockedMs);
       return unreserved(key, 'blocked', blockedMs);
     }
     const queue = this.queues.get(key);
@@ -54,7 +51,7 @@ export class Reservations {
   }
 
   /** The first of `keys` that has a slot, otherwise the one with the shortest wait. At least one key. */
-  takeFirst([key, ...others]: readonly string[], cost: number): Eventually<Reserved> {
+  takeFirst([key, ...others]: readonly string[], cost: Cost): Eventually<Reserved> {
     const next = (own: Reserved): Eventually<Reserved> => {
       if (own.allowed || others.length === 0) return own;
       const better = (other: Reserved) =>
@@ -77,18 +74,20 @@ export class Reservations {
     }) as Eventually<Reserved>;
   }
 
-  private takeFromStore(key: string, cost: number): Eventually<Reserved> {
-    return this.slots.take(key, cost, this.onTaken) as Eventually<Reserved>;
+  private takeFromStore(key: string, cost: Cost): Eventually<Reserved> {
+    return this.slots.take(key, cost, (answer) =>
+      this.handle(answer, cost),
+    ) as Eventually<Reserved>;
   }
 
-  private handle(taken: SlotAnswer): Reserved {
+  private handle(taken: SlotAnswer, cost: Cost): Reserved {
     const { key } = taken;
     const queue = this.queues.get(key);
     queue?.handle(taken);
     const answer = queue?.delaySlot(taken, undefined) ?? taken;
     const { slot, receivedUs, isUnknown, waitMs } = answer;
     if (slot) return this.confirm(slot, receivedUs);
-    this.reporter.reportAnswer(answer);
+    this.reporter.reportAnswer(cost, answer);
     return unreserved(key, isUnknown ? 'store-error' : 'wait', waitMs);
   }
 

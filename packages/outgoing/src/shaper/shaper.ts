@@ -1,17 +1,18 @@
 /** The shaper: starts work at a pace, by key, over all processes that share a store. */
 
-import type { CostOptions, Duration, Reason } from '@spillway/core';
+import type { BreakerEvent, Duration } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import {
   checkCallback,
   checkKey,
+  checkLimit,
   DirectClient,
   type Eventually,
   isThenable,
   Turns,
   WallTime,
 } from '@spillway/core/direct';
-import { durationBetween, MAX_STEPS, type QueueRule, tooLarge, within } from '@spillway/core/store';
+import { durationBetween, MAX_STEPS, makeLeasesRule, tooLarge, within } from '@spillway/core/store';
 import type {
   Drained,
   HostSignal,
@@ -22,20 +23,34 @@ import type {
   Unreserved,
   WaitOptions,
 } from './contract.js';
-import { Job, readCost, readJobOptions, readPriority, type Work } from './job.js';
+import { checkJobOptions, Job, readJobOptions, readPriority, type Work } from './job.js';
 import type { JobQueue, JobQueueHost } from './job-queue.js';
 import { Jobs } from './jobs.js';
-import { LivePace, readOptions, type ShaperOptions, type ShaperSettings } from './options.js';
+import { LiveRule } from './live-rule.js';
+import {
+  type ConcurrencyOptions,
+  type OnePaceOptions,
+  readOptions,
+  type SeveralPacesOptions,
+  type ShaperConfig,
+  type ShaperOptions,
+  type ShaperPlan,
+  type ShaperSettings,
+} from './options.js';
 import {
   blocked,
   closed,
   DecisionReporter,
   full,
   noAnswer,
+  unreservable,
   waitedTooLong,
   waitTooLong,
 } from './outcomes.js';
+import { type Cost, Paces, periodOf } from './paces.js';
 import { PauseNotes } from './pause-notes.js';
+import { PendingCalls } from './pending-calls.js';
+import { type Permit, Permits } from './permits.js';
 import { Queues } from './queues.js';
 import { Reservations } from './reservations.js';
 import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
@@ -86,17 +101,27 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * await calls.close();
  * ```
  */
+export function createShaper<Pace extends string>(
+  options: SeveralPacesOptions<Pace>,
+  settings?: ShaperSettings,
+): Shaper<Pace>;
+export function createShaper(
+  options: OnePaceOptions | ConcurrencyOptions,
+  settings?: ShaperSettings,
+): Shaper;
 export function createShaper(options: ShaperOptions, settings: ShaperSettings = {}): Shaper {
   return new KeyedShaper(options, settings);
 }
 
+/** Any cost, because the types of {@link createShaper} have checked it. */
+type AnyOptions = ScheduleOptions | ScheduleOptions<string>;
+
 class KeyedShaper implements Shaper, JobQueueHost {
   readonly name: string;
-  readonly burst: number;
-  readonly rule: QueueRule;
   readonly slots: SlotClient;
+  readonly paces: Paces;
+  readonly permits: Permits | undefined;
   private readonly maxQueue: number;
-  private readonly pace: LivePace;
   private readonly queues: Queues;
   private readonly reservations: Reservations;
   private readonly reporter: DecisionReporter;
@@ -109,62 +134,88 @@ class KeyedShaper implements Shaper, JobQueueHost {
   private stopping: Promise<void> | undefined;
 
   constructor(options: ShaperOptions, settings: ShaperSettings) {
-    const { name, rule, maxQueue, random } = readOptions(options, settings);
-    const client = new DirectClient([name], settings);
-    this.name = name;
-    this.burst = rule.burst;
-    this.rule = rule;
-    this.maxQueue = maxQueue;
-    const limit = client.limit(name, rule);
-    this.pace = new LivePace(name, rule, client);
-    this.slots = new SlotClient(client, limit, this.pace, random());
+    const config = readOptions(options, settings);
+    const { name, paces, maxConcurrent, random } = config;
+    const names = paces.map((pace) => pace.name);
+    const observers = [...(settings.observers ?? []), { onBreaker: this.onBreaker }];
+    const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
+    const planOf = (key: string) => this.planOf(config, client, key);
+    const pending = new PendingCalls();
+    this.name = name;
+    this.maxQueue = config.maxQueue;
+    this.paces = new Paces(config, planOf, client);
+    this.permits =
+      maxConcurrent === undefined ? undefined : makePermits(config, planOf, client, pending);
+    this.slots = new SlotClient(client, this.paces, this.permits, pending, random());
     this.queues = new Queues(this, clock);
     this.wallTime = new WallTime(clock);
     this.pauseNotes = new PauseNotes(name, client.store);
-    this.reporter = new DecisionReporter(name, client);
+    const ruleOf = (key: string) =>
+      (config.isUnlimited && this.permits ? this.permits.live.of(key) : this.paces.inForce(key))
+        .rule;
+    this.reporter = new DecisionReporter(name, client, ruleOf);
     this.reservations = new Reservations(
       this.slots,
       this.queues,
-      this.pace,
+      this.paces,
       this.reporter,
       this.wallTime,
     );
   }
 
   get limit(): number {
-    return this.pace.now.rule.limit;
+    return this.paces.slowest.limit;
   }
 
   get windowMs(): number {
-    return this.pace.now.rule.windowUs / 1_000;
+    return this.paces.slowest.windowUs / 1_000;
+  }
+
+  get burst(): number {
+    return this.paces.slowest.burst;
   }
 
   get periodMs(): number {
-    return this.windowMs / this.limit;
+    return periodOf(this.paces.slowest) / 1_000;
   }
 
-  reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
-    return this.yieldAfter(async () => this.reservations.take(key, readCost(options, this.rule)));
+  get maxConcurrent(): number {
+    return this.permits?.live.now.rule.limit ?? Infinity;
   }
 
-  reserveFirst(keys: readonly string[], options?: CostOptions): Promise<Reservation | Unreserved> {
+  reserve(key: string, options?: AnyOptions): Promise<Reservation | Unreserved> {
     return this.yieldAfter(async () => {
-      const cost = readCost(options, this.rule);
+      checkKey(key);
+      return this.reservations.take(key, this.reservedCost(options, key));
+    });
+  }
+
+  reserveFirst(keys: readonly string[], options?: AnyOptions): Promise<Reservation | Unreserved> {
+    return this.yieldAfter(async () => {
       if (!Array.isArray(keys) || keys.length === 0) {
         throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
       }
       const different = new Set<string>(keys);
       if (different.size > MAX_STEPS) throw tooLarge();
       for (const key of different) checkKey(key);
-      return this.reservations.takeFirst([...different], cost);
+      return this.reservations.takeFirst(
+        [...different],
+        this.reservedCost(options, keys[0] as string),
+      );
     });
+  }
+
+  private reservedCost(options: AnyOptions | undefined, key: string): Cost {
+    if (this.permits) throw unreservable(this.name);
+    checkJobOptions(options as ScheduleOptions<string>);
+    return this.paces.cost(options?.cost, key);
   }
 
   schedule<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
-    options?: ScheduleOptions,
+    options?: AnyOptions,
   ): Promise<T> {
     return this.yieldAfter(() => this.run(key, work, options));
   }
@@ -172,21 +223,22 @@ class KeyedShaper implements Shaper, JobQueueHost {
   private async run<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
-    options: ScheduleOptions = {},
+    options: AnyOptions = {},
   ): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
-    const cost = readCost(options, this.rule);
-    const { priority, signal } = readJobOptions(options);
+    checkJobOptions(options as ScheduleOptions<string>);
+    const cost = this.paces.cost(options.cost, key);
+    const { priority, signal } = readJobOptions(options as ScheduleOptions<string>);
     if (signal?.aborted) throw signal.reason;
     if (this.isDraining) throw closed(this.name);
-    const blockedMs = this.pace.blockedMs(key);
+    const blockedMs = this.paces.blockedMs(key);
     if (blockedMs > 0) {
-      this.reportRejection(key, cost, 'blocked', blockedMs);
+      this.reporter.reportRejection(key, cost, 'blocked', blockedMs);
       throw blocked(this.name, blockedMs);
     }
     if (this.jobs.waiting >= this.maxQueue) {
-      this.reportRejection(key, cost, 'capacity');
+      this.reporter.reportRejection(key, cost, 'capacity', Number.NaN);
       throw full(this.name, this.maxQueue);
     }
     const order = this.jobCount++;
@@ -224,7 +276,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
   }
 
   stats(key: string): Eventually<ShaperStats> {
-    return this.slots.peek(key, (answer) => this.statsOf(answer)) as Eventually<ShaperStats>;
+    return this.slots.peekAll(key, (answer) => this.statsOf(answer)) as Eventually<ShaperStats>;
   }
 
   pause(key: string, duration: Duration, by?: string): Promise<void> {
@@ -254,6 +306,8 @@ class KeyedShaper implements Shaper, JobQueueHost {
   async close(): Promise<void> {
     await this.stop();
     await this.jobs.runningEnd();
+    await this.slots.pending.end();
+    await this.permits?.close();
   }
 
   /** How long a job of one unit would wait if it came now. */
@@ -273,6 +327,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const stats: ShaperStats = {
       waiting: this.queueLength(key),
       running: this.jobs.runningOf(key),
+      ...(this.permits && { runningInFleet: answer.running ?? null }),
       nextStartMs: waitMs === Infinity ? null : at(waitMs),
       pausedUntilMs: pauseMs > 0 ? at(pauseMs) : null,
       pausedBy: null,
@@ -316,13 +371,21 @@ class KeyedShaper implements Shaper, JobQueueHost {
   startJob(job: Job, slot: Slot): void {
     this.jobs.start(job);
     job.start();
+    if (slot.permit) void this.returnPermit(job, slot.permit);
     this.reporter.reportStart(slot);
+  }
+
+  private async returnPermit(job: Job, permit: Permit): Promise<void> {
+    const startUs = this.slots.nowUs();
+    await job.ended;
+    this.permits?.learnRun(this.slots.nowUs() - startUs);
+    this.queues.getOrCreate(job.key).returnPermit(permit);
   }
 
   expireJob(job: Job, key: string, waitMs: number): void {
     this.jobs.stopWaiting(job);
     job.reject(waitedTooLong(this.name, waitMs));
-    this.reportRejection(key, job.cost, 'rate');
+    this.reporter.reportRejection(key, job.cost, this.permits ? 'concurrency' : 'rate', Number.NaN);
   }
 
   queueChanged(queue: JobQueue): void {
@@ -334,16 +397,49 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.jobs.stopWaiting(job);
     if (isUnknown && failure) job.reject(noAnswer(this.name, failure));
     else job.reject(waitTooLong(this.name, waitMs));
-    this.reporter.reportAnswer(answer);
+    this.reporter.reportAnswer(job.cost, answer);
   }
 
-  private reportRejection(
+  /** The plan of a key. Errors are faults. */
+  private planOf(
+    { plan, name }: ShaperConfig,
+    client: DirectClient,
     key: string,
-    cost: number,
-    reason: Reason,
-    retryAfterMs = Number.NaN,
-  ): void {
-    const { rule } = this.pace.of(key);
-    this.reporter.reportRejection({ key, cost, rule }, reason, retryAfterMs);
+  ): ShaperPlan | undefined {
+    if (!plan) return undefined;
+    try {
+      const numbers: unknown = plan(key) ?? undefined;
+      if (numbers === undefined || (typeof numbers === 'object' && !isThenable(numbers))) {
+        return numbers as ShaperPlan | undefined;
+      }
+      throw mustBe('plan', 'a function that returns an object or undefined', numbers);
+    } catch (error) {
+      client.fault({ limiter: name, source: 'plan', error });
+      return undefined;
+    }
   }
+
+  /** The store is back. */
+  private readonly onBreaker = ({ state }: BreakerEvent): void => {
+    if (state !== 'open') this.permits?.catchUp();
+  };
+}
+
+function makePermits(
+  { name, maxConcurrent, leaseUs, random }: ShaperConfig,
+  planOf: (key: string) => ShaperPlan | undefined,
+  client: DirectClient,
+  pending: PendingCalls,
+): Permits {
+  const live = new LiveRule(
+    `${name}/permits`,
+    { limit: maxConcurrent as number },
+    ({ limit }) => makeLeasesRule(checkLimit('maxConcurrent', limit), leaseUs),
+    (key) => {
+      const limit = planOf(key)?.maxConcurrent;
+      return limit === undefined ? undefined : { limit };
+    },
+    client,
+  );
+  return new Permits(client, live, pending, random);
 }

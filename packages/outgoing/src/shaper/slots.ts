@@ -1,10 +1,18 @@
 /** Takes slots from the store, cancels them, and reads what the store answers about a key. */
 
 import type { Answer, Step } from '@spillway/core';
-import { type DirectClient, type Eventually, isThenable, type Limit } from '@spillway/core/direct';
-import { delayOf, type QueueAnswer, type QueueRule, receiptFrom } from '@spillway/core/store';
-import type { LivePace } from './options.js';
+import type { DirectClient, Eventually } from '@spillway/core/direct';
+import {
+  delayOf,
+  type LeasesAnswer,
+  type QueueAnswer,
+  type QueueRule,
+  receiptFrom,
+} from '@spillway/core/store';
+import { type Cost, type Paces, periodOf } from './paces.js';
 import { PauseCheckTime } from './pause-check-time.js';
+import type { PendingCalls } from './pending-calls.js';
+import type { Permit, Permits } from './permits.js';
 import { type StoreTime, StoreTimes } from './store-time.js';
 
 /** An instant on the clock of a store, or on ours. */
@@ -36,26 +44,28 @@ export class Instant {
 /** A start that one job or reservation can have. */
 export interface Slot {
   readonly key: string;
-  readonly cost: number;
+  readonly cost: Cost;
   readonly at: Instant;
   /** Whether the in-process fallback granted it, because the store did not answer. */
   readonly isLocal: boolean;
-  /** The step that took it. */
-  readonly step: Step;
-  readonly answer: Answer;
+  /** The steps that took it, one for each pace, and their answers. */
+  readonly steps: readonly Step[];
+  readonly answers: readonly Answer[];
+  /** With `maxConcurrent`: the permit of the job that starts on it. */
+  readonly permit: Permit | undefined;
 }
 
-/** The time of one unit under the rule with which the slot was taken: live settings can change the pace. */
-export function periodUsOf({ step }: Pick<Slot, 'step'>): number {
-  const { windowUs, limit } = step.rule as QueueRule;
-  return windowUs / limit;
+/** The longest time of one unit under the rules with which the slot was taken: live settings can change the pace. */
+export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
+  return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }
 
 /** The store's answer about a key, or the fallback's. */
 export interface SlotAnswer {
   readonly key: string;
-  readonly step: Step;
-  /** When the step was sent, by our clock: the answer is at least as new. */
+  /** One for each pace. */
+  readonly steps: readonly Step[];
+  /** When the steps were sent, by our clock: the answer is at least as new. */
   readonly askedUs: number;
   /** When the answer arrived, by our clock. */
   readonly receivedUs: number;
@@ -68,17 +78,32 @@ export interface SlotAnswer {
   readonly slot: Slot | undefined;
   /** How long until the cost may start; Infinity if unknown. */
   readonly waitMs: number;
+  /** The same for each pace. */
+  readonly waitsMs: readonly number[];
+  /** With `maxConcurrent`: how many permits are taken, and whether there was none for this job. */
+  readonly running: number | undefined;
+  readonly lacksPermit: boolean;
 }
 
 /** `kept`: later slots of this key are taken. `unknown`: the store did not answer. */
 type Cancelled = 'done' | 'kept' | 'unknown';
 
+/** What a call asks: the steps of all paces, and perhaps one of the permits. */
+interface Question {
+  readonly key: string;
+  readonly cost: Cost;
+  readonly steps: readonly Step[];
+  readonly permitStep?: Step | undefined;
+  /** A permit that the process has already. */
+  readonly permit?: Permit | undefined;
+}
+
 export class SlotClient {
   readonly checkTime: PauseCheckTime = new PauseCheckTime();
-  readonly pending: PendingCalls = new PendingCalls();
+  readonly pending: PendingCalls;
   private readonly client: DirectClient;
-  private readonly limit: Limit;
-  private readonly pace: LivePace;
+  private readonly paces: Paces;
+  private readonly permits: Permits | undefined;
   /** The clocks of the store; undefined if our clock decides. */
   private readonly times: StoreTimes | undefined;
   private readonly phase: number;
@@ -87,11 +112,18 @@ export class SlotClient {
    * @param phase where in its fallback period this process starts, from 0 up to 1. Without it, all processes of an idle
    * fleet would start together when the store fails.
    */
-  constructor(client: DirectClient, limit: Limit, pace: LivePace, phase: number) {
+  constructor(
+    client: DirectClient,
+    paces: Paces,
+    permits: Permits | undefined,
+    pending: PendingCalls,
+    phase: number,
+  ) {
     const { store } = client;
     this.client = client;
-    this.limit = limit;
-    this.pace = pace;
+    this.paces = paces;
+    this.permits = permits;
+    this.pending = pending;
     this.times = store.hasOurTime ? undefined : new StoreTimes(store.store);
     this.phase = phase;
   }
@@ -101,8 +133,26 @@ export class SlotClient {
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
-  take<Value>(key: string, cost: number, then: (answer: SlotAnswer) => Value): Eventually<Value> {
-    return this.send(this.step('take', key, cost), then);
+  take<Value>(key: string, cost: Cost, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+    return this.send({ key, cost, steps: this.paces.steps('take', key, cost) }, then);
+  }
+
+  /**
+   * Takes a slot that is due soon, and a permit if the process has none for it, or neither.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`
+   */
+  takeDue<Value>(
+    key: string,
+    cost: Cost,
+    permit: Permit | undefined,
+    then: (answer: SlotAnswer) => Value,
+  ): Eventually<Value> {
+    const permitStep = permit ? undefined : this.permits?.step('take', key);
+    return this.send(
+      { key, cost, steps: this.paces.dueSteps(key, cost), permitStep, permit },
+      then,
+    );
   }
 
   /**
@@ -111,7 +161,15 @@ export class SlotClient {
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
   peek<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
-    return this.send(this.step('look', key, 1), then);
+    const { one } = this.paces;
+    return this.send({ key, cost: one, steps: this.paces.steps('look', key, one) }, then);
+  }
+
+  /** {@link peek} with the permits. */
+  peekAll<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+    const { one } = this.paces;
+    const steps = this.paces.steps('look', key, one);
+    return this.send({ key, cost: one, steps, permitStep: this.permits?.step('look', key) }, then);
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
@@ -120,75 +178,101 @@ export class SlotClient {
     holdUs: number,
     then: (answer: SlotAnswer) => Value,
   ): Eventually<Value> {
-    return this.send({ ...this.step('hold', key, 0), holdUs }, then);
+    const { one } = this.paces;
+    const steps = this.paces.steps('hold', key, one).map((step) => ({ ...step, cost: 0, holdUs }));
+    return this.send({ key, cost: one, steps }, then);
   }
 
-  cancel({ step, answer, isLocal }: Slot): Eventually<Cancelled> {
-    const put: Step = { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
-    const cancelled = this.client.giveBack([put], ([putAnswer]): Cancelled => {
-      const { allowed, failure } = putAnswer as Answer;
-      if (failure && !isLocal) return 'unknown';
-      return allowed ? 'done' : 'kept';
+  /** Cancels a slot in all paces, and releases its permit. */
+  cancel({ steps, answers, isLocal, permit }: Slot): Eventually<Cancelled> {
+    permit?.release();
+    const puts = steps.map((step, at): Step => {
+      const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);
+      return { ...step, op: 'put', receipt };
+    });
+    const cancelled = this.client.giveBack(puts, (given): Cancelled => {
+      if (!isLocal && given.some(({ failure }) => failure)) return 'unknown';
+      return given.every(({ allowed }) => allowed) ? 'done' : 'kept';
     });
     return this.pending.add(cancelled);
   }
 
-  private step(op: Step['op'], key: string, cost: number): Step {
-    const step = this.limit.step(op, key, cost);
-    const { rule, onStoreError } = this.pace.of(key);
-    return rule === step.rule ? step : { ...step, rule, onStoreError };
-  }
-
-  private send<Value>(step: Step, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+  private send<Value>(asked: Question, then: (answer: SlotAnswer) => Value): Eventually<Value> {
     const { store } = this.client;
-    const answer = store.link.askNow(step);
+    const { steps, permitStep } = asked;
+    const only = steps.length === 1 && !permitStep ? (steps[0] as Step) : undefined;
+    const answer = only && store.link.askNow(only);
     if (answer) {
       // A store in our memory has just read our clock.
       const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();
-      return then(this.read(step, answer, nowUs, nowUs));
+      return then(this.read(asked, [answer], nowUs, nowUs));
     }
     const askedUs = this.nowUs();
-    const answered = this.client.ask([step], ([later]) =>
-      then(this.read(step, later as Answer, askedUs, this.nowUs())),
+    const all = permitStep ? [...steps, permitStep] : steps;
+    const answered = this.client.ask(all, (answers) =>
+      then(this.read(asked, answers, askedUs, this.nowUs())),
     );
     return this.pending.add(answered);
   }
 
-  private read(step: Step, raw: Answer, askedUs: number, receivedUs: number): SlotAnswer {
-    const answer = raw as QueueAnswer;
-    const { key, cost, onStoreError } = step;
-    const { nowUs, pausedUntilUs, failure } = answer;
-    const isUnknown = failure !== undefined && typeof onStoreError !== 'object';
-    const rule = (failure && !isUnknown ? onStoreError : step.rule) as QueueRule;
-    // The fallback decides by our clock.
-    const time = failure ? undefined : this.times?.of(step);
-    time?.learn(nowUs, askedUs, receivedUs);
-    const isGranted = !isUnknown && step.op === 'take' && answer.allowed;
-    // If granted, the wait of the last unit taken; otherwise the wait of as many units more.
-    const queueMs = isUnknown ? Infinity : delayOf(rule, answer, isGranted ? 0 : cost);
-    const phaseUs = failure && !isUnknown ? this.phaseUs(step.rule as QueueRule, rule) : 0;
-    const waitUs = queueMs * 1_000 + phaseUs;
+  private read(
+    asked: Question,
+    answers: readonly Answer[],
+    askedUs: number,
+    receivedUs: number,
+  ): SlotAnswer {
+    const { key, cost, steps, permitStep } = asked;
+    const [first, firstAnswer] = [steps[0] as Step, answers[0] as QueueAnswer];
+    const failure = answers.find((answer) => answer.failure)?.failure;
+    const isUnknown = failure !== undefined && typeof first.onStoreError !== 'object';
     const isLocal = failure !== undefined;
-    const at = isGranted ? new Instant(nowUs + Math.round(waitUs), time) : undefined;
-    const slot = at && { key, cost, at, isLocal, step, answer };
-    const pausedUntil =
-      !isUnknown && pausedUntilUs > 0 ? new Instant(pausedUntilUs, time) : undefined;
+    const { nowUs } = firstAnswer;
+    // The fallback decides by our clock.
+    const time = failure ? undefined : this.times?.of(first);
+    time?.learn(nowUs, askedUs, receivedUs);
+    const isGranted = !isUnknown && first.op === 'take' && answers.every(({ allowed }) => allowed);
+    const rules = steps.map(({ rule, onStoreError }) =>
+      failure && !isUnknown ? (onStoreError as QueueRule) : (rule as QueueRule),
+    );
+    // If granted, the wait of the last unit taken; otherwise the wait of as many units more.
+    const queuesMs = rules.map((rule, at) =>
+      isUnknown
+        ? Infinity
+        : delayOf(rule, answers[at] as QueueAnswer, isGranted ? 0 : (steps[at] as Step).cost),
+    );
+    const phaseUs =
+      failure && !isUnknown ? this.phaseUs(first.rule as QueueRule, rules[0] as QueueRule) : 0;
+    const waitsMs = phaseUs === 0 ? queuesMs : queuesMs.map((ms) => ms + phaseUs / 1_000);
+    const waitMs = waitsMs.length === 1 ? (waitsMs[0] as number) : Math.max(...waitsMs);
+    const permitAnswer = permitStep && (answers[steps.length] as LeasesAnswer);
+    const newPermit =
+      permitStep && permitAnswer && first.op === 'take'
+        ? this.permits?.read(permitStep, permitAnswer, isGranted)
+        : undefined;
+    const permit = asked.permit ?? newPermit;
+    const at = isGranted ? new Instant(nowUs + Math.round(waitMs * 1_000), time) : undefined;
+    const slot = at && { key, cost, at, isLocal, steps, answers, permit };
+    const pausedUntil = isUnknown ? undefined : pauseIn(answers, steps.length, time);
     if (!isUnknown) {
       this.checkTime.learn(receivedUs - askedUs, pausedUntil?.localUs ?? -Infinity);
     }
     // Its phase can put a slot of the fallback beyond the longest wait.
-    const isExcess = slot !== undefined && isLocal && waitUs > rule.waitUs;
+    const isExcess =
+      slot !== undefined && isLocal && waitMs * 1_000 > (rules[0] as QueueRule).waitUs;
     if (isExcess) void this.cancel(slot);
     return {
       key,
-      step,
+      steps,
       askedUs,
       receivedUs,
       failure,
       isUnknown,
       pausedUntil,
       slot: isExcess ? undefined : slot,
-      waitMs: phaseUs === 0 ? queueMs : waitUs / 1_000,
+      waitMs,
+      waitsMs,
+      running: permitAnswer && !permitAnswer.failure ? permitAnswer.used : undefined,
+      lacksPermit: permitAnswer?.allowed === false,
     };
   }
 
@@ -199,32 +283,15 @@ export class SlotClient {
   }
 }
 
-/** Counts calls until they settle. */
-class PendingCalls {
-  private count = 0;
-  private whenNone: (() => void) | undefined;
-  private readonly settled = (): void => {
-    this.count -= 1;
-    if (this.count === 0) this.whenNone?.();
-  };
-
-  get isAny(): boolean {
-    return this.count > 0;
+/** The end of the pause of a key; undefined without one. */
+function pauseIn(
+  answers: readonly Answer[],
+  paces: number,
+  time: StoreTime | undefined,
+): Instant | undefined {
+  let untilUs = 0;
+  for (let i = 0; i < paces; i += 1) {
+    untilUs = Math.max(untilUs, (answers[i] as QueueAnswer).pausedUntilUs);
   }
-
-  add<Value>(call: Eventually<Value>): Eventually<Value> {
-    if (isThenable(call)) {
-      this.count += 1;
-      (call as Promise<Value>).then(this.settled, this.settled);
-    }
-    return call;
-  }
-
-  /** Resolves when no call is pending. */
-  async end(): Promise<void> {
-    if (!this.isAny) return;
-    await new Promise<void>((resolve) => {
-      this.whenNone = resolve;
-    });
-  }
+  return untilUs > 0 ? new Instant(untilUs, time) : undefined;
 }
