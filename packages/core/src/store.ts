@@ -8,6 +8,7 @@ export {
   groupPasses,
   MAX_STEPS,
   spread,
+  startTogether,
   tooLarge,
   type UniqueGroup,
   uniqueGroup,

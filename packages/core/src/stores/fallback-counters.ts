@@ -144,7 +144,17 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  * property by property: a spread costs more than the count.
  */
 function localStep(step: CountedStep, op: Op): Step {
-  const { limiter, key, onStoreError: rule, cost, binding, lease, holdUs, receipt } = step;
+  const {
+    limiter,
+    key,
+    onStoreError: rule,
+    cost,
+    binding,
+    lease,
+    holdUs,
+    together,
+    receipt,
+  } = step;
   return {
     op,
     limiter,
@@ -154,6 +164,7 @@ function localStep(step: CountedStep, op: Op): Step {
     binding,
     lease,
     holdUs,
+    together,
     receipt: receipt?.standIn,
   } as Step;
 }

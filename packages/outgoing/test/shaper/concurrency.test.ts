@@ -343,6 +343,24 @@ describe('whatever comes in whatever order', () => {
   });
 });
 
+describe('the count of what runs', () => {
+  it('shows a store that grants a permit to everybody', async () => {
+    const { shapers, stores, runs } = fleetOf(2, { maxConcurrent: 2 });
+    for (const store of stores) {
+      const { memory } = store;
+      store.memory = {
+        apply: (steps) =>
+          memory.apply(
+            steps.map((step) => (step.op === 'take' && step.lease ? { ...step, cost: 0 } : step)),
+          ),
+      };
+    }
+    for (const shaper of shapers) runs.many(shaper, 10);
+    await pass(2_000);
+    expect(runs.most).toBeGreaterThan(2);
+  });
+});
+
 describe('mistakes', () => {
   it.each([
     [{}, /SPW_LIMIT_INVALID/],

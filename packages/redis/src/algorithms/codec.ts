@@ -4,10 +4,11 @@ import type { Answer, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /**
- * The operations as shared.lua numbers them. `shadow`: a `take` with `binding: false`. `noPut`: a `put` that gives
+ * The operations as shared.lua numbers them. `together`: a `take` that starts with others of its group. `shadow`: a `take` with `binding: false`. `noPut`: a `put` that gives
  * nothing back. It is answered as a look is, but never too late, as no `put` is.
  */
-export const OPS: Readonly<Record<Op | 'shadow' | 'noPut', number>> = {
+export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>> = {
+  together: 0,
   take: 1,
   shadow: 2,
   record: 3,
