@@ -13,7 +13,7 @@
  */
 
 import { type Eventually, outside } from '@spillway/core/direct';
-import type { QueueRule } from '@spillway/core/store';
+import { delayOf, type QueueAnswer, type QueueRule } from '@spillway/core/store';
 import type { Job } from './job.js';
 import { KeyPause } from './key-pause.js';
 import { LocalPace } from './local-pace.js';
@@ -451,10 +451,11 @@ export class JobQueue {
   }
 
   /** For how many more units the wait would be at most `maxWait` if no other process took any, in each pace. */
-  private roomAfter({ steps, waitsMs }: SlotAnswer): readonly number[] {
-    return steps.map(({ rule }, at) => {
-      const { limit, windowUs, waitUs } = rule as QueueRule;
-      return ((waitUs - (waitsMs[at] as number) * 1_000) * limit) / windowUs;
+  private roomAfter({ steps, answers, isUnknown }: SlotAnswer): readonly number[] {
+    return steps.map((step, at) => {
+      const rule = step.rule as QueueRule;
+      const waitUs = isUnknown ? Infinity : delayOf(rule, answers[at] as QueueAnswer) * 1_000;
+      return (rule.waitUs - waitUs) / periodOf(rule);
     });
   }
 

@@ -28,7 +28,7 @@ export class LiveRule<R extends Rule> {
   readonly declared: RuleInForce<R>;
   private readonly numbers: RuleNumbers;
   private readonly make: (numbers: RuleNumbers) => R;
-  private readonly planOf: (key: string) => Partial<RuleNumbers> | undefined;
+  private readonly planOf: ((key: string) => Partial<RuleNumbers> | undefined) | undefined;
   private readonly client: DirectClient;
   /** Made of live limits. */
   private readonly live = new WeakMap<LiveLimits, RuleInForce<R>>();
@@ -39,7 +39,7 @@ export class LiveRule<R extends Rule> {
     name: string,
     numbers: RuleNumbers,
     make: (numbers: RuleNumbers) => R,
-    planOf: (key: string) => Partial<RuleNumbers> | undefined,
+    planOf: ((key: string) => Partial<RuleNumbers> | undefined) | undefined,
     client: DirectClient,
   ) {
     this.name = name;
@@ -58,9 +58,10 @@ export class LiveRule<R extends Rule> {
   /** As in guards, an override of the key comes first, then its plan, then the live numbers of all keys. */
   of(key: string): RuleInForce<R> {
     const { control } = this.client;
+    const plan = this.planOf?.(key);
+    if (!control && !plan) return this.declared;
     const forAll = control?.settingsOf(this.name)?.limits;
     const own = control?.limitsOf?.(this.name, key);
-    const plan = this.planOf(key);
     if (!plan) return this.withLimits(own ?? forAll);
     const appliesToPlans = forAll?.factor !== undefined || forAll?.allPlans;
     return this.withPlan(plan, own ?? (appliesToPlans ? forAll : undefined));

@@ -83,12 +83,14 @@ export class DecisionReporter {
   }
 
   reportStart({ key, cost, isLocal, steps, permit }: Slot): void {
+    if (!this.client.isObserved) return;
     const rule = permit ? this.ruleOf(key) : slowestOf(steps);
     this.report(key, cost, rule, isLocal ? 'error' : 'allowed', null, 0);
   }
 
   /** The store granted no slot that was near enough. */
-  reportAnswer(cost: Cost, { key, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
+  reportAnswer({ key, cost, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
+    if (!this.client.isObserved) return;
     const rule = slowestOf(steps);
     if (isUnknown) this.report(key, cost, rule, 'error', 'store-error', Number.NaN);
     else {
@@ -112,7 +114,6 @@ export class DecisionReporter {
     retryAfterMs: number,
   ): void {
     const { name, client } = this;
-    if (!client.isObserved) return;
     const policy = rule.logic.policy(name, rule);
     // The state of the queue is that of when the slot was taken, which can be long ago.
     const unknown = { used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN };

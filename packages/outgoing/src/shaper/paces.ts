@@ -17,7 +17,7 @@ import {
   type StoreErrorPolicy,
 } from '@spillway/core/store';
 import { LiveRule, type RuleInForce, type RuleNumbers } from './live-rule.js';
-import type { DeclaredPace, ShaperConfig, ShaperPlan } from './options.js';
+import type { DeclaredPace, PlanOf, ShaperConfig } from './options.js';
 
 /** What a job costs in each pace, in the order of the paces. */
 export interface Cost {
@@ -43,15 +43,13 @@ export class Paces {
   readonly waitUs: number;
   private readonly all: readonly Pace[];
   private readonly first: Pace;
-  private readonly planOf: (key: string) => ShaperPlan | undefined;
+  private readonly planOf: PlanOf;
+  private readonly isControlled: boolean;
 
-  constructor(
-    { paces, waitUs, isUnlimited }: ShaperConfig,
-    planOf: (key: string) => ShaperPlan | undefined,
-    client: DirectClient,
-  ) {
+  constructor({ paces, waitUs, isUnlimited }: ShaperConfig, planOf: PlanOf, client: DirectClient) {
     this.waitUs = waitUs;
     this.planOf = planOf;
+    this.isControlled = client.control !== undefined;
     this.all = paces.map((pace) => this.paceOf(pace, isUnlimited, client));
     this.first = this.all[0] as Pace;
     this.one = costOf(paces.map(() => 1));
@@ -67,6 +65,7 @@ export class Paces {
   /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
   blockedMs(key: string): number {
     let ms = 0;
+    if (!this.isControlled) return ms;
     for (const { live } of this.all) ms = Math.max(ms, live.blockedMs(key));
     return ms;
   }
@@ -113,7 +112,7 @@ export class Paces {
   }
 
   private checkUnits({ live }: Pace, option: string, units: unknown, key: string): number {
-    const { burst } = this.planOf(key) ? live.of(key).rule : live.declared.rule;
+    const { burst } = this.planOf ? live.of(key).rule : live.declared.rule;
     if (Number.isSafeInteger(units) && (units as number) > burst) {
       const what = `at most the burst, which is ${burst}: set burst to the largest cost`;
       throw mustBe(option, what, units, 'SPW_COST_INVALID');
@@ -129,10 +128,16 @@ export class Paces {
       return makeShaperRule(limit, windowToMicroseconds(window as Duration), own, this.waitUs);
     };
     const planOf = (key: string): Partial<RuleNumbers> | undefined => {
-      const plan = this.planOf(key);
+      const plan = this.planOf?.(key);
       return label === undefined ? plan : plan?.paces?.[label];
     };
-    const live = new LiveRule(name, pace, make, isUnlimited ? () => undefined : planOf, client);
+    const live = new LiveRule(
+      name,
+      pace,
+      make,
+      isUnlimited || !this.planOf ? undefined : planOf,
+      client,
+    );
     return { label, live, limit: client.limit(name, live.declared.rule) };
   }
 }

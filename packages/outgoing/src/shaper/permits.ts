@@ -86,9 +86,9 @@ export class Permits {
 
   /** The permit that an answer grants. `isGranted`: whether all steps of its call pass. */
   read(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
-    const nowUs = this.client.store.clock.nowUs();
-    const permit = new Permit(step, nowUs, this);
+    if (step.op !== 'take') return undefined;
     if (isGranted) {
+      const permit = new Permit(step, this.client.store.clock.nowUs(), this);
       const turn = { step, answer, decision: { allowed: true } };
       this.upkeep.begin(turn, [turn]);
       this.held.add(permit);

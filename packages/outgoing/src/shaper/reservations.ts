@@ -18,6 +18,8 @@ export class Reservations {
   private readonly reporter: DecisionReporter;
   private readonly wallTime: WallTime;
   private isClosed = false;
+  /** Made once, not for each reservation. */
+  private readonly onTaken = (answer: SlotAnswer): Reserved => this.handle(answer);
 
   constructor(
     slots: SlotClient,
@@ -75,19 +77,17 @@ export class Reservations {
   }
 
   private takeFromStore(key: string, cost: Cost): Eventually<Reserved> {
-    return this.slots.take(key, cost, (answer) =>
-      this.handle(answer, cost),
-    ) as Eventually<Reserved>;
+    return this.slots.take(key, cost, this.onTaken) as Eventually<Reserved>;
   }
 
-  private handle(taken: SlotAnswer, cost: Cost): Reserved {
+  private handle(taken: SlotAnswer): Reserved {
     const { key } = taken;
     const queue = this.queues.get(key);
     queue?.handle(taken);
     const answer = queue?.delaySlot(taken, undefined) ?? taken;
     const { slot, receivedUs, isUnknown, waitMs } = answer;
     if (slot) return this.confirm(slot, receivedUs);
-    this.reporter.reportAnswer(cost, answer);
+    this.reporter.reportAnswer(answer);
     return unreserved(key, isUnknown ? 'store-error' : 'wait', waitMs);
   }
 

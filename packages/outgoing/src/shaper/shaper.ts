@@ -30,6 +30,7 @@ import { LiveRule } from './live-rule.js';
 import {
   type ConcurrencyOptions,
   type OnePaceOptions,
+  type PlanOf,
   readOptions,
   type SeveralPacesOptions,
   type ShaperConfig,
@@ -140,7 +141,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const observers = [...(settings.observers ?? []), { onBreaker: this.onBreaker }];
     const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
-    const planOf = (key: string) => this.planOf(config, client, key);
+    const planOf = planReader(config, client);
     const pending = new PendingCalls();
     this.name = name;
     this.maxQueue = config.maxQueue;
@@ -185,10 +186,9 @@ class KeyedShaper implements Shaper, JobQueueHost {
   }
 
   reserve(key: string, options?: AnyOptions): Promise<Reservation | Unreserved> {
-    return this.yieldAfter(async () => {
-      checkKey(key);
-      return this.reservations.take(key, this.reservedCost(options, key));
-    });
+    return this.yieldAfter(async () =>
+      this.reservations.take(key, this.reservedCost(options, key)),
+    );
   }
 
   reserveFirst(keys: readonly string[], options?: AnyOptions): Promise<Reservation | Unreserved> {
@@ -397,26 +397,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.jobs.stopWaiting(job);
     if (isUnknown && failure) job.reject(noAnswer(this.name, failure));
     else job.reject(waitTooLong(this.name, waitMs));
-    this.reporter.reportAnswer(job.cost, answer);
-  }
-
-  /** The plan of a key. Errors are faults. */
-  private planOf(
-    { plan, name }: ShaperConfig,
-    client: DirectClient,
-    key: string,
-  ): ShaperPlan | undefined {
-    if (!plan) return undefined;
-    try {
-      const numbers: unknown = plan(key) ?? undefined;
-      if (numbers === undefined || (typeof numbers === 'object' && !isThenable(numbers))) {
-        return numbers as ShaperPlan | undefined;
-      }
-      throw mustBe('plan', 'a function that returns an object or undefined', numbers);
-    } catch (error) {
-      client.fault({ limiter: name, source: 'plan', error });
-      return undefined;
-    }
+    this.reporter.reportAnswer(answer);
   }
 
   /** The store is back. */
@@ -425,9 +406,28 @@ class KeyedShaper implements Shaper, JobQueueHost {
   };
 }
 
+/** Looks up plans. Errors are faults. */
+function planReader({ plan, name }: ShaperConfig, client: DirectClient): PlanOf {
+  return (
+    plan &&
+    ((key) => {
+      try {
+        const numbers: unknown = plan(key) ?? undefined;
+        if (numbers === undefined || (typeof numbers === 'object' && !isThenable(numbers))) {
+          return numbers as ShaperPlan | undefined;
+        }
+        throw mustBe('plan', 'a function that returns an object or undefined', numbers);
+      } catch (error) {
+        client.fault({ limiter: name, source: 'plan', error });
+        return undefined;
+      }
+    })
+  );
+}
+
 function makePermits(
   { name, maxConcurrent, leaseUs, random }: ShaperConfig,
-  planOf: (key: string) => ShaperPlan | undefined,
+  planOf: PlanOf,
   client: DirectClient,
   pending: PendingCalls,
 ): Permits {
@@ -435,10 +435,11 @@ function makePermits(
     `${name}/permits`,
     { limit: maxConcurrent as number },
     ({ limit }) => makeLeasesRule(checkLimit('maxConcurrent', limit), leaseUs),
-    (key) => {
-      const limit = planOf(key)?.maxConcurrent;
-      return limit === undefined ? undefined : { limit };
-    },
+    planOf &&
+      ((key) => {
+        const limit = planOf(key)?.maxConcurrent;
+        return limit === undefined ? undefined : { limit };
+      }),
     client,
   );
   return new Permits(client, live, pending, random);

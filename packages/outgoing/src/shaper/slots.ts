@@ -63,8 +63,10 @@ export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
 /** The store's answer about a key, or the fallback's. */
 export interface SlotAnswer {
   readonly key: string;
-  /** One for each pace. */
+  readonly cost: Cost;
+  /** The steps, one for each pace, and their answers. */
   readonly steps: readonly Step[];
+  readonly answers: readonly Answer[];
   /** When the steps were sent, by our clock: the answer is at least as new. */
   readonly askedUs: number;
   /** When the answer arrived, by our clock. */
@@ -78,8 +80,6 @@ export interface SlotAnswer {
   readonly slot: Slot | undefined;
   /** How long until the cost may start; Infinity if unknown. */
   readonly waitMs: number;
-  /** The same for each pace. */
-  readonly waitsMs: readonly number[];
   /** With `maxConcurrent`: how many permits are taken, and whether there was none for this job. */
   readonly running: number | undefined;
   readonly lacksPermit: boolean;
@@ -222,76 +222,75 @@ export class SlotClient {
     receivedUs: number,
   ): SlotAnswer {
     const { key, cost, steps, permitStep } = asked;
-    const [first, firstAnswer] = [steps[0] as Step, answers[0] as QueueAnswer];
-    const failure = answers.find((answer) => answer.failure)?.failure;
-    const isUnknown = failure !== undefined && typeof first.onStoreError !== 'object';
+    const first = steps[0] as Step;
+    const { nowUs } = answers[0] as Answer;
+    let failure: Error | undefined;
+    let isAllowed = true;
+    for (const answer of answers) {
+      failure ??= answer.failure;
+      isAllowed &&= answer.allowed;
+    }
     const isLocal = failure !== undefined;
-    const { nowUs } = firstAnswer;
+    const isUnknown = isLocal && typeof first.onStoreError !== 'object';
     // The fallback decides by our clock.
-    const time = failure ? undefined : this.times?.of(first);
+    const time = isLocal ? undefined : this.times?.of(first);
     time?.learn(nowUs, askedUs, receivedUs);
-    const isGranted = !isUnknown && first.op === 'take' && answers.every(({ allowed }) => allowed);
-    const rules = steps.map(({ rule, onStoreError }) =>
-      failure && !isUnknown ? (onStoreError as QueueRule) : (rule as QueueRule),
-    );
-    // If granted, the wait of the last unit taken; otherwise the wait of as many units more.
-    const queuesMs = rules.map((rule, at) =>
-      isUnknown
-        ? Infinity
-        : delayOf(rule, answers[at] as QueueAnswer, isGranted ? 0 : (steps[at] as Step).cost),
-    );
-    const phaseUs =
-      failure && !isUnknown ? this.phaseUs(first.rule as QueueRule, rules[0] as QueueRule) : 0;
-    const waitsMs = phaseUs === 0 ? queuesMs : queuesMs.map((ms) => ms + phaseUs / 1_000);
-    const waitMs = waitsMs.length === 1 ? (waitsMs[0] as number) : Math.max(...waitsMs);
-    const permitAnswer = permitStep && (answers[steps.length] as LeasesAnswer);
-    const newPermit =
-      permitStep && permitAnswer && first.op === 'take'
-        ? this.permits?.read(permitStep, permitAnswer, isGranted)
-        : undefined;
-    const permit = asked.permit ?? newPermit;
-    const at = isGranted ? new Instant(nowUs + Math.round(waitMs * 1_000), time) : undefined;
-    const slot = at && { key, cost, at, isLocal, steps, answers, permit };
-    const pausedUntil = isUnknown ? undefined : pauseIn(answers, steps.length, time);
+    const isGranted = isAllowed && !isUnknown && first.op === 'take';
+    let waitMs = isUnknown ? Infinity : 0;
+    let pausedUs = 0;
+    for (let i = 0; i < steps.length && !isUnknown; i += 1) {
+      const step = steps[i] as Step;
+      const answer = answers[i] as QueueAnswer;
+      // If granted, the wait of the last unit taken; otherwise the wait of as many units more.
+      const ownMs = delayOf(ruleIn(step, isLocal), answer, isGranted ? 0 : step.cost);
+      waitMs = Math.max(waitMs, ownMs);
+      pausedUs = Math.max(pausedUs, answer.pausedUntilUs);
+    }
+    if (isLocal && !isUnknown) waitMs += this.phaseUs(first) / 1_000;
+    const pausedUntil = pausedUs > 0 ? new Instant(pausedUs, time) : undefined;
     if (!isUnknown) {
       this.checkTime.learn(receivedUs - askedUs, pausedUntil?.localUs ?? -Infinity);
     }
+    const permitAnswer = permitStep && (answers[steps.length] as LeasesAnswer);
+    const permit = permitAnswer && this.permits?.read(permitStep, permitAnswer, isGranted);
     // Its phase can put a slot of the fallback beyond the longest wait.
-    const isExcess =
-      slot !== undefined && isLocal && waitMs * 1_000 > (rules[0] as QueueRule).waitUs;
-    if (isExcess) void this.cancel(slot);
+    const isExcess = isGranted && isLocal && waitMs * 1_000 > ruleIn(first, true).waitUs;
+    const taken = isGranted && {
+      key,
+      cost,
+      at: new Instant(nowUs + Math.round(waitMs * 1_000), time),
+      isLocal,
+      steps,
+      answers,
+      permit: permit ?? asked.permit,
+    };
+    if (isExcess && taken) void this.cancel(taken);
     return {
       key,
+      cost,
       steps,
+      answers,
       askedUs,
       receivedUs,
       failure,
       isUnknown,
       pausedUntil,
-      slot: isExcess ? undefined : slot,
+      slot: isExcess || !taken ? undefined : taken,
       waitMs,
-      waitsMs,
       running: permitAnswer && !permitAnswer.failure ? permitAnswer.used : undefined,
       lacksPermit: permitAnswer?.allowed === false,
     };
   }
 
-  /** At most the longest wait. Otherwise a process with a late phase would start nothing. */
-  private phaseUs(declared: QueueRule, fallback: QueueRule): number {
+  /** When the fallback of this process starts, at most the longest wait: otherwise it could start nothing. */
+  private phaseUs({ rule, onStoreError }: Step): number {
+    const [declared, fallback] = [rule as QueueRule, onStoreError as QueueRule];
     const spreadUs = (fallback.windowUs - declared.windowUs) / fallback.limit;
     return Math.floor(this.phase * Math.min(spreadUs, fallback.waitUs));
   }
 }
 
-/** The end of the pause of a key; undefined without one. */
-function pauseIn(
-  answers: readonly Answer[],
-  paces: number,
-  time: StoreTime | undefined,
-): Instant | undefined {
-  let untilUs = 0;
-  for (let i = 0; i < paces; i += 1) {
-    untilUs = Math.max(untilUs, (answers[i] as QueueAnswer).pausedUntilUs);
-  }
-  return untilUs > 0 ? new Instant(untilUs, time) : undefined;
+/** The rule by which a step was decided. */
+function ruleIn({ rule, onStoreError }: Step, isLocal: boolean): QueueRule {
+  return (isLocal ? onStoreError : rule) as QueueRule;
 }
