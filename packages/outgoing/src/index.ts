@@ -1,5 +1,7 @@
 /** @spillway/outgoing: outgoing calls at a pace that all processes share. */
 
+export type { CallPace, PacedFetch } from './fetch/call.js';
+export { hostAndCredential } from './fetch/credential-key.js';
 export type { PacedFetchOptions } from './fetch/options.js';
 export { pacedFetch } from './fetch/paced-fetch.js';
 export type { PauseEvent } from './fetch/pauses.js';
