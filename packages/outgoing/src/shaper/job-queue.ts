@@ -32,6 +32,9 @@ const REFILL_PAUSE_US = 50_000;
 /** How many missing slots are asked for at once, at most. A Redis store takes them in one call. */
 const MAX_REFILL = 256;
 
+/** After a rejection for want of a permit that others hold, they get their turn for this long. */
+const CONTENDED_US = 1_000_000;
+
 /** A slot that is not due yet is asked for again at the earliest after this time, when several may be due. */
 const DUE_PAUSE_US = 25_000;
 
@@ -58,6 +61,8 @@ export class JobQueue {
   private readonly permits: Permits | undefined;
   /** Permits of jobs that have ended, for the next ones. */
   private readonly freePermits: Permit[] = [];
+  /** Until then others probably want permits, because there was none when they held some. */
+  private contendedUntilUs = -Infinity;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
   /** One for each pace. */
@@ -409,19 +414,33 @@ export class JobQueue {
       // A job that has ended meanwhile may have left a permit.
       const isFreed = last.lacksPermit && this.freePermits.length > 0;
       if (!isFreed && this.refillFromUs > slots.nowUs()) break;
-      costs = firstWithin(this.roomAfter(last), this.nextCosts(this.maxRefill(last)));
+      const max = this.maxRefill(last, costs.length);
+      if (max === 0) {
+        this.refillFromUs = slots.nowUs() + (this.permits?.pollUs(this.key) ?? 0);
+        break;
+      }
+      costs = firstWithin(this.roomAfter(last), this.nextCosts(max));
     }
     this.isRefilling = false;
     this.releaseFreePermits();
     this.runDue();
   }
 
-  /** With `maxConcurrent`, no more slots than there are permits: the others would be asked for in vain. */
-  private maxRefill({ running }: SlotAnswer): number {
-    const { permits, freePermits, key } = this;
+  /**
+   * With `maxConcurrent`, no more slots than there are permits: the others would be asked for in vain. If other processes
+   * want permits too, at most half of those that were free.
+   *
+   * @param taken how many were just taken
+   */
+  private maxRefill({ running }: SlotAnswer, taken: number): number {
+    const { permits, freePermits, key, contendedUntilUs, slots } = this;
     if (!permits) return MAX_REFILL;
-    const left = running === undefined ? 0 : permits.live.of(key).rule.limit - running;
-    return Math.min(Math.max(left, freePermits.length, 1), MAX_REFILL);
+    // Unknown if the last one had a permit already.
+    if (running === undefined) return Math.max(freePermits.length, 1);
+    const left = permits.live.of(key).rule.limit - running;
+    const half = Math.floor((left + taken) / 2) - taken;
+    const isContended = contendedUntilUs > slots.nowUs();
+    return Math.min(Math.max(isContended ? half : left, freePermits.length, 0), MAX_REFILL);
   }
 
   /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to its last answer. */
@@ -446,6 +465,10 @@ export class JobQueue {
     const permit = this.freePermits.shift();
     return slots.takeDue(key, cost, permit, (answer) => {
       if (!answer.slot) permit?.release();
+      const { lacksPermit, running = 0, receivedUs } = answer;
+      if (lacksPermit && running > permits.heldOf(key)) {
+        this.contendedUntilUs = receivedUs + CONTENDED_US;
+      }
       return answer;
     });
   }
@@ -468,8 +491,12 @@ export class JobQueue {
       this.refillFromUs = -Infinity;
     } else {
       permit.release();
-      const courtesyUs = this.permits?.courtesyUs(permit, nowUs) ?? 0;
-      if (isWanted) this.refillFromUs = nowUs + courtesyUs;
+      const isContended = this.contendedUntilUs > nowUs;
+      const courtesyUs = this.permits?.courtesyUs(permit, isContended, nowUs) ?? 0;
+      const askUs = nowUs + courtesyUs;
+      if (isWanted && this.refillFromUs > nowUs) {
+        this.refillFromUs = Math.min(this.refillFromUs, askUs);
+      } else if (isWanted) this.refillFromUs = askUs;
     }
     this.runDue();
   }
@@ -494,7 +521,7 @@ export class JobQueue {
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
     const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - waitUs : 0;
     if (!permits) return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
-    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs() : DUE_PAUSE_US);
+    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US);
   }
 
   /**

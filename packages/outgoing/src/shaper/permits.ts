@@ -59,6 +59,7 @@ export class Permits {
   private readonly upkeep: Upkeep;
   private readonly random: () => number;
   private readonly held = new Set<Permit>();
+  private readonly heldByKey = new Map<string, number>();
   private runUs = 0;
 
   constructor(
@@ -92,6 +93,7 @@ export class Permits {
       const turn = { step, answer, decision: { allowed: true } };
       this.upkeep.begin(turn, [turn]);
       this.held.add(permit);
+      this.heldByKey.set(step.key, this.heldOf(step.key) + 1);
       return permit;
     }
     // The store may have granted it, although the answer was lost.
@@ -101,8 +103,17 @@ export class Permits {
 
   release(permit: Permit): void {
     if (!this.held.delete(permit)) return;
-    this.upkeep.release(permit.step);
-    this.giveBack(permit.step);
+    const { step } = permit;
+    const left = this.heldOf(step.key) - 1;
+    if (left > 0) this.heldByKey.set(step.key, left);
+    else this.heldByKey.delete(step.key);
+    this.upkeep.release(step);
+    this.giveBack(step);
+  }
+
+  /** How many permits of a key this process holds. */
+  heldOf(key: string): number {
+    return this.heldByKey.get(key) ?? 0;
   }
 
   /** A job has run for this long. */
@@ -110,15 +121,22 @@ export class Permits {
     this.runUs += this.runUs === 0 ? us : (us - this.runUs) * NEWER;
   }
 
-  /** When to ask again after a rejection. */
-  pollUs(): number {
+  /** When to ask again after a rejection. Processes that hold permits ask less often, so each gets one sooner. */
+  pollUs(key: string): number {
     const us = Math.max(MIN_POLL_US, Math.min(this.runUs * POLL_PART, MAX_POLL_US));
-    return Math.min(us * (1 / 2 + this.random()) + MIN_POLL_US / 2, MAX_POLL_US);
+    const spread = us * (1 / 2 + this.random()) + MIN_POLL_US / 2;
+    const share = this.heldOf(key) / this.live.of(key).rule.limit;
+    return Math.min(spread * (1 + 2 * share), MAX_POLL_US);
   }
 
-  /** When to ask again after a permit was left to others. A store in memory serves only this process. */
-  courtesyUs({ sinceUs }: Permit, nowUs: number): number {
+  /**
+   * When to ask again after a permit was left to others. A store in memory serves only this process.
+   *
+   * @param isContended whether others have taken permits lately
+   */
+  courtesyUs({ step, sinceUs }: Permit, isContended: boolean, nowUs: number): number {
     if (this.client.store.sync) return 0;
+    if (isContended) return this.pollUs(step.key);
     return Math.min((nowUs - sinceUs) * COURTESY_PART, MAX_COURTESY_US);
   }
 
@@ -130,6 +148,7 @@ export class Permits {
   /** Releases the permits that jobs still hold, and stops renewals. */
   async close(): Promise<void> {
     this.held.clear();
+    this.heldByKey.clear();
     await this.upkeep.close(this.client.store.clock.nowUs() + RELEASE_US);
   }
 

@@ -191,6 +191,34 @@ describe('maxConcurrent in a fleet', () => {
     expect(Math.max(...runs.ms)).toBeLessThanOrEqual(4_300);
   });
 
+  it.each([
+    { permits: 3, processes: 8, ms: 30, jobs: 60 },
+    { permits: 3, processes: 8, ms: 100, jobs: 60 },
+    { permits: 3, processes: 8, ms: 400, jobs: 60 },
+    { permits: 3, processes: 8, ms: 2_000, jobs: 30 },
+    { permits: 50, processes: 2, ms: 100, jobs: 1_000 },
+    { permits: 50, processes: 1, ms: 100, jobs: 1_000 },
+  ])(
+    'uses 94 % of $permits permits, and $processes processes start soon: jobs of $ms ms',
+    async ({ permits, processes, ms, jobs }) => {
+      const random = seeded(ms);
+      const options = { maxConcurrent: permits, maxWait: '2h', maxQueue: 10_000 };
+      const settings = { random: () => random.uniform(), storeTimeout: '1s' } as const;
+      const { shapers, stores, runs } = fleetOf(processes, options, settings);
+      for (const store of stores) store.delayMs = 1;
+      for (const [at, shaper] of shapers.entries()) runs.many(shaper, jobs, { ms, name: `${at}` });
+      const count = processes * jobs;
+      // With the latency of the store before each job.
+      const idealMs = (count * (ms + 2)) / permits;
+      await pass(2 * idealMs);
+      expect(runs.most).toBe(permits);
+      expect(runs.all).toHaveLength(count);
+      expect(idealMs / (Math.max(...runs.ms) + ms)).toBeGreaterThanOrEqual(0.94);
+      const firsts = shapers.map((_, at) => runs.ms[runs.names.indexOf(`${at}`)] ?? Infinity);
+      expect(Math.max(...firsts)).toBeLessThan(Math.max(5_000, 4 * ms));
+    },
+  );
+
   it('leaves a permit to others after ten more jobs', async () => {
     const { shapers, runs } = fleetOf(2, { maxConcurrent: 1, maxWait: '1h' });
     const [here, there] = shapers as [Shaper, Shaper];
