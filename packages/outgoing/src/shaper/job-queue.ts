@@ -12,6 +12,7 @@
  * {@link JobQueue.runDue} does everything that is due; a timer, each answer and each change call it.
  */
 
+import { isLater } from '@spillway/core/adapter';
 import { type Eventually, outside } from '@spillway/core/direct';
 import { delayOf, type QueueAnswer, type QueueRule } from '@spillway/core/store';
 import type { Job } from './job.js';
@@ -446,7 +447,9 @@ export class JobQueue {
   /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to its last answer. */
   private async takeEach(costs: readonly Cost[]): Promise<SlotAnswer> {
     const { lastSlot } = this.schedule;
-    const taken = await Promise.all(costs.map((cost) => this.takeOne(cost)));
+    const takes = costs.map((cost) => this.takeOne(cost));
+    // Without a promise, so that a job starts at once if the store is in memory.
+    const taken = takes.some(isLater) ? await Promise.all(takes) : (takes as SlotAnswer[]);
     for (const answer of taken) this.handle(answer);
     const before = this.permits ? undefined : lastSlot;
     const answers = taken.map((answer) => this.delaySlot(answer, before));
