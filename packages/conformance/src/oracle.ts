@@ -26,9 +26,10 @@ export interface Verdict extends Numbers {
 
 /**
  * Calculates the answers to groups of steps. Steps of a group with the same operation on the same count become one step
- * with the summed cost. Takes that start together begin at the latest of their earliest starts. First all takes are judged, on the state before the group. Then every step acts, in order. If
- * the clock went back and left a state that the rule does not allow, a take cuts that state even if it charges nothing,
- * unless it could never charge anything. Apart from that, only steps that charge or give back change a state.
+ * with the summed cost. Takes that start together begin at the latest of their earliest starts. First all takes are
+ * judged, on the state before the group. Then every step acts, in order. If the clock went back and left a state that
+ * the rule does not allow, a take cuts that state even if it charges nothing, unless it could never charge anything.
+ * Apart from that, only steps that charge or give back change a state.
  *
  * @example
  * ```ts run

@@ -160,7 +160,9 @@ export interface Machine {
   receipt(answer: Answer, units: number): Receipt;
   /** The receipt of the rest after `given` units were given back. Omitted if only the number of units changes. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
-  /** Sets the common start of the takes that start {@link Ask.together}: see `startTogether`. Omitted: there are none. */
+  /**
+   * Sets the common start of the takes that start {@link Ask.together}: see `startTogether`. Omitted: there are none.
+   */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
     steps: readonly S[],
     judge: (step: S, place: number) => Answer,

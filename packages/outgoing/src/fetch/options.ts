@@ -26,9 +26,10 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
-   * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Each retry waits for a new slot, and so for the end of
-   * the pause. Redirects of a call share its retries. If there is no slot for a retry, the call returns the response it
-   * has. Default 0. Calls whose body is a stream, or a `Request` with a body, are never retried.
+   * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Each retry waits for a new
+   * slot, and so for the end of the pause. Redirects of a call share its retries. If there is no slot for a retry, the
+   * call returns the response it has. Default 0. Calls whose body is a stream, or a `Request` with a body, are never
+   * retried.
    */
   readonly retries?: number | undefined;
   /**

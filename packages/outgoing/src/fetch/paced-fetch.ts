@@ -20,8 +20,9 @@ import { markRedirected, redirectedCall } from './redirects.js';
  *
  * Redirects are followed as by `fetch`, but each hop waits for a slot of the host it goes to.
  *
- * Otherwise it behaves like `fetch`: it takes the same arguments and `pace`, the priority and cost of the call, reads them when it is called, and returns the same
- * response with its body unread. A signal also aborts the wait for the slot. Without a slot it rejects as
+ * Otherwise it behaves like `fetch`: it takes the same arguments and `pace`, the priority and cost of the call, reads
+ * them when it is called, and returns the same response with its body unread. A signal also aborts the wait for the
+ * slot. Without a slot it rejects as
  * `shaper.schedule` does. Addresses without a host, such as `data:`, need no slot.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns an invalid key.

@@ -4,8 +4,8 @@
  * Many processes call, and none of them sees the responses of the others. So a response is read with four corrections.
  *
  * 1. *Calls that the response does not count yet.* While it was in flight, the shaper let others start, at most one a
- *    period, and fewer than may be in flight at once. It goes on until all processes know a pause. So the quota is spent when no more units remain than these
- *    calls will use.
+ *    period, and fewer than may be in flight at once. It goes on until all processes know a pause. So the quota is
+ *    spent when no more units remain than these calls will use.
  * 2. *Time in flight.* The server counts a call when it arrives, and then works. The fastest call so far shows the
  *    latency of the network. The time that this call took longer has passed of the time that the response states.
  * 3. *Rounded seconds.* A window of one second always states `t=1`. A client that waits a second after the last unit of

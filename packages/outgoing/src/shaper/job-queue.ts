@@ -406,7 +406,9 @@ export class JobQueue {
     return this.permits ? this.schedule.nextCosts(max) : this.schedule.missingCosts(max);
   }
 
-  /** Takes slots for accepted jobs that have none: with `maxConcurrent` all, otherwise those whose slots became void. */
+  /**
+   * Takes slots for accepted jobs that have none: with `maxConcurrent` all, otherwise those whose slots became void.
+   */
   private async refill(): Promise<void> {
     const { slots } = this;
     this.isRefilling = true;
@@ -428,8 +430,8 @@ export class JobQueue {
   }
 
   /**
-   * With `maxConcurrent`, no more slots than there are permits: the others would be asked for in vain. If other processes
-   * want permits too, at most half of those that were free.
+   * With `maxConcurrent`, no more slots than there are permits: the others would be asked for in vain. If other
+   * processes want permits too, at most half of those that were free.
    *
    * @param taken how many were just taken
    */

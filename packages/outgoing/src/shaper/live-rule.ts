@@ -1,4 +1,6 @@
-/** The numbers of a pace or of the permits of a key: as declared, as its plan says, or as live settings have set them. */
+/**
+ * The numbers of a pace or of the permits of a key: as declared, as its plan says, or as live settings have set them.
+ */
 
 import type { Duration, KeyOverride, LiveLimits } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';

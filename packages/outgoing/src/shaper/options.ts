@@ -190,7 +190,7 @@ export interface ShaperConfig {
   readonly random: () => number;
 }
 
-/** So fast that it delays nothing. Without a pace of its own, a shaper still needs one that can be paused. */
+/** So fast that it delays nothing. A shaper without a pace needs one that can be paused. */
 const UNLIMITED: PaceNumbers = { limit: 1_000_000_000, window: 1, burst: 1_000_000_000 };
 
 const MAX_PACES = 8;

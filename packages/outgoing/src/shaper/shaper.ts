@@ -80,14 +80,21 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * Observers get a decision for each job that starts or is rejected, and for each reservation. Aborted jobs, and jobs
  * that are rejected because the shaper was closed, are not decisions.
  *
- * All methods return promises, which also reject for invalid arguments: a key that is not a string of 1 to 8,192 UTF-16
- * units (`SPW_KEY_INVALID`), a cost that is not an integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000
- * keys (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and
- * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store fails and `onStoreError` is `deny`, and with the
- * reason of its signal.
+ * With `maxConcurrent` at most so many jobs of a key run at once, in all processes. A job then takes its slot and a
+ * permit when it is the first in line, and priority is strict. With `paces` a job starts when all of them allow it.
+ *
+ * Methods that return promises also reject for invalid arguments:
+ *
+ * - a key that is not a string of 1 to 8,192 UTF-16 units (`SPW_KEY_INVALID`),
+ * - a cost that is not an integer from 1 to the burst (`SPW_COST_INVALID`),
+ * - more than 1,000 keys of `reserveFirst` (`SPW_GROUP_TOO_LARGE`),
+ * - `reserve` and `reserveFirst` with `maxConcurrent` (`SPW_SHAPER_RESERVE`).
+ *
+ * `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and `SPW_SHAPER_CLOSED`, and with
+ * the reason of its signal. If the store fails and `onStoreError` is `deny`, it rejects with `SPW_STORE_UNAVAILABLE`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
- * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts run
  * import { createShaper } from '@spillway/outgoing';

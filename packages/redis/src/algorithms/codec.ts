@@ -4,8 +4,9 @@ import type { Answer, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /**
- * The operations as shared.lua numbers them. `together`: a `take` that starts with others of its group. `shadow`: a `take` with `binding: false`. `noPut`: a `put` that gives
- * nothing back. It is answered as a look is, but never too late, as no `put` is.
+ * The operations as shared.lua numbers them. `together`: a `take` that starts with others of its group. `shadow`: a
+ * `take` with `binding: false`. `noPut`: a `put` that gives nothing back. It is answered as a look is, but never too
+ * late, as no `put` is.
  */
 export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>> = {
   together: 0,

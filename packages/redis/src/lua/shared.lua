@@ -9,7 +9,8 @@ local call, match = redis.call, string.match
 local floor, max, min = math.floor, math.max, math.min
 
 -- Operations, as numbered in algorithms/codec.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never refuses its
--- group. TOGETHER is a TAKE that starts with others of its group. NO_PUT is a PUT that gives nothing back: it is judged as a look.
+-- group. TOGETHER is a TAKE that starts with others of its group. NO_PUT is a PUT that gives nothing back: it is judged
+-- as a look.
 local TOGETHER, TAKE, SHADOW, RECORD, PUT, RESET, HOLD, DONE, NO_PUT = 0, 1, 2, 3, 5, 6, 7, 8, 9
 
 local function number()
