@@ -64,7 +64,7 @@ export const theirs: Subject = {
         ),
       waiting: () => one.queued(),
       running: () => one.counts().EXECUTING,
-      idle: () => new Promise((resolve) => one.once('idle', resolve)),
+      idle: () => new Promise<void>((resolve) => one.once('idle' as never, () => resolve())),
       stop: () => one.stop(),
       drain: () => one.stop({ dropWaitingJobs: false }),
     };

@@ -72,7 +72,8 @@ describe('pace in init', () => {
 
 describe('hostAndCredential', () => {
   it('gives each credential of a host its own pace, and shows none', async () => {
-    const keyOf = (headers: HeadersInit) => hostAndCredential(new Request(URL_A, { headers }));
+    const keyOf = (headers: Record<string, string>) =>
+      hostAndCredential(new Request(URL_A, { headers }));
     const ada = keyOf({ authorization: 'Bearer secret-of-ada' });
     expect(ada).toMatch(/^a\.example#[0-9a-f]{16}$/);
     expect(keyOf({ authorization: 'Bearer secret-of-ada' })).toBe(ada);

@@ -1,6 +1,6 @@
 /** How many jobs of a key run at once: in one process, in several, and when one of them or the store is lost. */
 
-import { memoryStore } from '@spillway/core';
+import { memoryControl, memoryStore } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
 import { createShaper, type Shaper, type ShaperSettings } from '@spillway/outgoing';
 import { fakeTime, seeded } from 'spillway-testkit';
@@ -31,7 +31,7 @@ class Runs extends Starts {
       .catch((error: unknown) => this.errors.push({ name, error }));
   }
 
-  many(shaper: Shaper, count: number, options: { ms?: number; name?: string } = {}): void {
+  runMany(shaper: Shaper, count: number, options: { ms?: number; name?: string } = {}): void {
     const { ms = 100, name } = options;
     for (let i = 0; i < count; i += 1) this.run(shaper, name ?? String(i), ms);
   }
@@ -53,7 +53,7 @@ describe('maxConcurrent in one process', () => {
   it('runs as many at once, per key, and the next when one has ended', async () => {
     const shaper = createShaper({ maxConcurrent: 2 }, quiet);
     const runs = new Runs();
-    runs.many(shaper, 5);
+    runs.runMany(shaper, 5);
     runs.run(shaper, 'other key', 100, {}, 'umbrella');
     await pass(1_000);
     expect(runs.all.map(({ name, ms }) => `${name} ${ms}`)).toEqual([
@@ -65,7 +65,7 @@ describe('maxConcurrent in one process', () => {
   it('keeps a pace beside it', async () => {
     const shaper = createShaper({ limit: 10, window: '1s', maxConcurrent: 2 }, quiet);
     const runs = new Runs();
-    runs.many(shaper, 6, { ms: 250 });
+    runs.runMany(shaper, 6, { ms: 250 });
     await pass(2_000);
     expect(runs.ms).toEqual([0, 100, 250, 350, 500, 600]);
   });
@@ -73,7 +73,7 @@ describe('maxConcurrent in one process', () => {
   it('charges nothing while no permit is free', async () => {
     const shaper = createShaper({ limit: 1, window: '1s', maxConcurrent: 1 }, quiet);
     const runs = new Runs();
-    runs.many(shaper, 2, { ms: 5_000 });
+    runs.runMany(shaper, 2, { ms: 5_000 });
     await pass(7_000);
     runs.run(shaper, 'third', 0);
     await pass(5_000);
@@ -120,7 +120,7 @@ describe('maxConcurrent in one process', () => {
   it('rejects what has waited for maxWait', async () => {
     const shaper = createShaper({ maxConcurrent: 1, maxWait: '1s' }, quiet);
     const runs = new Runs();
-    runs.many(shaper, 3, { ms: 800 });
+    runs.runMany(shaper, 3, { ms: 800 });
     await pass(3_000);
     expect(runs.ms).toEqual([0, 800]);
     expect(runs.codes).toEqual(['SPW_SHAPER_WAIT']);
@@ -130,7 +130,7 @@ describe('maxConcurrent in one process', () => {
     const shaper = createShaper({ maxConcurrent: 2 }, quiet);
     const runs = new Runs();
     await shaper.pause('acme', '1s');
-    runs.many(shaper, 2);
+    runs.runMany(shaper, 2);
     await pass(0);
     expect(await shaper.pauseOf('acme')).toBe(1_000);
     await pass(2_000);
@@ -146,7 +146,7 @@ describe('maxConcurrent in one process', () => {
   it('tells how many run', async () => {
     const shaper = createShaper({ maxConcurrent: 2 }, quiet);
     const runs = new Runs();
-    runs.many(shaper, 3);
+    runs.runMany(shaper, 3);
     await pass(0);
     expect(shaper.stats('acme')).toMatchObject({ waiting: 1, running: 2, runningInFleet: 2 });
     await pass(200);
@@ -156,7 +156,7 @@ describe('maxConcurrent in one process', () => {
   it('leaves nothing behind when it closes', async () => {
     const { shapers, stores, runs } = fleetOf(1, {});
     const [shaper] = shapers as [Shaper];
-    runs.many(shaper, 5);
+    runs.runMany(shaper, 5);
     await pass(50);
     const closing = shaper.close();
     await pass(200);
@@ -167,7 +167,19 @@ describe('maxConcurrent in one process', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('can be planned for a key and set live', async () => {
+  it('can be set live', async () => {
+    const control = memoryControl();
+    const shaper = createShaper({ name: 'calls', maxConcurrent: 3 }, { ...quiet, control });
+    const note = { by: 'ada', because: 'they are slow', for: '1h' } as const;
+    control.set('calls/permits', { limits: { factor: 1 / 3 } }, note);
+    expect(shaper.maxConcurrent).toBe(1);
+    const runs = new Runs();
+    runs.runMany(shaper, 3);
+    await pass(500);
+    expect(runs.ms).toEqual([0, 100, 200]);
+  });
+
+  it('can be planned for a key', async () => {
     const plan = (key: string) => (key === 'big' ? { maxConcurrent: 3 } : undefined);
     const shaper = createShaper({ maxConcurrent: 1, plan }, quiet);
     const runs = new Runs();
@@ -183,7 +195,7 @@ describe('maxConcurrent in one process', () => {
 describe('maxConcurrent in a fleet', () => {
   it('runs no more at once in all processes together, and uses its permits', async () => {
     const { shapers, runs } = fleetOf(4, { maxConcurrent: 3 });
-    for (const shaper of shapers) runs.many(shaper, 30);
+    for (const shaper of shapers) runs.runMany(shaper, 30);
     await pass(5_000);
     expect(runs.most).toBe(3);
     expect(runs.all).toHaveLength(120);
@@ -206,7 +218,8 @@ describe('maxConcurrent in a fleet', () => {
       const settings = { random: () => random.uniform(), storeTimeout: '1s' } as const;
       const { shapers, stores, runs } = fleetOf(processes, options, settings);
       for (const store of stores) store.delayMs = 1;
-      for (const [at, shaper] of shapers.entries()) runs.many(shaper, jobs, { ms, name: `${at}` });
+      for (const [at, shaper] of shapers.entries())
+        runs.runMany(shaper, jobs, { ms, name: `${at}` });
       const count = processes * jobs;
       // With the latency of the store before each job.
       const idealMs = (count * (ms + 2)) / permits;
@@ -222,9 +235,9 @@ describe('maxConcurrent in a fleet', () => {
   it('leaves a permit to others after ten more jobs', async () => {
     const { shapers, runs } = fleetOf(2, { maxConcurrent: 1, maxWait: '1h' });
     const [here, there] = shapers as [Shaper, Shaper];
-    runs.many(here, 60, { name: 'here', ms: 20 });
+    runs.runMany(here, 60, { name: 'here', ms: 20 });
     await pass(0);
-    runs.many(there, 60, { name: 'there', ms: 20 });
+    runs.runMany(there, 60, { name: 'there', ms: 20 });
     await pass(10_000);
     expect(runs.all).toHaveLength(120);
     expect(runs.most).toBe(1);
@@ -238,10 +251,10 @@ describe('maxConcurrent in a fleet', () => {
   it('frees the permits of a process that is gone within one lease', async () => {
     const { shapers, stores, runs } = fleetOf(2, { maxConcurrent: 2, lease: '6s', maxWait: '1m' });
     const [gone, left] = shapers as [Shaper, Shaper];
-    runs.many(gone, 2, { ms: 600_000, name: 'gone' });
+    runs.runMany(gone, 2, { ms: 600_000, name: 'gone' });
     await pass(5_000);
     (stores[0] as FarStore).down = true;
-    runs.many(left, 2, { name: 'left' });
+    runs.runMany(left, 2, { name: 'left' });
     await pass(3_000);
     expect(runs.names).toEqual(['gone', 'gone']);
     await pass(3_600);
@@ -271,7 +284,7 @@ describe('maxConcurrent in a fleet', () => {
       { localShare: 1 / 2, storeTimeout: '20ms' },
     );
     (stores[0] as FarStore).down = true;
-    runs.many(shapers[0] as Shaper, 6);
+    runs.runMany(shapers[0] as Shaper, 6);
     await pass(1_000);
     expect(runs.most).toBe(2);
     expect(runs.all).toHaveLength(6);
@@ -284,7 +297,7 @@ describe('maxConcurrent in a fleet', () => {
       { onStoreError: 'deny', storeTimeout: '50ms' },
     );
     const [here, there] = shapers as [Shaper, Shaper];
-    const [store] = stores as [FarStore];
+    const store = stores[0] as FarStore;
     store.delayMs = 40; // it decides in time, and its answer is too late
     runs.run(here, 'here', 10);
     await pass(60);
@@ -383,7 +396,7 @@ describe('the count of what runs', () => {
           ),
       };
     }
-    for (const shaper of shapers) runs.many(shaper, 10);
+    for (const shaper of shapers) runs.runMany(shaper, 10);
     await pass(2_000);
     expect(runs.most).toBeGreaterThan(2);
   });

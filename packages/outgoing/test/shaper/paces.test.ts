@@ -222,7 +222,7 @@ describe('several paces', () => {
 describe('the books of the receiver', () => {
   it('show a store that starts each take at its own time', async () => {
     const { shapers, stores } = fleetOf(1);
-    const [store] = stores as [FarStore];
+    const store = stores[0] as FarStore;
     const { memory } = store;
     store.memory = {
       apply: (steps) => memory.apply(steps.map(({ together: _, ...step }) => step)),
