@@ -248,6 +248,17 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.names.indexOf('there')).toBeLessThan(34);
   });
 
+  it('lets a job that costs much start beside many small ones of another process', async () => {
+    const pace = { limit: 100, window: '1s', burst: 20, maxConcurrent: 10 };
+    const { shapers, runs } = fleetOf(2, { ...pace, maxQueue: 10_000 });
+    const [many, one] = shapers as [Shaper, Shaper];
+    runs.runMany(many, 1_000, { ms: 10, name: 'small' });
+    await pass(500);
+    runs.run(one, 'large', 10, { cost: 20 });
+    await pass(1_000);
+    expect(runs.names).toContain('large');
+  });
+
   it('frees the permits of a process that is gone within one lease', async () => {
     const { shapers, stores, runs } = fleetOf(2, { maxConcurrent: 2, lease: '6s', maxWait: '1m' });
     const [gone, left] = shapers as [Shaper, Shaper];
