@@ -6,6 +6,7 @@ import { targets } from './harness/targets.js';
 import { httpTables } from './http/tables.js';
 import { memoryCpu } from './memory/cpu.js';
 import { memoryHeap } from './memory/heap.js';
+import { observerCpu } from './memory/observers.js';
 import { onceTables } from './once/tables.js';
 import { overloadTables } from './overload/tables.js';
 import { arrivalTables } from './redis/arrivals.js';
@@ -18,6 +19,7 @@ import { shaperTables } from './shaper/tables.js';
 
 const TABLES = {
   time: { title: 'In memory: time', run: memoryCpu },
+  observers: { title: 'In memory: who is rejected', run: observerCpu },
   space: { title: 'In memory: space', run: memoryHeap },
   redis: { title: 'In Redis', run: redisTables },
   cluster: { title: 'In Redis, on a Cluster', run: clusterTables },

@@ -21,11 +21,13 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   'In production': [
     'docs/deployment.md',
     'docs/operations.md',
+    'docs/choosing-a-number.md',
     'docs/redis.md',
     'docs/stored-format.md',
     'docs/managed-redis.md',
     'docs/durable-objects.md',
     'docs/metrics.md',
+    'docs/who.md',
     'docs/testing.md',
     'docs/troubleshooting.md',
     'docs/3am.md',

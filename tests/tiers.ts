@@ -45,6 +45,7 @@ const SLOW = [
 /** What needs a Redis, the server of a framework, or more than a second. */
 const USUAL = [
   'packages/conformance/test/mutants.test.ts',
+  'packages/core/test/calendar/zones.test.ts',
   'packages/core/test/entries.test.ts',
   'packages/core/test/lease-background.test.ts',
   'packages/core/test/lease-outages.test.ts',
@@ -77,11 +78,13 @@ const USUAL = [
   'packages/outgoing/test/shaper/many-keys.test.ts',
   'packages/redis/test/acl.test.ts',
   'packages/redis/test/parts-of-grants.test.ts',
+  'packages/redis/test/calendar.test.ts',
   'packages/redis/test/claims.test.ts',
   'packages/redis/test/control/followers.test.ts',
   'packages/redis/test/control/lost.test.ts',
   'packages/redis/test/control/lost-often.test.ts',
   'packages/redis/test/control/redis-control.test.ts',
+  'packages/redis/test/control/reports.test.ts',
   'packages/redis/test/control/registry.test.ts',
   'packages/redis/test/control/trouble.test.ts',
   'packages/redis/test/edge.test.ts',
@@ -208,6 +211,9 @@ const HARMLESS =
 /** Fake timers, spies, and what a logger that nobody chose has been told. */
 const CHANGES = /\bvi\.|\bfakeTime\b|\bstall\b|\bconsole\b|\bglobalThis\b|\bprocess\.(on|env)\b/;
 
+/** A process that has made 1,000 limiters without a store is warned; this file counts the lines of such limiters. */
+const COUNTS_LIMITERS = 'packages/core/test/notices.test.ts';
+
 /**
  * Quick test files that may not share their modules with others. The rest share them, because importing all of core for
  * each file takes longer than its tests.
@@ -216,6 +222,7 @@ const ALONE = testFiles()
   .filter((file) => !isIn([...USUAL, ...SLOW], file))
   .filter(
     (file) =>
+      file === COUNTS_LIMITERS ||
       importsOf(file, 'values').some((name) => !HARMLESS.test(name)) ||
       textsOf(file).some((text) => CHANGES.test(text)),
   );

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventLoopSignal } from '@spillway/core/node';
+import { topCallers } from '@spillway/core/who';
 import {
   admissionsOf,
   concurrencyLimit,
@@ -14,7 +15,7 @@ import {
   spillway,
   workerShedder,
 } from '@spillway/express';
-import { redisStore } from '@spillway/redis';
+import { redisReports, redisStore } from '@spillway/redis';
 import cors from 'cors';
 import { cannotListen, complain, welcome } from 'demo-parts';
 import express from 'express';
@@ -27,7 +28,8 @@ const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each pro
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
-const observers = [decisionTable()]; // while you develop: a line for each rejection
+const callers = topCallers({ publishTo: redis && redisReports(redis) }); // for `spillway who` and `spillway top`
+const observers = [decisionTable(), callers]; // the table is for development: a line for each rejection
 const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`);
 
 // A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
@@ -99,7 +101,8 @@ server.on('error', cannotListen); // where Express 4 tells it
 
 process.once('SIGTERM', () => {
   server.close(async () => {
-    await Promise.all([front.close(), perKey.close()]); // gives back what this process still holds
+    // Gives back what this process still holds, and publishes whom it rejected last.
+    await Promise.all([front.close(), perKey.close(), callers.close()]);
     redis?.disconnect();
   });
 });

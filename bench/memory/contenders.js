@@ -2,6 +2,7 @@
 
 import { createGuard, createLimiter, memoryStore, rateLimit } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
+import { topCallers } from '@spillway/core/who';
 import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { UserRequest } from '../harness/user-request.js';
@@ -86,14 +87,14 @@ function consume() {
   };
 }
 
-function guardOf(numbers) {
+function guardOf(numbers, observers) {
   const limiter = rateLimit({ name: 'api', ...numbers, key: ({ raw }) => raw });
-  return createGuard(limiter, { store: memoryStore(ROOM) });
+  return createGuard(limiter, { store: memoryStore(ROOM), observers });
 }
 
 /** A guard's answer, read as adapters do. The limit refills as fast as it is used, with numbers of a usual size. */
-function admit() {
-  const guard = guardOf({ limit: 10_000, window: '1ms' });
+function admit(observers) {
+  const guard = guardOf({ limit: 10_000, window: '1ms' }, observers);
   return (key) => {
     const { status, headers, pending } = guard.admit(new UserRequest(key));
     return status === 200 && headers.length === 2 && !pending;
@@ -101,8 +102,8 @@ function admit() {
 }
 
 /** Every request but the first of a key is rejected; reported as passed, which the harness counts. */
-function rejection() {
-  const guard = guardOf({ limit: 1, window: '400d' });
+function rejection(observers) {
+  const guard = guardOf({ limit: 1, window: '400d' }, observers);
   return (key) => {
     const { allowed, status, headers, body } = guard.admit(new UserRequest(key));
     return allowed || (status === 429 && headers.length === 5 && body !== '');
@@ -127,8 +128,8 @@ export const contenders = {
   result: { title: '_raw `Map`, returning a result object_', make: floorWithResult },
   bucket: { title: 'Spillway `apply`, token bucket', make: applyOf('token-bucket') },
   consume: { title: 'Spillway `createLimiter().consume`, with its numbers read', make: consume },
-  admit: { title: 'Spillway `createGuard().admit`, status and headers read', make: admit },
-  rejection: { title: 'the same, a rejection with its body', make: rejection },
+  admit: { title: 'Spillway `createGuard().admit`, status and headers read', make: () => admit() },
+  rejection: { title: 'the same, a rejection with its body', make: () => rejection() },
   fixed: { title: 'Spillway `apply`, fixed window', make: applyOf('fixed-window') },
   counter: {
     title: 'Spillway `apply`, sliding window counter',
@@ -149,4 +150,12 @@ export const contenders = {
     make: flexible,
     later: true,
   },
+};
+
+/** The same guards with an observer that does nothing, and with the one that knows who is rejected. */
+export const observed = {
+  admitObserved: { make: () => admit([{ onDecision() {} }]) },
+  admitWho: { make: () => admit([topCallers()]) },
+  rejectionObserved: { make: () => rejection([{ onDecision() {} }]) },
+  rejectionWho: { make: () => rejection([topCallers()]) },
 };

@@ -9,5 +9,7 @@ export default library([
   'control',
   'direct',
   'algorithms',
+  'compare',
+  'who',
   'testing',
 ]);

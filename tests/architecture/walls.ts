@@ -64,6 +64,8 @@ export const WALLS: Readonly<Record<string, Package>> = {
       'fetch.ts': DOOR,
       'control.ts': DOOR,
       'direct.ts': DOOR,
+      'compare.ts': DOOR,
+      'who.ts': DOOR,
       'testing.ts': DOOR,
     },
   },
@@ -78,7 +80,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
     },
   },
   redis: {
-    uses: ['', '/store', '/control', '/adapter'].map((door) => `@spillway/core${door}`),
+    uses: ['', '/store', '/control', '/adapter', '/who'].map((door) => `@spillway/core${door}`),
     rooms: {
       'host.ts': { floor: 0 },
       'check-options.ts': { floor: 0 },
@@ -135,6 +137,8 @@ export const WALLS: Readonly<Record<string, Package>> = {
   prometheus: { uses: FOR_METRICS },
   opentelemetry: { uses: FOR_METRICS },
   cli: {
-    uses: ['@spillway/core', '@spillway/core/control', '@spillway/core/store', '@spillway/redis'],
+    uses: ['', '/adapter', '/control', '/store', '/testing', '/who']
+      .map((door) => `@spillway/core${door}`)
+      .concat('@spillway/redis'),
   },
 };

@@ -79,8 +79,8 @@ describe.each(STORES)('%s', (where, make) => {
 it('what the stand-in has charged is given back there, in parts too', () => {
   const rule = makeRule('token-bucket', 10, MINUTE_US);
   const local = makeRule('token-bucket', 5, MINUTE_US);
-  const standIn = { atUs: 36_000_000, num: 0, units: 3 };
-  const receipt = { atUs: 18_000_000, num: 0, units: 3, standIn };
+  const fallbackReceipt = { atUs: 36_000_000, num: 0, units: 3 };
+  const receipt = { atUs: 18_000_000, num: 0, units: 3, fallbackReceipt };
   const put: Step = {
     op: 'put',
     limiter: 'rest',
@@ -95,7 +95,7 @@ it('what the stand-in has charged is given back there, in parts too', () => {
     atUs: 12_000_000,
     num: 0,
     units: 2,
-    standIn: { atUs: 24_000_000, num: 0, units: 2 },
+    fallbackReceipt: { atUs: 24_000_000, num: 0, units: 2 },
   });
   const unknown = { ...receipt, atUs: -1 };
   expect(receiptOfRest({ ...put, receipt: unknown })).toMatchObject({ atUs: -1, units: 2 });

@@ -106,12 +106,12 @@ describe('docs/recipes/plans.md', () => {
 
   it('limits tenants and their users in one decision', async () => {
     const tenant: RequestHandler = (req, res, next) => {
-      const bought = req.get('x-plan') === 'small' ? 5 : 1_000;
-      res.locals['caller'] = { user: req.get('x-user'), tenant: req.get('x-plan'), bought };
-      next();
+      res.locals['tenant'] = req.get('x-plan');
+      authenticate(req, res, next);
     };
-    const page = exampleOf(PAGE, 'Many tenants, and users in each');
-    const { ask, statuses } = await serveExample(page, { yours: { authenticate: tenant } });
+    const rows = { planOf: async (name: string) => ({ limit: name === 'small' ? 5 : 1_000 }) };
+    const page = exampleOf(PAGE, 'Plans from a database');
+    const { ask, statuses } = await serveExample(page, { yours: { authenticate: tenant, rows } });
     expect(await statuses(6, '/things', as('ada', 'small'))).toEqual([...repeat(5, 200), 429]);
     const refused = await ask('/things', as('bob', 'small'));
     expect(await refused.json()).toMatchObject({ 'violated-policies': ['per-tenant'] });

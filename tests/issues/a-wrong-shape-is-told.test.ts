@@ -2,8 +2,10 @@
 
 import * as core from '@spillway/core';
 import { isSpillwayError } from '@spillway/core';
+import { compareWith } from '@spillway/core/compare';
 import { fetchGuard } from '@spillway/core/fetch';
 import { eventLoopSignal, nodeGuard } from '@spillway/core/node';
+import { topCallers } from '@spillway/core/who';
 import { spillway as express } from '@spillway/express';
 import { spillway as hono } from '@spillway/hono';
 import { spillway as koa } from '@spillway/koa';
@@ -48,6 +50,8 @@ const FUNCTIONS = Object.entries({
   openTelemetryObserver,
   prometheusObserver,
   rateLimit,
+  'compareWith of a limiter': (options: never) => compareWith(() => undefined, options),
+  topCallers,
   workerShedder: core.workerShedder,
 }) as [string, (options: unknown) => unknown][];
 

@@ -17,7 +17,9 @@ import {
   type Store,
 } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';
+import { compareWith } from '@spillway/core/compare';
 import { remoteStore } from '@spillway/core/store';
+import { topCallers } from '@spillway/core/who';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { skippedDecision } from '../../packages/core/src/contract/decision.js';
@@ -84,7 +86,12 @@ describe.each([
         {
           store: makeStore(),
           control,
-          observers: [tally, decisionLog({ write: () => undefined })],
+          observers: [
+            tally,
+            decisionLog({ write: () => undefined }),
+            topCallers(),
+            compareWith(() => ({ allowed: true })),
+          ],
           logger: false,
         },
       );

@@ -166,6 +166,16 @@ export const THROWN = [
     'limit must be an integer from 1 to 1,000,000,000, got () => undefined: for limits that differ between callers use plan (SPW_LIMIT_INVALID)',
   ),
   limiter(
+    '',
+    { window: none },
+    "window must be a duration from 1ms to 400d such as '10s' or '1m', got () => undefined: for limits that differ between callers use plan (SPW_WINDOW_INVALID)",
+  ),
+  limiter(
+    '',
+    { burst: none },
+    'burst must be an integer from 1 to 1,000,000,000, got () => undefined: for limits that differ between callers use plan (SPW_BURST_INVALID)',
+  ),
+  limiter(
     'WINDOW_MS',
     { window: 'soon' },
     "window must be a duration from 1ms to 400d such as '10s' or '1m', got \"soon\" (SPW_WINDOW_INVALID)",
@@ -354,7 +364,7 @@ export const THROWN = [
   ),
 ];
 
-const address = 'so that all clients behind a proxy count as one';
+const address = 'so all clients behind a proxy count as one';
 const nobody = 'if there is no proxy, set trustProxy: false (SPW_FORWARDED_UNTRUSTED)';
 
 /** What only shows at requests: a line, once. `headers`: of the requests, of which there are two unless it is told. */
@@ -467,7 +477,7 @@ export const LINES = [
     mount: 'both',
     says: (_, world) =>
       world === 'Fastify'
-        ? 'a limiter is registered for a context and around it, and counts each request once: register it once (SPW_REGISTERED_TWICE)'
+        ? 'a limiter is registered for a context and for an outer one, and counts each request once: register it once (SPW_REGISTERED_TWICE)'
         : 'limiter "one" is in two guards that see the same request, and both charge the same count: ' +
           'remove it from one of them, or give the limits different names (SPW_COUNTED_TWICE)',
     except: ['NestJS'], // two configurations of the module throw

@@ -1,6 +1,7 @@
 /** Every command line of ours on a page is one that the program understands. */
 
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { run } from '../../packages/cli/src/run.js';
@@ -10,6 +11,12 @@ import { markdownFiles, ROOT } from './snippets.js';
 const DONE = 0;
 const NO_REDIS = 1;
 const WRONG = 2;
+
+const folder = mkdtempSync(join(tmpdir(), 'commands-'));
+const core = JSON.stringify(join(ROOT, 'packages/core/src/index.ts'));
+const policy = `import { rateLimit } from ${core}; export default rateLimit({ limit: 1, window: '1m' });`;
+writeFileSync(join(folder, 'policy.js'), policy);
+for (const name of ['access.log', 'access.log.1.gz']) writeFileSync(join(folder, name), '');
 
 beforeEach(() => {
   vi.stubEnv('REDIS_URL', 'redis://127.0.0.1:1');
@@ -32,7 +39,8 @@ const commands = markdownFiles().flatMap((file) =>
 
 describe('the command line', () => {
   it.each(commands)('understands `$line` of $file', async ({ line }) => {
-    expect(await run(wordsOf(line))).toBe(line.startsWith('hash ') ? DONE : NO_REDIS);
+    const needsNoRedis = /^(hash|replay) /.test(line);
+    expect(await run(wordsOf(line).map(inFolder))).toBe(needsNoRedis ? DONE : NO_REDIS);
   });
 
   it('would not understand what is not there', async () => {
@@ -47,6 +55,11 @@ describe('the command line', () => {
     ]);
   });
 });
+
+/** The files that `replay` reads and writes, where they are. */
+function inFolder(word: string): string {
+  return /\.(log|js|html|gz)/.test(word) ? join(folder, word) : word;
+}
 
 /** Inline code that is wrapped, as one line. */
 function inOneLine(text: string): string {

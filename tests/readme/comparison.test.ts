@@ -11,9 +11,9 @@ const page = pageOf('docs', 'comparison.md');
 const benchmarks = pageOf('docs', 'benchmarks.md');
 const tables = pageOf('docs', 'benchmark-tables.md');
 
-/** The first words of the section of each package: its version. */
+/** Of the first table, in which each package has its version. */
 const versions = new Map(
-  [...page.matchAll(/^### (\S+)\n\n(\d+\.\d+\.\d+)/gm)].map(([, name = '', version]) => [
+  [...page.matchAll(/^\| (\S+) (\d+\.\d+\.\d+) \|/gm)].map(([, name = '', version]) => [
     name,
     version,
   ]),

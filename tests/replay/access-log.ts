@@ -10,17 +10,20 @@ export interface LoggedRequest {
 }
 
 /** Nine days of nginx in front of a data server (MIT licence beside it); file 9 is the oldest. */
-const FOLDER = join(import.meta.dirname, '../../../shared/data/erddap-nginx-2024');
+export const LOG_FOLDER: string = join(
+  import.meta.dirname,
+  '../../../shared/data/erddap-nginx-2024',
+);
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const LINE = /^(\S+) \S+ \S+ \[(\d+)\/(\w+)\/(\d+):(\d+):(\d+):(\d+) \+0000\] "/;
 
 /** The real log, or undefined where it is not at hand. */
 export function realLog(): LoggedRequest[] | undefined {
-  if (!existsSync(FOLDER)) return undefined;
-  const files = readdirSync(FOLDER).filter((name) => name.endsWith('.gz'));
+  if (!existsSync(LOG_FOLDER)) return undefined;
+  const files = readdirSync(LOG_FOLDER).filter((name) => name.endsWith('.gz'));
   const requests: LoggedRequest[] = [];
   for (const file of files.sort().reverse()) {
-    const text = gunzipSync(readFileSync(join(FOLDER, file))).toString('utf8');
+    const text = gunzipSync(readFileSync(join(LOG_FOLDER, file))).toString('utf8');
     for (const line of text.split('\n')) {
       const match = LINE.exec(line);
       if (!match) continue; // the rest of a request that held a line break

@@ -4,7 +4,7 @@ const MOST = 40;
 
 /** The words of a node as a reader counts them: a piece of code is one. */
 function textOf(node) {
-  if (node.type === 'Code' || node.type === 'Html' || node.type === 'Image') return 'code';
+  if (node.type === 'Code' || node.type === 'Html' || node.type === 'Image') return 'Code'; // may begin a sentence
   if (node.type === 'Break') return ' ';
   return node.children ? node.children.map(textOf).join('') : (node.value ?? '');
 }

@@ -8,6 +8,6 @@ export function authorOf(by: string | undefined): string {
   try {
     return userInfo().username;
   } catch {
-    throw new UsageError('who are you? This machine does not say: add --by <author>');
+    throw new UsageError('this machine has no user name for you: add --by <author>');
   }
 }

@@ -1,4 +1,4 @@
-/** The commands that change something. */
+/** What commands that change live settings share. */
 
 import type {
   ChangeNote,
@@ -25,24 +25,24 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly by?: string | undefined;
   readonly because: string;
   readonly for?: string | undefined;
-  /** In place of `for`. */
+  /** Instead of `for`. */
   readonly until?: string | undefined;
-  /** False: do not wait for the processes. */
+  /** False: don't wait for the processes to follow. */
   readonly wait?: boolean;
 }
 
-/** What a change is about. */
+/** The subject of a change. */
 interface About {
-  /** The kind of setting, if it is set for all keys. */
+  /** The kind of setting, if it applies to all keys. */
   readonly what?: Setting['what'];
-  /** The limits that are set. */
+  /** The new limits. */
   readonly limits?: LiveLimits;
-  /** The key whose limits are set, and whether its counts are reset once processes follow. */
+  /** The key whose limits are set, and whether to reset its counts once processes follow. */
   readonly key?: string;
   readonly resets?: boolean | undefined;
 }
 
-/** Makes a change and prints what is set afterwards, and who follows. */
+/** Makes a change, then prints the resulting overrides and how many processes follow. */
 export function change(
   limiter: string,
   options: NoteOptions,
@@ -54,7 +54,7 @@ export function change(
   return connected({ ...options, isChange: true }, async (connection) => {
     const { client, control } = connection;
     const named = await limitersNamed(control, limiter, options);
-    // The clock of Redis ends the change.
+    // Relative to the clock of Redis, by which overrides expire.
     const until = untilMs !== undefined && { for: durationUntil(untilMs, await timeIn(client)) };
     await make(control, { ...note, ...until });
     const all = await control.list();
@@ -78,10 +78,10 @@ export function change(
       const who = { isFollowed, followed: followed ?? null, spared: names };
       return printJson({ overrides, ...who, ...(found && { reset: found }) });
     }
-    if (overrides.length === 0) print('Nothing is set for it: it is as declared.');
+    if (overrides.length === 0) print('It has no live settings: it is as declared.');
     else print(overridesTable(overrides, Date.now()));
     for (const one of spared) print(sparedLine(one));
-    for (const { name, why } of unfit) print(`Not for ${plain(name)}: ${why}.`);
+    for (const { name, why } of unfit) print(`Not applied to ${plain(name)}: ${why}.`);
     print(followedLine(followed, isFollowed));
     if (found) print(lineOf(found));
     else if (key !== undefined) print(STILL_COUNTED);
@@ -89,16 +89,16 @@ export function change(
 }
 
 const STILL_COUNTED =
-  'What the key has used still counts, so it may be refused for a while. To let it in at once, add --reset.';
+  'What the key has used still counts, so it may stay rejected for a while. To admit it at once, add --reset.';
 
-/** A limiter for which a setting does not count. */
+/** A limiter that ignores a setting. */
 interface Unfit {
   readonly name: string;
   readonly why: string;
 }
 
 function withoutModes(named: readonly KnownLimiter[], what: Setting['what']): Unfit[] {
-  const why = `a shaper follows no ${what}`;
+  const why = `a shaper has no ${what}`;
   return named.filter(isShaper).map(({ name }) => ({ name, why }));
 }
 
@@ -107,7 +107,7 @@ function withoutNumbers(named: readonly KnownLimiter[], limits: LiveLimits): Unf
     const numbers = declared.find((one) => lackedBy(one, limits));
     if (!numbers) return [];
     const lacked = `${lackedBy(numbers, limits)} (${plain(numbers.algorithm)})`;
-    return [{ name, why: `it has no ${lacked}, so all its numbers are those of the code` }];
+    return [{ name, why: `it has no ${lacked}, so all its numbers stay as declared` }];
   });
 }
 
@@ -121,7 +121,7 @@ export function ruleOnKey(
   return change(limiter, options, (control, note) => control[verdict](limiter, counted, note));
 }
 
-/** Removes what is set for a key, or a part of it. */
+/** Removes the live settings of a key, or those named by `only`. */
 export function clearKey(
   limiter: string,
   key: string | undefined,
@@ -149,5 +149,5 @@ async function timeIn(client: Pick<Redis, 'time'>): Promise<number> {
 function sparedLine({ limiter, what, value, by, untilMs }: Override): string {
   const until = untilMs === null ? 'forever' : `until ${untilOf(untilMs, Date.now())}`;
   const own = `${textOf(value)}, by ${plain(by)}, ${until}`;
-  return `Not for ${plain(limiter)}: its own ${what} counts there (${own}). To end that: spillway clear`;
+  return `Not applied to ${plain(limiter)}: it has its own ${what} (${own}). To remove that: spillway clear`;
 }

@@ -1,11 +1,11 @@
-/** What commands have in common: their options, and how their help looks. */
+/** The options that commands share, and the style of their help. */
 
 import { type Command, Option } from 'commander';
 import { paint } from './paint.js';
 
 const ANYWAY = 'even if no process has announced the limiter';
 
-/** Help that marks what must be given. Commands that are made afterwards have it too. */
+/** Marks required options in the help, also of subcommands that are created afterwards. */
 export function withMarks(program: Command): Command {
   return program.configureHelp({
     styleTitle: (title) => paint('bold', title),
@@ -21,20 +21,20 @@ export function withMarks(program: Command): Command {
 export function common(command: Command): Command {
   return command
     .option('--redis <url>', 'where Redis is, as redis://host:6379 (default: REDIS_URL)')
-    .option('--cluster', 'it is one node of a Redis Cluster')
-    .option('--sentinel-master <name>', 'it is one or more sentinels: redis://a:26379,b:26379')
+    .option('--cluster', 'the URL is a node of a Redis Cluster')
+    .option('--sentinel-master <name>', 'the URL lists sentinels: redis://a:26379,b:26379')
     .option('--prefix <prefix>', "as in the service's redisStore (default: spw:)")
     .option('--json', 'print JSON');
 }
 
-/** Who does it and why; for the commands that change something. */
+/** Options for the author and the reason of a change. */
 export function signed(command: Command): Command {
   return command
-    .requiredOption('--because <reason>', 'why: others will read it')
-    .option('--by <author>', 'who (default: you, as this machine knows you)');
+    .requiredOption('--because <reason>', 'why, for your colleagues')
+    .option('--by <author>', 'who (default: your user name)');
 }
 
-/** The options of the commands that change what is set. */
+/** The options of commands that change live settings. */
 export function noted(command: Command, ends = true): Command {
   signed(command);
   if (ends) {
@@ -49,12 +49,12 @@ export function anyway(command: Command): Command {
   return command.option('--anyway', ANYWAY);
 }
 
-/** A key as an option. */
+/** Adds a key as an option. */
 export function keyed(command: Command, description: string): Command {
   return addressed(command.option('--key <key>', description));
 }
 
-/** A client address in place of a key, or a key of several parts. */
+/** Adds options for a client address instead of a key, and for keys of several parts. */
 export function addressed(command: Command): Command {
   return command
     .option('--parts', `the key is a list, written as JSON: '["acme","ada"]'`)

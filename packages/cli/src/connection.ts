@@ -18,19 +18,19 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** Goes on when Redis goes away. Only the first connection must be there in time. */
+  /** Reconnects if Redis goes away. Only the first connection has the deadline. */
   readonly patient?: boolean;
-  /** The command changes something: after a timeout nobody knows whether it did. */
+  /** The command changes something: after a timeout it is unknown whether it did. */
   readonly isChange?: boolean;
 }
 
-/** The time that a command has, with the connection. */
+/** The deadline of a command, including the connection. */
 const DEADLINE_MS = 5_000;
 
-/** What does not refuse a connection within this time may only be slow. */
+/** A sentinel whose connection does not fail within this time counts as reachable: it may just be slow. */
 const PROBE_MS = 500;
 
-/** What names begin with if nobody says otherwise: the default of `redisStore`. */
+/** The default prefix of `redisStore`. */
 const DEFAULT_PREFIX = 'spw:';
 
 export interface Connection {
@@ -41,9 +41,9 @@ export interface Connection {
 }
 
 /**
- * Connects, calls `use`, and ends the connection.
+ * Connects, calls `use`, and disconnects.
  *
- * @throws UsageError if nothing says where Redis is
+ * @throws UsageError if there is no address of Redis
  * @throws Error if Redis cannot be reached, or does not answer within 5 s
  */
 export async function connected<Value>(
@@ -58,12 +58,12 @@ export async function connected<Value>(
   const { client, firstError } = clientFor(place, { ...options, sentinelMaster });
   const time = deadline(DEADLINE_MS, tooLate(place, { ...options, sentinelMaster }));
   try {
-    // Made before the connection: a wrong option is told whether Redis is there or not.
+    // Created before connecting: a wrong option is then reported even if Redis is down.
     const control = redisControl(client, { hashKeys, prefix });
     const store = redisStore(client, {
       hashKeys,
       prefix,
-      // A reset must find all counts of its key. If they cannot be read, the command fails and resets nothing.
+      // The store warns if it can't read the list of counts. A reset would then miss some, so the command must fail.
       logger: {
         warn: (line) => {
           throw new Error(line);
@@ -73,26 +73,26 @@ export async function connected<Value>(
     const connecting = client.connect().catch((error: Error) => {
       throw unreachable(place, sentinelMaster, firstError() ?? error);
     });
-    await time.keep(connecting);
+    await time.race(connecting);
     const work = use({ client, control, store, prefix });
-    return await (options.patient ? work : time.keep(work));
+    return await (options.patient ? work : time.race(work));
   } catch (error) {
     if (!options.cluster && isMoved(error)) {
       throw new UsageError('this Redis is a node of a Cluster: add --cluster', { cause: error });
     }
     throw error;
   } finally {
-    time.end();
+    time.clearTimer();
     client.disconnect();
   }
 }
 
-/** Only a node of a Cluster says so, of a key that another node has. It has then done nothing. */
+/** A Cluster node gives this error, without doing anything, if another node has the key. */
 function isMoved(error: unknown): boolean {
   return isSpillwayError(error) && error.kind === 'moved';
 }
 
-/** What the environment says goes with the address in the environment. */
+/** The environment's master name belongs to the environment's address, so it is ignored if `--redis` is given. */
 function sentinelMasterIn({ redis, sentinelMaster }: CommonOptions): string | undefined {
   if (sentinelMaster !== undefined || redis !== undefined) return sentinelMaster;
   return process.env['SPILLWAY_SENTINEL_MASTER'] || undefined;
@@ -102,11 +102,13 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
   const { url, at } = place;
   if (cluster && sentinelMaster !== undefined) {
     throw new UsageError(
-      'a Redis is a Cluster or behind sentinels: give --cluster or --sentinel-master',
+      'a Redis is either a Cluster or behind sentinels: give --cluster or --sentinel-master, not both',
     );
   }
   if (at.length > 1 && sentinelMaster === undefined) {
-    throw new UsageError('several addresses are those of sentinels: add --sentinel-master <name>');
+    throw new UsageError(
+      'only sentinels can have several addresses: add --sentinel-master <name>, or give one address',
+    );
   }
   const retryStrategy = patient ? () => 250 : () => null;
   const isSafe = url.protocol === 'rediss:';
@@ -114,7 +116,7 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
     lazyConnect: true,
     connectTimeout: 5_000,
     maxRetriesPerRequest: 0,
-    // A server that hangs does not answer QUIT: the process must not wait for that.
+    // A hanging server never answers QUIT: don't wait for it.
     disconnectTimeout: 100,
     ...(isSafe && { tls: {} }),
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
@@ -147,7 +149,7 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
   return { client, firstError: () => first };
 }
 
-/** User and password in the address are those of Redis: sentinels have their own. */
+/** User and password in the address are for Redis: those of sentinels come from the environment. */
 function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: boolean): object {
   const { SPILLWAY_SENTINEL_USERNAME: username, SPILLWAY_SENTINEL_PASSWORD: password } =
     process.env;
@@ -160,7 +162,7 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/** Without the sentinels that refuse connections, if others do not: the client would wait two seconds for each. */
+/** Drops sentinels that refuse connections, unless all do: the client would wait two seconds for each. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(
@@ -181,7 +183,7 @@ function refuses({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
   });
 }
 
-/** The address and the reason, without user and password. */
+/** An error with the address and the reason, but without user and password. */
 function unreachable(
   place: RedisPlace,
   sentinelMaster: string | undefined,
@@ -194,8 +196,8 @@ function unreachable(
 }
 
 function redisAt(place: RedisPlace, sentinelMaster: string | undefined): string {
-  if (sentinelMaster === undefined) return `Redis at ${nameOf(place)}`;
-  return `the Redis that the sentinels at ${nameOf(place)} call ${sentinelMaster}`;
+  if (sentinelMaster === undefined) return `Redis at ${addressOf(place)}`;
+  return `the Redis that the sentinels at ${addressOf(place)} call ${sentinelMaster}`;
 }
 
 function tooLate(place: RedisPlace, options: ConnectionOptions): Error {
@@ -203,11 +205,11 @@ function tooLate(place: RedisPlace, options: ConnectionOptions): Error {
   const silent = `${redisAt(place, sentinelMaster)} did not answer within ${DEADLINE_MS / 1000} s`;
   if (!isChange) return new Error(silent);
   return new Error(
-    `${silent}: the change may not have been made, or be made when Redis goes on. Look with status`,
+    `${silent}: the change may have been made, or may still be made later. Check with: spillway status`,
   );
 }
 
-function nameOf({ at }: RedisPlace): string {
+function addressOf({ at }: RedisPlace): string {
   const hostIn = (host: string): string => (host.includes(':') ? `[${host}]` : host);
   return at.map(({ host, port }) => `${hostIn(host)}:${port}`).join(', ');
 }

@@ -1,20 +1,20 @@
 /** One deadline for a whole command. */
 
 interface Deadline {
-  /** Resolves as `work` does, or rejects if time runs out before. */
-  keep<Value>(work: Promise<Value>): Promise<Value>;
-  /** Call it when all is done: until then, the timer keeps the process alive. */
-  end(): void;
+  /** Settles like `work`, or rejects if time runs out first. */
+  race<Value>(work: Promise<Value>): Promise<Value>;
+  /** Must be called at the end: until then, the timer keeps the process alive. */
+  clearTimer(): void;
 }
 
-/** Starts the timer. After `ms`, what is not done rejects with `late`. */
+/** Starts the timer. After `ms`, unfinished work rejects with `late`. */
 export function deadline(ms: number, late: Error): Deadline {
-  let end = (): void => {};
-  const over = new Promise<never>((_, reject) => {
+  let clearTimer = (): void => {};
+  const expired = new Promise<never>((_, reject) => {
     const timer = setTimeout(() => reject(late), ms);
-    end = () => clearTimeout(timer);
+    clearTimer = () => clearTimeout(timer);
   });
-  // Time may run out while nothing waits.
-  over.catch(() => {});
-  return { keep: (work) => Promise.race([work, over]), end };
+  // Time may run out while nothing waits: that must not be an unhandled rejection.
+  expired.catch(() => {});
+  return { race: (work) => Promise.race([work, expired]), clearTimer };
 }

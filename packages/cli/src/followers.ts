@@ -5,22 +5,22 @@ import { isSpillwayError } from '@spillway/core';
 import type { Follower, RedisControl } from '@spillway/redis';
 import { type Followed, followedBy } from './in-force.js';
 
-/** A process looks for changes twice a second, unless its control says otherwise. */
+/** Enough for processes that poll at the default interval, twice a second. */
 const WAIT_MS = 2_000;
 const LOOK_EVERY_MS = 100;
 
-/** The processes that note themselves; undefined if they cannot be read. */
+/** The processes that have registered as followers; undefined if they can't be read. */
 export async function followersOf(control: RedisControl): Promise<readonly Follower[] | undefined> {
   try {
     return await control.followers();
   } catch (error) {
-    // It only tells more. What was to be done is done, or shown, without it.
+    // Optional information: the command itself works without it.
     if (isSpillwayError(error)) return undefined;
     throw error;
   }
 }
 
-/** Waits until all processes with the limiter follow, at most 2 s. Undefined if nobody can tell. */
+/** Waits at most 2 s until all processes with the limiter follow. Undefined if the followers can't be read. */
 export async function untilFollowed(
   control: RedisControl,
   limiter: string,
@@ -37,14 +37,14 @@ export async function untilFollowed(
 }
 
 export function followedLine(followed: Followed | undefined, isAnnounced: boolean | null): string {
-  if (!followed) return 'Redis did not tell which processes follow.';
+  if (!followed) return 'Which processes follow could not be read from Redis.';
   const { following, of } = followed;
   if (of === 0) {
     return isAnnounced
-      ? 'No process with it runs now: those that start follow.'
-      : 'No process with a control has announced it: nobody is known to follow.';
+      ? 'No process with this limiter is running now. Those that start will follow.'
+      : 'No process with a control has announced it, so none is known to follow.';
   }
   const line = `${following} of ${of} ${of === 1 ? 'process follows' : 'processes follow'}`;
   if (following === of) return `${line}.`;
-  return `${line} so far. A process that was killed is counted for up to 6 minutes. Look again with status.`;
+  return `${line} so far. A killed process is counted for up to 6 minutes. Check again with: spillway status`;
 }

@@ -1,29 +1,27 @@
-/** The command that tells under which hash the log of decisions writes a key. */
+/** The command that prints the hash of a key in the decision log. */
 
-import { readFileSync } from 'node:fs';
 import { decisionLog } from '@spillway/core';
 import type { Command } from 'commander';
 import { addressed, examples } from './command-options.js';
 import { type KeyOptions, keyFrom } from './keys.js';
+import { logSecret, SECRET_FILE, SECRET_HELP, type SecretOptions } from './log-secret.js';
 import { print, printJson } from './output.js';
-import { UsageError } from './usage-error.js';
 
-interface HashOptions extends KeyOptions {
-  readonly secretFile?: string;
+interface HashOptions extends KeyOptions, SecretOptions {
   readonly json?: true;
 }
+
+const RANDOM =
+  '. Without a secret, each process makes its own, and only its log.hashOf(key) returns its hashes';
 
 export function addHash(program: Command): void {
   const command = addressed(
     program
       .command('hash')
-      .description('print the keyHash of a key, to find its lines in the log of decisions')
+      .description('print the keyHash of a key, to find its lines in the decision log')
       .argument('[key]', 'as the limiter counts it'),
   )
-    .option(
-      '--secret-file <path>',
-      'a file with the secret of decisionLog (default: SPILLWAY_LOG_SECRET)',
-    )
+    .option(SECRET_FILE, SECRET_HELP)
     .option('--json', 'print JSON')
     .action(printHash);
   examples(command, 'hash acme', 'hash --address 203.0.113.7 --secret-file /run/secrets/log');
@@ -31,20 +29,9 @@ export function addHash(program: Command): void {
 
 function printHash(key: string | undefined, options: HashOptions): void {
   const counted = keyFrom(key, options);
-  const keyHash = decisionLog({ write: () => {}, secret: secretOf(options) }).hashOf(counted);
+  const keyHash = decisionLog({ write: () => {}, secret: logSecret(options, RANDOM) }).hashOf(
+    counted,
+  );
   if (options.json) printJson({ key: counted, keyHash });
   else print(keyHash);
-}
-
-/** Never an argument, which others on the machine can see. */
-function secretOf({ secretFile }: HashOptions): string {
-  const secret =
-    secretFile === undefined
-      ? process.env['SPILLWAY_LOG_SECRET']
-      : readFileSync(secretFile, 'utf8').replace(/\r?\n$/, '');
-  if (secret) return secret;
-  throw new UsageError(
-    'which secret? Set SPILLWAY_LOG_SECRET to the secret of decisionLog, or say --secret-file <path>. Without a secret ' +
-      'of its own each process makes one, and its hashes can be told only there, by log.hashOf(key)',
-  );
 }

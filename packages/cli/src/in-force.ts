@@ -1,4 +1,4 @@
-/** What counts for a limiter now: what is set for it, else what is set for every limiter, else what the code says. */
+/** A limiter's current settings: its override, else that for every limiter, else what the code declares. */
 
 import type { LiveLimits, Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';
@@ -6,45 +6,46 @@ import { type DeclaredNumbers, toMicroseconds } from '@spillway/core/store';
 import type { Follower, KnownLimiter } from '@spillway/redis';
 import { EVERY } from './known.js';
 
-/** The override that counts for a limiter; null where the code does. */
-type Counting<What extends Override['what']> = Extract<Override, { what: What }> | null;
+/** The override that applies to a limiter; null if none does. */
+type Applied<What extends Override['what']> = Extract<Override, { what: What }> | null;
 
 export interface InForce {
-  readonly mode: Counting<'mode'>;
-  readonly share: Counting<'share'>;
-  readonly limits: Counting<'limits'>;
-  /** The declared numbers, with `limits`; one entry for each set that is declared. */
+  readonly mode: Applied<'mode'>;
+  readonly share: Applied<'share'>;
+  readonly limits: Applied<'limits'>;
+  /** The declared numbers with `limits` applied; one entry for each declared set. */
   readonly numbers: readonly DeclaredNumbers[];
-  /** Keys that are blocked or allowed, or have limits of their own. */
+  /** How many keys are blocked or allowed, or have their own limits. */
   readonly keys: number;
 }
 
 export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): InForce {
-  const counting = <What extends Override['what']>(what: What): Counting<What> =>
-    (find(overrides, limiter.name, what) ?? find(overrides, EVERY, what)) as Counting<What>;
-  const limits = counting('limits');
+  const applied = <What extends Override['what']>(what: What): Applied<What> =>
+    (findOverride(overrides, limiter.name, what) ??
+      findOverride(overrides, EVERY, what)) as Applied<What>;
+  const limits = applied('limits');
   const hasNoMode = isShaper(limiter);
   const keys = overrides.filter((one) => 'key' in one && one.limiter === limiter.name);
   return {
-    mode: hasNoMode ? null : counting('mode'),
-    share: hasNoMode || limiter.declared.length === 0 ? null : counting('share'),
+    mode: hasNoMode ? null : applied('mode'),
+    share: hasNoMode || limiter.declared.length === 0 ? null : applied('share'),
     limits,
     numbers: limiter.declared.map((numbers) => liveOf(numbers, limits?.value)),
     keys: new Set(keys.map((one) => 'key' in one && one.key)).size,
   };
 }
 
-/** A shaper follows no modes and shares: a pace protects the other side. */
+/** Shapers have no mode and no share: their pace protects someone else's service. */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');
 }
 
-/** The limiters that have one of these settings of their own, which counts there in place of that of `*`. */
+/** The overrides of single limiters, which take precedence over that of `*`. */
 export function sparedBy(what: Override['what'], overrides: readonly Override[]): Override[] {
   return overrides.filter((one) => one.what === what && one.limiter !== EVERY);
 }
 
-/** How many processes there are with the limiter, and how many of them follow all that is set. */
+/** How many processes have the limiter (`of`), and how many of them have applied all overrides. */
 export interface Followed {
   readonly following: number;
   readonly of: number;
@@ -55,11 +56,11 @@ export function followedBy(limiter: string, followers: readonly Follower[]): Fol
   return { following: own.filter(({ isCurrent }) => isCurrent).length, of: own.length };
 }
 
-function find(overrides: readonly Override[], limiter: string, what: Override['what']) {
+function findOverride(overrides: readonly Override[], limiter: string, what: Override['what']) {
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 
-/** What live limits name that a limiter with these numbers has not; undefined if it can follow them. */
+/** The part of live limits that a limiter with these numbers lacks; undefined if they can be applied. */
 export function lackedBy(
   { algorithm, windowMs }: DeclaredNumbers,
   live: LiveLimits,
@@ -70,7 +71,7 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
-/** As the limiter calculates them. Where the two are no rule, it stays as declared. */
+/** The numbers with live limits applied, calculated as in the limiter. If they can't be applied, they stay. */
 export function liveOf(numbers: DeclaredNumbers, live: LiveLimits | undefined): DeclaredNumbers {
   if (!live || lackedBy(numbers, live)) return numbers;
   const { algorithm, windowMs } = numbers;

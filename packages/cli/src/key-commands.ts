@@ -1,14 +1,15 @@
-/** The commands about one key, and about one idempotency key. */
+/** The commands for a key, and for an idempotency key. */
 
 import type { Command } from 'commander';
 import { clearKey, type NoteOptions, ruleOnKey } from './changes.js';
 import { addressed, anyway, common, examples, noted, signed } from './command-options.js';
 import { type KeyOptions, reset } from './keys.js';
 import { dropClaim, showClaim } from './once.js';
+import { show } from './show.js';
 
 type Options = NoteOptions & KeyOptions;
 
-const of = (command: Command): Command =>
+const limiterAndKey = (command: Command): Command =>
   addressed(
     command
       .argument('<limiter>', 'its name in the code, or * for every limiter')
@@ -16,60 +17,66 @@ const of = (command: Command): Command =>
   );
 
 export function addKeys(program: Command): void {
-  const block = noted(program.command('block').description('refuse one key'));
-  of(block).action((limiter: string, key: string | undefined, options: Options) =>
+  const block = noted(program.command('block').description('reject one key'));
+  limiterAndKey(block).action((limiter: string, key: string | undefined, options: Options) =>
     ruleOnKey('block', limiter, key, options),
   );
   examples(block, 'block logins --address 203.0.113.7 --for 1d --because "tries passwords"');
 
   const allow = noted(program.command('allow').description('let one key pass uncounted'));
-  of(allow).action((limiter: string, key: string | undefined, options: Options) =>
+  limiterAndKey(allow).action((limiter: string, key: string | undefined, options: Options) =>
     ruleOnKey('allow', limiter, key, options),
   );
   examples(allow, 'allow per-key acme --for 2h --because "INC-7"');
 
   const unblock = noted(
-    program.command('unblock').description('end that a key is blocked, or allowed'),
+    program.command('unblock').description('undo block or allow for one key'),
     false,
   );
-  of(unblock).action((limiter: string, key: string | undefined, options: Options) =>
+  limiterAndKey(unblock).action((limiter: string, key: string | undefined, options: Options) =>
     clearKey(limiter, key, options, ['ruling']),
   );
   examples(unblock, 'unblock logins --address 203.0.113.7 --because "it was us"');
+
+  const shows = common(
+    program.command('show').description('show what is counted for one key, and when it expires'),
+  );
+  limiterAndKey(shows).action(show);
+  examples(shows, 'show quota acme', 'show per-address --address 203.0.113.7');
 
   const resets = common(
     anyway(
       program
         .command('reset')
-        .description('forget the counts of one key')
+        .description('reset the counts of one key')
         .option('--because <reason>', 'why', 'count reset')
-        .option('--by <author>', 'who (default: you, as this machine knows you)'),
+        .option('--by <author>', 'who (default: your user name)'),
     ),
   );
-  of(resets).action(reset);
+  limiterAndKey(resets).action(reset);
   examples(resets, 'reset per-key acme', "reset '*' --address 203.0.113.7");
 }
 
 export function addOnce(program: Command): void {
-  const once = program.command('once').description('look at one idempotency key, or free it');
+  const once = program.command('once').description('show one idempotency key, or free it');
   const claim = (command: Command): Command =>
     common(
       anyway(
         command
-          .requiredOption('--scope <scope>', 'the caller, as the function scope gives it')
+          .requiredOption('--scope <scope>', 'the caller, as the scope function returns it')
           .requiredOption('--key <key>', 'as the client sends it')
-          .option('--limiter <name>', 'the name of the idempotency', 'once'),
+          .option('--limiter <name>', 'the name of the idempotency()', 'once'),
       ),
     );
   const show = once
     .command('show')
-    .description('its state, and the answer that is kept, without its body')
-    .option('--body', 'print the body too: it may be personal');
+    .description('print its state and its stored response, without the body')
+    .option('--body', 'print the body too: it may contain personal data');
   claim(show).action(showClaim);
   examples(show, 'once show --scope ada --key order-17');
   const drop = signed(
-    once.command('drop').description('make it free, and forget its answer: a repeat runs'),
-  ).option('--running', 'also if a request with it is running');
+    once.command('drop').description('free it and delete its response: a retry then runs'),
+  ).option('--running', 'even if a request with it is running');
   claim(drop).action(dropClaim);
-  examples(drop, 'once drop --scope ada --key order-17 --because "INC-7: kept a wrong answer"');
+  examples(drop, 'once drop --scope ada --key order-17 --because "INC-7: stored a wrong response"');
 }

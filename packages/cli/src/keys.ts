@@ -1,4 +1,4 @@
-/** Keys as people write them, and the command that resets the count of a key. */
+/** Reads keys from the command line, and resets the counts of a key. */
 
 import {
   type Algorithm,
@@ -8,7 +8,15 @@ import {
   type LiveLimits,
   type Step,
 } from '@spillway/core';
-import { type DeclaredNumbers, makeRule, type Rule } from '@spillway/core/store';
+import {
+  calendarNamed,
+  type DeclaredNumbers,
+  makeCalendarRule,
+  makeLeasesRule,
+  makeRule,
+  makeShaperRule,
+  type Rule,
+} from '@spillway/core/store';
 import type { KnownLimiter } from '@spillway/redis';
 import { authorOf } from './author.js';
 import { type CommonOptions, type Connection, connected } from './connection.js';
@@ -30,13 +38,13 @@ interface ResetOptions extends CommonOptions, KeyOptions, AnywayOption {
 }
 
 const DONE_UNKNOWN =
-  'Processes forget that they refused the key. Its counts may not have been found: no process has announced the limiter.';
+  'Cached rejections of the key are dropped. Its counts may not have been found: no process has announced the limiter.';
 
 const DONE_UNTOLD =
-  'Its counts are deleted. Redis is full and takes no note of it: a process that has refused the key may do so again ' +
-  'until the wait that it told is over.';
+  'Its counts are deleted. But Redis is full, so processes were not notified: one that has cached a rejection of the ' +
+  'key may repeat it until the wait that it announced has passed.';
 
-/** The store finds the counts of a key that are noted, so the numbers of the rule make no difference. */
+/** A reset finds all registered counts of the key, so the numbers of the rule make no difference. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
 
 const RATES: readonly Algorithm[] = [
@@ -46,10 +54,10 @@ const RATES: readonly Algorithm[] = [
   'sliding-window-counter',
 ];
 
-/** The mark by which limiters tell addresses, and lists of parts, from keys that are texts. */
+/** The prefix that distinguishes addresses and lists of parts from keys that are strings. */
 const ADDRESS_MARK = '@';
 
-/** Whether a command that may be about all keys is about one. */
+/** Whether the options name a key, in a command that otherwise applies to all keys. */
 export function namesKey({ key, address }: KeyOptions & { readonly key?: string }): boolean {
   return key !== undefined || address !== undefined;
 }
@@ -64,36 +72,40 @@ export function keyFrom(
   { address, ipv6Prefix, parts }: KeyOptions,
 ): string {
   if ((key === undefined) === (address === undefined)) {
-    throw new UsageError('which key? Give either <key> or --address <address>');
+    throw new UsageError(
+      'the key is missing or given twice: write either <key> or --address <address>',
+    );
   }
   if (key !== undefined) {
     if (parts) return ADDRESS_MARK + JSON.stringify(partsIn(key));
-    if (ipv6Prefix !== undefined) warnOfAddress(key); // the command takes addresses
+    if (ipv6Prefix !== undefined) warnOfAddress(key); // only in commands that take addresses
     return key.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + key : key;
   }
   const canonical = canonicalAddress(address, Number(ipv6Prefix));
-  if (canonical === undefined) throw new UsageError(`${JSON.stringify(address)} is no address`);
+  if (canonical === undefined) {
+    throw new UsageError(`--address must be an IP address, got ${JSON.stringify(address)}`);
+  }
   return ADDRESS_MARK + canonical;
 }
 
-/** @throws UsageError for what is no list of texts */
+/** @throws UsageError if the key is not a JSON list of non-empty strings */
 function partsIn(key: string): readonly string[] {
   try {
     const parts: unknown = JSON.parse(key);
     const isPart = (part: unknown) => typeof part === 'string' && part !== '';
     if (Array.isArray(parts) && parts.length > 0 && parts.every(isPart)) return parts;
   } catch {
-    // It is told as what is no list.
+    // Not JSON: the same error as for a wrong list.
   }
   throw new UsageError(`with --parts the key must be like '["acme","ada"]', got ${key}`);
 }
 
-/** A key that looks like an address is one only if a `key` function returns addresses, which seldom is so. */
+/** Limiters mark client addresses, so a key that looks like an address is usually meant as `--address`. */
 function warnOfAddress(key: string): void {
   const address = key.startsWith(ADDRESS_MARK) ? key.slice(1) : key;
   if (canonicalAddress(address, 128) === undefined) return;
   process.stderr.write(
-    `warning: ${key} is taken for a key as your code returns it; for a client address write --address ${address}\n`,
+    `warning: ${key} is used as a key that your key function returns; for a client address write --address ${address}\n`,
   );
 }
 
@@ -101,7 +113,7 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
   return { op: 'reset', limiter, key, rule, cost: 1, binding: true };
 }
 
-/** A key with numbers of its own may be counted under a code that is not noted, for only so many are. */
+/** The rules of a key's own limits: their counts may be missing in the registry, whose size is bounded. */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
   limits: LiveLimits | undefined,
@@ -109,9 +121,9 @@ function rulesOfKey(
   return limits ? declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits))) : [];
 }
 
-/** None for what is no rate, or of a later release. */
+/** The rule of a rate; none for other algorithms, or those of a later release. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
-  // As in `fixed-window:first-request`: an anchor stands behind the name.
+  // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
   if (windowMs === undefined || !(RATES as readonly string[]).includes(name)) return [];
   const windowUs = windowMs * 1000;
@@ -120,15 +132,28 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
   ];
 }
 
-/** What a reset has come to. */
+/** The rules of declared numbers; none for claims, which have a count for each id, or for a later release. */
+export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
+  const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
+  const [, calendar] = algorithm.split('calendar:');
+  if (calendar) return [makeCalendarRule(limit, calendarNamed(calendar))];
+  if (leaseMs !== undefined && algorithm === 'concurrency') {
+    return [{ ...makeLeasesRule(limit, leaseMs * 1000), open }];
+  }
+  return maxWaitMs === undefined
+    ? rateRuleOf(numbers)
+    : [makeShaperRule(limit, windowMs * 1000, burst, maxWaitMs * 1000)];
+}
+
+/** The result of a reset. */
 interface Reset {
   /** Whether a process has announced the limiter, so that all counts of the key were found. */
   readonly isKnown: boolean;
-  /** Whether processes are told. A full Redis deletes counts, but takes no note for them. */
+  /** Whether processes are notified. A full Redis deletes counts, but can't store the notification. */
   readonly isTold: boolean;
 }
 
-/** Forgets the counts of a key in Redis, and makes every process forget that it refused the key. */
+/** Deletes the counts of a key in Redis, and makes every process drop cached rejections of the key. */
 export async function forgetCounts(
   { control, store }: Pick<Connection, 'control' | 'store'>,
   limiter: string,

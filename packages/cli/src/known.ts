@@ -1,4 +1,4 @@
-/** The limiters that processes have announced. Another name is probably misspelt. */
+/** The limiters that processes have announced. Any other name is probably misspelt. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
@@ -7,13 +7,13 @@ import { nearestFirst } from './nearest.js';
 import { plain } from './plain.js';
 import { UsageError } from './usage-error.js';
 
-/** Every limiter. */
+/** The name that stands for every limiter. */
 export const EVERY = '*';
 
 /** How many names a message lists. */
 const SHOWN = 10;
 
-/** A process that finds that Redis has lost its data announces its limiters again within a second. */
+/** Longer than a process needs to announce its limiters again after Redis has lost its data: a second. */
 const ANNOUNCED_AGAIN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
 
@@ -27,14 +27,14 @@ export class UnknownLimiterError extends UsageError {
   readonly known: readonly string[];
 
   constructor(limiter: string, known: readonly string[]) {
-    super(`${unknownLine(limiter, known)} Add --anyway if it is meant.`);
+    super(`${unknownLine(limiter, known)} If the name is right, add --anyway.`);
     this.known = known;
   }
 }
 
 /**
- * The announced limiters that `limiter` names. With `--anyway` there may be none; undefined if the list cannot be read,
- * or Redis has lost its data and the list may lack names.
+ * The announced limiters that `limiter` names; with `--anyway` there may be none. Undefined if the list can't be read,
+ * or may be incomplete because Redis has lost its data.
  *
  * @throws UnknownLimiterError
  */
@@ -64,7 +64,7 @@ async function hasLostSettings(control: RedisControl): Promise<boolean> {
   return control.settingsLost;
 }
 
-/** All announced limiters. If Redis answers but does not keep the list, prints a line and returns undefined. */
+/** All announced limiters. If Redis replies with an error, prints a warning and returns undefined. */
 export async function announced(
   control: RedisControl,
 ): Promise<readonly KnownLimiter[] | undefined> {
@@ -87,7 +87,7 @@ export function namesNear(limiter: string, known: readonly KnownLimiter[]): stri
 
 export function unknownLine(limiter: string, known: readonly string[]): string {
   const nobody = `No process has announced a limiter ${plain(JSON.stringify(limiter))}.`;
-  if (known.length === 0) return `${nobody} None is announced at all.`;
+  if (known.length === 0) return `${nobody} No limiter is announced at all.`;
   const more = known.length > SHOWN ? `, and ${known.length - SHOWN} more (see status)` : '';
-  return `${nobody} Announced are: ${plain(known.slice(0, SHOWN).join(', '))}${more}.`;
+  return `${nobody} Announced: ${plain(known.slice(0, SHOWN).join(', '))}${more}.`;
 }

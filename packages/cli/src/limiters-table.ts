@@ -33,7 +33,7 @@ export function limitersTable(
   return table(['LIMITER', 'MODE', 'IN FORCE', 'KEYS', 'PROCESSES'], rows);
 }
 
-/** The mode and the share, and where they come from if that is `*`. */
+/** The mode and the share, marked if they come from `*`. */
 function modeText({ mode, share }: InForce): string {
   const parts = [
     mode ? `${mode.value}${from(mode)}` : 'as declared',
@@ -46,7 +46,7 @@ function from({ limiter }: Override): string {
   return limiter === '*' ? ' (by *)' : '';
 }
 
-/** The numbers that count, and behind them what they replace. */
+/** The current numbers, followed by the declared ones if they differ. */
 function numbersText({ declared }: KnownLimiter, { numbers, limits }: InForce): string {
   const texts = numbers.map((own, at) => {
     const before = declared[at] as DeclaredNumbers;
@@ -61,26 +61,29 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-function numbersOf(numbers: DeclaredNumbers): string {
+/** The numbers in one line, as in `100 per 1m (token-bucket)`. */
+export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const parts = [
     rateOf(numbers),
-    ...(open === undefined ? [] : [`${open} if not critical`]),
+    ...(open === undefined ? [] : [`${open} for requests that are not critical`]),
     ...(leaseMs === undefined ? [] : [`lease ${durationOf(leaseMs)}`]),
     ...(keepMs === undefined ? [] : [`kept for ${durationOf(keepMs)}`]),
     ...(maxWaitMs === undefined ? [] : [`waits up to ${durationOf(maxWaitMs)}`]),
   ];
-  return plain(`${parts.join(', ')} (${algorithm})`);
+  return plain(`${parts.join(', ')} (${algorithm.replace(/^calendar:.*/, 'calendar')})`);
 }
 
 /** The numbers that can be set live. */
-function rateOf({ limit, windowMs, burst }: DeclaredNumbers): string {
+export function rateOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): string {
+  const [, calendar] = algorithm.split('calendar:');
+  if (calendar) return `${limit} per ${calendar}`;
   const rate = windowMs === undefined ? `${limit} at once` : `${limit} per ${durationOf(windowMs)}`;
   return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }
 
-/** The duration as a declaration would write it, in the largest unit that divides it. */
-function durationOf(ms: number): string {
+/** A duration in the largest unit that divides it, as in `15m`. */
+export function durationOf(ms: number): string {
   const unit = UNITS.find(([length]) => ms >= length && ms % length === 0);
   return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`;
 }

@@ -10,16 +10,16 @@ import { EVERY } from './known.js';
 import { overridesTable, print, printJson } from './output.js';
 
 export const LOST_LINE: string =
-  'The store has lost the live settings. These are the ones that processes keep, not restored yet.\n' +
-  'spillway restore writes them back, spillway clear --all ends them.';
+  'The store has lost the live settings. Running processes still use these, which are not restored yet.\n' +
+  'spillway restore writes them back, spillway clear --all removes them.';
 
-/** Why nothing was restored. Only one of the reasons is a failure. */
+/** Why nothing was restored. Only `other-settings` is a failure. */
 const NOT_RESTORED: Readonly<Record<NonNullable<Restored['refused']>, string>> = {
   'none-kept': 'Nothing to restore: no process has reported live settings that Redis has lost.',
   'not-lost': 'Nothing to restore: Redis has the settings that processes kept, or newer ones.',
   'other-settings':
-    'Redis has another set of live settings, which was begun after the loss (see status). ' +
-    'To replace it with what processes kept, add --force',
+    'Redis has other live settings, which were made after the loss (see status). ' +
+    'To replace them with those that processes kept, add --force',
 };
 
 type RestoreOptions = Omit<NoteOptions, 'for' | 'until'> & { readonly force?: true };
@@ -31,7 +31,7 @@ export function addRestore(program: Command): void {
         .command('restore')
         .description('write back the live settings that Redis has lost and processes keep'),
     )
-      .option('--force', 'even over another set of settings that was begun after the loss')
+      .option('--force', 'replace live settings that were made after the loss')
       .option('--no-wait', 'do not wait until the processes follow'),
   ).action(restore);
   examples(command, 'restore --because "INC-7: Redis was flushed"');
@@ -51,7 +51,7 @@ function restore(options: RestoreOptions): Promise<void> {
   });
 }
 
-/** Ends everything that is set. */
+/** Removes all live settings. */
 export function clearAll(options: NoteOptions): Promise<void> {
   return connected({ ...options, isChange: true }, async ({ control }) => {
     await control.clearAll(noteOf(options));
@@ -59,7 +59,7 @@ export function clearAll(options: NoteOptions): Promise<void> {
   });
 }
 
-/** What is set afterwards, and who follows. */
+/** Prints the resulting overrides and how many processes follow. */
 async function printSet(
   control: RedisControl,
   { json, wait }: Pick<NoteOptions, 'json' | 'wait'>,

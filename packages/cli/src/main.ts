@@ -1,14 +1,14 @@
 #!/usr/bin/env node
-/** The command `spillway`. Exit codes: 0 done, 1 Redis did not do it, 2 the command is wrong. */
+/** The command `spillway`. Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong. */
 
 import { run } from './run.js';
 
-// Who reads a pipe may stop before its end, as `head` does.
+// The reader of a pipe may stop early, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 });
-// The exit code still tells of the error.
+// Nothing is lost: the exit code still reports the error.
 process.stderr.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });

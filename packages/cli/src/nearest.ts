@@ -1,12 +1,12 @@
-/** Finds the names that somebody may have meant. */
+/** Finds the names that a user may have meant. */
 
-/** `names`, sorted: the fewer letters differ from `name`, the earlier. */
+/** `names`, the most similar to `name` first. */
 export function nearestFirst(name: string, names: readonly string[]): string[] {
   const distances = new Map(names.map((other) => [other, distance(simple(name), simple(other))]));
   return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));
 }
 
-/** Ignores capitals and separators, which people mix up. */
+/** Ignores case and separators, which people mix up. */
 function simple(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }

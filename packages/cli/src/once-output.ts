@@ -5,19 +5,20 @@ import { plain } from './plain.js';
 import { untilOf } from './table.js';
 
 /** How a body was compared: see the notes of finished claims. */
-const KINDS = { r: 'its bytes', p: 'what a parser made of it', o: 'parts that the app chose' };
+const KINDS = { r: 'its bytes', p: 'as parsed', o: 'parts that the app chose' };
 
 export function claimTable(seen: IdempotencyKeyState, withBody: boolean, nowMs: number): string {
   const { state, owner, leftMs, answer } = seen;
-  if (state === 'free') return 'The key is free: nobody runs it, and no answer is kept.';
+  if (state === 'free')
+    return 'The key is free: no request with it is running, and no response is stored.';
   const rows = [
     ['state', state],
     ['owner', owner],
-    [state === 'running' ? 'free at' : 'kept until', untilOf(nowMs + leftMs, nowMs)],
+    [state === 'running' ? 'free at' : 'stored until', untilOf(nowMs + leftMs, nowMs)],
     ...(state === 'done' ? requestRows(seen) : []),
     ...(state === 'done' ? answerRows(seen) : []),
   ];
-  const lines = rows.map(([name = '', value = '']) => `${name.padEnd(12)}${plain(value)}`);
+  const lines = rows.map(([name = '', value = '']) => `${name.padEnd(14)}${plain(value)}`);
   if (withBody && answer?.body) {
     const text = new TextDecoder().decode(answer.body);
     lines.push('', ...text.split('\n').map(plain));
@@ -26,7 +27,7 @@ export function claimTable(seen: IdempotencyKeyState, withBody: boolean, nowMs: 
 }
 
 function requestRows({ note }: IdempotencyKeyState): string[][] {
-  if (!note) return [['request', 'not known: it was kept by a later version']];
+  if (!note) return [['request', 'unknown: it was stored by a later version']];
   const { head, body, length } = note;
   const said = length === '' ? '' : `, ${length} bytes`;
   return [
@@ -43,16 +44,16 @@ function bodyText(body: NonNullable<IdempotencyKeyState['note']>['body'], said: 
 
 function answerRows({ note, answer, size }: IdempotencyKeyState): string[][] {
   if (!answer) {
-    const why = note && !note.isKept ? 'none: it could not be written' : 'none that can be read';
-    return [['answer', size > 0 ? `${why}, ${size} bytes` : why]];
+    const why = note && !note.isStored ? 'none: it could not be stored' : 'none that can be read';
+    return [['response', size > 0 ? `${why}, ${size} bytes` : why]];
   }
   const { status, fields, body } = answer;
-  const kept = body ? `body of ${body.length} bytes` : 'no body kept';
+  const stored = body ? `body of ${body.length} bytes` : 'no body stored';
   const rows = fields.map(([name, value]) => ['', `${name}: ${value}`]);
-  return [['answer', `${status}, ${kept}; ${size} bytes in all`], ...rows];
+  return [['response', `${status}, ${stored}; ${size} bytes in all`], ...rows];
 }
 
-/** `body` is a text, or null where it is none in UTF-8: then `bodyBase64` has it. */
+/** `body` is a string; if it is not valid UTF-8, it is null, and `bodyBase64` has the bytes. */
 export function claimJson(seen: IdempotencyKeyState, withBody: boolean): object {
   const { answer, ...rest } = seen;
   if (!answer) return { ...rest, note: rest.note ?? null, answer: null };

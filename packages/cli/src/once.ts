@@ -32,12 +32,14 @@ interface DropOptions extends ClaimOptions {
 }
 
 const FREE = 'Nothing was dropped: the key is free.';
-const CHANGED = 'nothing was dropped: meanwhile the key was used, or has ended. Look at it again';
+const CHANGED =
+  'nothing was dropped: the key has changed meanwhile. Check it with: spillway once show';
 /** The longest key that a change can name. */
 const LONGEST = 1_024;
-const DROPPED = 'Done: the key is free, and its answer is gone. The next request with it runs.';
+const DROPPED =
+  'Done: the key is free, and its response is deleted. The next request with it runs.';
 
-/** Prints what is kept of an idempotency key: of the body only its size, unless it is asked for. */
+/** Prints the stored state of an idempotency key; the body only with `--body`, otherwise its size. */
 export function showClaim(options: ShowOptions): Promise<void> {
   const withBody = options.body === true;
   return connected(options, async ({ control, store }) => {
@@ -48,17 +50,17 @@ export function showClaim(options: ShowOptions): Promise<void> {
   });
 }
 
-/** Makes an idempotency key free, and notes in the history who did. */
+/** Frees an idempotency key, and records it in the history. */
 export function dropClaim(options: DropOptions): Promise<void> {
   const { limiter, scope, key } = options;
   const note = { by: authorOf(options.by), because: options.because };
   return connected({ ...options, isChange: true }, async ({ control, store }) => {
     await checkIdempotency(control, options);
     const seen = await readIdempotencyKey(store, options);
-    refuseRunning(seen, options);
+    rejectRunning(seen, options);
     if (seen.state !== 'free') {
       const named = `${keyFrom(scope, {})} ${key}`.slice(0, LONGEST);
-      await control.forget(limiter, named, note); // first: nothing is dropped that the history does not tell
+      await control.forget(limiter, named, note); // before the drop: every drop must be in the history
       if (!(await dropIdempotencyKey(store, options, seen))) throw new Error(CHANGED);
     }
     const { state } = seen;
@@ -67,21 +69,21 @@ export function dropClaim(options: DropOptions): Promise<void> {
   });
 }
 
-/** @throws UsageError for a limiter that keeps no idempotency keys: all of them would seem to be free */
+/** @throws UsageError for a limiter without idempotency keys, all of which would appear free */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);
   const declared = named?.flatMap((one) => one.declared) ?? [];
   if (declared.length === 0 || declared.some(({ algorithm }) => algorithm === 'claims')) return;
   throw new UsageError(
-    `${plain(options.limiter)} is no idempotency(): say its name with --limiter (default: once)`,
+    `${plain(options.limiter)} is not an idempotency(): give its name with --limiter (default: once)`,
   );
 }
 
-function refuseRunning({ state, leftMs }: IdempotencyKeyState, { running }: DropOptions): void {
+function rejectRunning({ state, leftMs }: IdempotencyKeyState, { running }: DropOptions): void {
   if (state !== 'running' || running) return;
   const seconds = Math.ceil(leftMs / 1000);
   throw new UsageError(
-    `a request with this key is running: if its process has died, the key is free in ${seconds} s. ` +
-      'Dropped now, a second run may begin beside the first. Add --running if that is meant.',
+    `a request with this key is running. If its process has died, the key is free in ${seconds} s. ` +
+      'If you drop it now, a second request may run at the same time: add --running to do that',
   );
 }

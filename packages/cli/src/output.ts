@@ -13,7 +13,7 @@ export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Prints JSON, with what could act on a terminal as escapes: texts in it are those of clients. */
+/** Prints JSON. Control characters are escaped, because some strings come from clients. */
 export function printJson(value: unknown): void {
   print(jsonOf(value));
 }
@@ -28,7 +28,7 @@ function jsonOf(value: unknown): string {
 
 export function printError(error: unknown, json: boolean): void {
   const text = error instanceof Error ? error.message : String(error);
-  // As commander writes it, for people.
+  // Commander adds the prefix for people.
   const message = error instanceof CommanderError ? text.replace(/^error: /, '') : text;
   const help = isSpillwayError(error) ? error.help : undefined;
   if (json) {
@@ -47,10 +47,10 @@ function codeOf(error: unknown): string {
 }
 
 export function overridesTable(overrides: readonly Override[], nowMs: number): string {
-  if (overrides.length === 0) return 'Nothing is set: every limiter is as declared.';
+  if (overrides.length === 0) return 'No live settings: every limiter is as declared.';
   const rows = overrides.map((one) => [
     plain(one.limiter),
-    nameOf(one),
+    settingName(one),
     textOf(one.value),
     `${plain(one.by)}${one.restoredAtMs === undefined ? '' : ' (restored)'}`,
     untilOf(one.untilMs, nowMs),
@@ -63,7 +63,7 @@ export function changesTable(changes: readonly Change[]): string {
   const rows = changes.map((change) => [
     timeOf(change.atMs),
     plain(change.limiter),
-    nameOf(change),
+    settingName(change),
     turnOf(change),
     plain(change.by),
     plain(change.because),
@@ -71,15 +71,21 @@ export function changesTable(changes: readonly Change[]): string {
   return table(['AT', 'LIMITER', 'WHAT', 'CHANGE', 'BY', 'BECAUSE'], rows);
 }
 
-/** One change in one line. */
+/** Formats a change as one line. */
 export function changeLine(change: Change): string {
   const { atMs, limiter, by, because, untilMs } = change;
   const until = untilMs === null || change.after === 'reset' ? '' : ` until ${timeOf(untilMs)}`;
-  const what = `${plain(limiter)}: ${nameOf(change)} ${turnOf(change)}${until}`;
+  const what = `${plain(limiter)}: ${settingName(change)} ${turnOf(change)}${until}`;
   return `${timeOf(atMs)}  ${what}, by ${plain(by)}: ${plain(because)}`;
 }
 
-function nameOf({ what, key }: { readonly what: Setting['what']; readonly key?: string }): string {
+function settingName({
+  what,
+  key,
+}: {
+  readonly what: Setting['what'];
+  readonly key?: string;
+}): string {
   if (key === undefined) return what;
   return what === 'key-limits' ? `limits of key ${plain(key)}` : `${what} ${plain(key)}`;
 }
@@ -89,7 +95,7 @@ function turnOf({ before, after }: Change): string {
   return `${textOf(before)} -> ${textOf(after)}`;
 }
 
-/** A value that is set; null if nothing is, so that what the code declares counts. */
+/** Formats the value of a setting; null means as declared in the code. */
 export function textOf(value: Setting['value'] | null): string {
   if (value === null) return 'as declared';
   if (typeof value !== 'object') return plain(String(value));

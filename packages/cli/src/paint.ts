@@ -1,4 +1,4 @@
-/** Colours, where there is a terminal. */
+/** Colours for terminals. */
 
 import { styleText } from 'node:util';
 
@@ -9,7 +9,7 @@ interface Stream {
   hasColors?(): boolean;
 }
 
-/** As commander does for its help: NO_COLOR before FORCE_COLOR, and both before what the terminal can do. */
+/** Same precedence as in commander's help: NO_COLOR, FORCE_COLOR, abilities of the terminal. */
 export function isColoured(stream: Stream, env: NodeJS.ProcessEnv = process.env): boolean {
   const { NO_COLOR, FORCE_COLOR } = env;
   if (NO_COLOR || FORCE_COLOR === '0' || FORCE_COLOR === 'false') return false;
@@ -18,7 +18,7 @@ export function isColoured(stream: Stream, env: NodeJS.ProcessEnv = process.env)
 
 /** The text in a style, if the stream shows colours. */
 export function paint(style: Style, text: string, stream: Stream = process.stdout): string {
-  // Whether the stream shows them was asked already. Node 20 does not know the option, and does not ask.
+  // `isColoured` has checked the stream. (Node 20 ignores the option, and never checks.)
   return isColoured(stream) ? styleText(style, text, { validateStream: false }) : text;
 }
 
@@ -30,7 +30,7 @@ const BY_WORD: Readonly<Record<string, Style>> = {
   allow: 'green',
 };
 
-/** What is set for a limiter or a key: red refuses nobody or somebody, yellow only looks. */
+/** Colours a mode or a verdict: red for `off` and `block`, yellow for `shadow`, green otherwise. */
 export function paintValue(text: string): string {
   const style = BY_WORD[/^[a-z]+/.exec(text)?.[0] ?? ''];
   return style ? paint(style, text) : text;

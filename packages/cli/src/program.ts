@@ -7,10 +7,12 @@ import { doctor } from './doctor/doctor.js';
 import { addHash } from './hash.js';
 import { addKeys, addOnce } from './key-commands.js';
 import { isColoured } from './paint.js';
+import { addReplay } from './replay/command.js';
 import { addSettings } from './settings-commands.js';
-import { status, watch } from './views.js';
+import { status, watchChanges } from './views.js';
+import { addWho } from './who/who-commands.js';
 
-/** Throws a CommanderError where commander would end the process. Prints what is wrong, unless `isQuiet`. */
+/** The program throws a CommanderError where commander would exit. It prints usage errors, unless `isQuiet`. */
 export function makeProgram(isQuiet: boolean): Command {
   const program = withMarks(new Command('spillway'))
     .description("See and change a fleet's limits live, through its Redis.")
@@ -21,45 +23,47 @@ export function makeProgram(isQuiet: boolean): Command {
       getOutHasColors: () => isColoured(process.stdout),
       getErrHasColors: () => isColoured(process.stderr),
     })
-    .showHelpAfterError('(add --help for what it takes)')
+    .showHelpAfterError('(--help lists the options)')
     .addHelpText(
       'after',
       `
-A limiter is named as in the code; * is every limiter that has no setting of its own.
-Each process announces its limiters in Redis when it starts and every 5 minutes. A name is known for 10 minutes after the
-last time, or for longer if its counts take longer to come to rest; commands on other names want --anyway.
-What is set ends after an hour, unless --for or --until says otherwise. spillway <command> --help has examples.
-A command ends within 5 s, whatever Redis does; watch goes on.
-Exit codes: 0 done, 1 Redis did not do it, 2 the command is wrong.`,
+<limiter> is a name from your code; * is every limiter without its own setting.
+Each process announces its limiters in Redis at startup and every 5 minutes. A name stays known for 10 minutes, or longer
+if its counts take longer to expire. For other names, add --anyway.
+Live settings expire after an hour, unless you give --for or --until. spillway <command> --help has examples.
+Every command except watch and top ends within 5 s, even if Redis hangs.
+Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong.`,
     );
   examples(
     program,
     'status',
-    'set per-key off --for 10m --because "refuses paying customers"',
+    'set per-key off --for 10m --because "rejects paying customers"',
     'limits per-tenant --key acme --factor 2 --for 3d --because "their import"',
     'block logins --address 203.0.113.7 --for 1d --because "tries passwords"',
   );
   addViews(program);
+  addWho(program);
   addSettings(program);
   addKeys(program);
   addOnce(program);
   addHash(program);
+  addReplay(program);
   return program;
 }
 
 function addViews(program: Command): void {
   const show = common(program.command('status'))
-    .description('what is set, what is in force for each limiter, and the latest changes')
-    .argument('[limiter]', 'of this limiter only')
+    .description('print the live settings, the current limits, and the latest changes')
+    .argument('[limiter]', 'only this limiter')
     .option('--changes <count>', 'how many changes', '10')
     .action(status);
   examples(show, 'status', 'status per-key --changes 50');
   const follow = common(program.command('watch'))
-    .description('print changes as they come')
-    .action(watch);
+    .description('print changes as they are made')
+    .action(watchChanges);
   examples(follow, 'watch', 'watch --json >> changes.jsonl');
   const look = common(program.command('doctor'))
-    .description('look at a Redis (rights, version, eviction, memory, clock) and say what to do')
+    .description('check a Redis (rights, version, eviction, memory, clock) and say what to fix')
     .action(doctor);
   examples(look, 'doctor');
 }

@@ -2,7 +2,7 @@
 
 import { UsageError } from './usage-error.js';
 
-/** Where Redis is: the URL, with the first of the addresses in it, and all of them. */
+/** The URL with the first address, and all addresses. */
 export interface RedisPlace {
   readonly url: URL;
   /** More than one for sentinels. */
@@ -12,16 +12,16 @@ export interface RedisPlace {
 /**
  * The address of Redis, or the addresses of sentinels.
  *
- * @param usualPort where an address has none
- * @throws UsageError without the text, which may contain a password
+ * @param usualPort for addresses without a port
+ * @throws UsageError; the message never contains the text, which may contain a password
  */
 export function redisPlace(text: string | undefined, usualPort: number): RedisPlace {
   if (text === undefined || text === '') {
     throw new UsageError(
-      'which Redis? Set REDIS_URL, or say --redis redis://host:6379 (a password is better kept in REDIS_URL: others see arguments)',
+      'the address of Redis is missing: set REDIS_URL, or add --redis redis://host:6379 (put a password in REDIS_URL: others can see arguments)',
     );
   }
-  // As other clients write several: redis://user:password@a:26379,b:26379/0
+  // Other clients write several addresses in this form: redis://user:password@a:26379,b:26379/0
   const [, head = '', hosts = '', tail = ''] =
     /^(\w+:\/\/(?:[^/]*@)?)([^/?#]*)(.*)$/s.exec(text) ?? [];
   const urls = hosts.split(',').map((host) => urlOf(`${head}${host}${tail}`));

@@ -1,4 +1,4 @@
-/** The commands that change what is set for a limiter. */
+/** The commands that change live settings of a limiter. */
 
 import type { ClearableOfKey, ClearableSetting, LiveLimits, Mode } from '@spillway/core';
 import { Argument, type Command } from 'commander';
@@ -25,7 +25,7 @@ interface ClearOptions {
 type OneKey = KeyOptions & { readonly key?: string };
 
 const MODES: readonly Mode[] = ['enforce', 'shadow', 'off'];
-const LIMITER = 'its name in the code, or * for every limiter without such a setting of its own';
+const LIMITER = 'its name in the code, or * for every limiter without its own setting';
 
 export function addSettings(program: Command): void {
   addSet(program);
@@ -40,7 +40,7 @@ function addSet(program: Command): void {
     program.command('set').description('switch a limiter: enforce, shadow, off'),
   )
     .argument('<limiter>', LIMITER)
-    .addArgument(new Argument('<mode>', 'shadow only reports what it would refuse').choices(MODES))
+    .addArgument(new Argument('<mode>', 'shadow only reports what it would reject').choices(MODES))
     .action((limiter: string, mode: Mode, options: NoteOptions) =>
       change(limiter, options, (control, note) => control.set(limiter, { mode }, note), {
         what: 'mode',
@@ -48,7 +48,7 @@ function addSet(program: Command): void {
     );
   examples(
     command,
-    'set per-key off --for 10m --because "INC-7: refuses paying customers"',
+    'set per-key off --for 10m --because "INC-7: rejects paying customers"',
     'set \'*\' shadow --because "INC-7"',
   );
 }
@@ -79,14 +79,14 @@ function addLimits(program: Command): void {
     .option('--limit <units>', 'units per window, or requests at once')
     .option('--window <duration>', 'as in 10s, 1m or 1h')
     .option('--burst <units>', 'units at once, of a token bucket')
-    .option('--factor <number>', 'multiply what the code says, as in 2, 0.5 or 150%')
+    .option('--factor <number>', 'multiplies the limits in the code, as in 2, 0.5 or 150%')
     .option('--all-plans', 'apply the numbers to callers with a plan too')
-    .option('--reset', 'of one key: forget what it has used, so that it is let in at once');
+    .option('--reset', 'with --key: reset its counts, to admit it at once');
   noted(keyed(command, 'only for this key, as the limiter counts it')).action(
     (limiter: string, options: NoteOptions & LimitOptions & OneKey) => {
       const limits = limitsOf(options);
       if (!namesKey(options)) {
-        if (options.reset) throw new UsageError('--reset is about one key: add --key or --address');
+        if (options.reset) throw new UsageError('--reset needs a key: add --key or --address');
         const set = { limits };
         return change(limiter, options, (control, note) => control.set(limiter, set, note), {
           what: 'limits',
@@ -94,7 +94,9 @@ function addLimits(program: Command): void {
         });
       }
       if (options.allPlans)
-        throw new UsageError('--all-plans goes with no key: limits of a key come before its plan');
+        throw new UsageError(
+          '--all-plans cannot be combined with a key: the limits of a key override its plan anyway',
+        );
       const key = keyFrom(options.key, options);
       return change(
         limiter,
@@ -115,16 +117,16 @@ function addLimits(program: Command): void {
 function addClear(program: Command): void {
   const command = program
     .command('clear')
-    .description('end what was set for a limiter, for one of its keys, or for all')
+    .description('remove live settings of a limiter, of one of its keys, or all')
     .argument('[limiter]', 'its name in the code, or *')
-    .option('--all', 'everything that is set, for limiters and keys, also what Redis has lost')
+    .option('--all', 'all live settings of limiters and keys, including those that Redis has lost')
     .option('--only <what...>', 'mode, share or limits; of a key: ruling (block, allow) or limits');
-  noted(keyed(command, 'what is set for this key, not what is set for all'), false).action(
+  noted(keyed(command, 'only the settings of this key'), false).action(
     (limiter: string | undefined, options: NoteOptions & OneKey & ClearOptions) => {
       const { only, key } = options;
       if (options.all) {
         if (limiter !== undefined || only || namesKey(options))
-          throw new UsageError('--all goes with no limiter, no key and no --only');
+          throw new UsageError('--all cannot be combined with a limiter, a key or --only');
         return clearAll(options);
       }
       if (limiter === undefined) throw new UsageError('name a limiter, or add --all');
@@ -161,14 +163,14 @@ function factorOf(text: string): number {
   return given(fractionOf(text.replace(/^x/i, '')), '--factor must be like 2, 0.5 or 150%', text);
 }
 
-/** @throws UsageError with what the user wrote, if that is not a number */
+/** @throws UsageError, with the user's text, if the value is NaN */
 function given(value: number, must: string, text: string): number {
   if (Number.isNaN(value)) throw new UsageError(`${must}, got ${text}`);
   return value;
 }
 
-/** A number, or so many hundredths. */
-function fractionOf(text: string): number {
+/** Reads a number or a percentage. */
+export function fractionOf(text: string): number {
   return text.endsWith('%') ? numberOf(text.slice(0, -1)) / 100 : numberOf(text);
 }
 

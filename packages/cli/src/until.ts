@@ -1,4 +1,4 @@
-/** The instant at which a change ends, as people write it. */
+/** Reads the option `--until`. */
 
 import { UsageError } from './usage-error.js';
 
@@ -6,8 +6,8 @@ const INSTANT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?) ?(Z|[
 const LONGEST_MS = 30 * 86_400_000;
 
 /**
- * Reads an instant such as `2026-11-27T18:00Z`, or as `status` prints it. Without a time zone it is in that of this
- * machine.
+ * Reads an instant such as `2026-11-27T18:00Z`, also in the format that `status` prints. The default time zone is this
+ * machine's.
  *
  * @returns milliseconds since the epoch
  * @throws UsageError if it is not an instant
@@ -18,17 +18,17 @@ export function instantFrom(text: string): number {
   if (!Number.isNaN(ms)) return ms;
   throw new UsageError(
     '--until must be a date and a time such as 2026-11-27T18:00 (in the time zone of this machine) or ' +
-      `2026-11-27T18:00Z, got ${text}. How long a change lasts is said by --for`,
+      `2026-11-27T18:00Z, got ${text}. For a duration, use --for`,
   );
 }
 
-/** @throws UsageError if that is no time that a change can last */
+/** @throws UsageError if a change can't last that long */
 export function durationUntil(untilMs: number, nowMs: number): number {
   const ms = untilMs - nowMs;
   const at = new Date(untilMs).toISOString();
   if (ms < 1_000) throw new UsageError(`--until must be in the future, got ${at}`);
   if (ms <= LONGEST_MS) return ms;
-  throw new UsageError(`--until must be at most 30 days from now, got ${at}; or say --for forever`);
+  throw new UsageError(`--until must be at most 30 days from now, got ${at}; or use --for forever`);
 }
 
 /** `Date.parse` takes February 30 for March 2. */

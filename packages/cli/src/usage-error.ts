@@ -1,3 +1,3 @@
-/** The command line is wrong. */
+/** The error for a wrong command line. */
 
 export class UsageError extends Error {}

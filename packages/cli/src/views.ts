@@ -1,4 +1,4 @@
-/** The commands that change nothing. */
+/** The read-only commands: `status` and `watch`. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Change, Override } from '@spillway/core';
@@ -30,7 +30,7 @@ export function status(
   }
   return connected(options, async ({ control, prefix }) => {
     const known = await announced(control);
-    // What is set for every limiter may be what counts for this one.
+    // Settings of `*` may apply to this limiter.
     const ofIt = (one: { readonly limiter: string }): boolean =>
       limiter === undefined || one.limiter === limiter || one.limiter === EVERY;
     const allOverrides = await control.list();
@@ -60,7 +60,7 @@ export function status(
   });
 }
 
-/** What is known of a limiter, what counts for it now, and who follows; null where nobody can tell. */
+/** A limiter's declaration, current settings and followers; `followed` is null if the followers can't be read. */
 function limiterJson(
   limiter: KnownLimiter,
   overrides: readonly Override[],
@@ -74,7 +74,7 @@ function limiterJson(
   return { ...limiter, inForce: own, followed };
 }
 
-/** Names with something set that no process has announced. */
+/** Names with live settings that no process has announced. */
 function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]): string[] {
   const names = new Set(overrides.map(({ limiter }) => limiter));
   for (const { name } of known) names.delete(name);
@@ -83,7 +83,7 @@ function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]
 }
 
 /** Prints each new change until the user stops it. */
-export function watch(options: CommonOptions): Promise<void> {
+export function watchChanges(options: CommonOptions): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => stop.abort());
@@ -110,7 +110,7 @@ export function watch(options: CommonOptions): Promise<void> {
   });
 }
 
-/** Oldest first. */
+/** The changes after `id`, oldest first. */
 async function changesSince(control: RedisControl, id: number): Promise<readonly Change[]> {
   const history = await control.history();
   return history.filter((change) => change.id > id).reverse();

@@ -184,7 +184,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     const all = await spillway(['limits', 'api', '--limit', '3', '--reset', ...because]);
     expect(all).toMatchObject({
       code: 2,
-      err: expect.stringContaining('--reset is about one key'),
+      err: expect.stringContaining('--reset needs a key'),
     });
   });
 
@@ -195,7 +195,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     onTestFinished(async () => void (await redis().config('SET', 'maxmemory', '0')));
     const { code, out, err } = await spillway(['reset', 'api', '--address', '203.0.113.7']);
     expect({ code, err }).toEqual({ code: 0, err: '' });
-    expect(out).toMatch(/^Its counts are deleted\. Redis is full/);
+    expect(out).toMatch(/^Its counts are deleted\. But Redis is full/);
     await redis().config('SET', 'maxmemory', '0');
     expect(await redis().keys('spw:1{*203*')).toEqual([]);
   });
@@ -233,7 +233,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
   it('shows what is set and what was changed', async () => {
     expect((await spillway(['status'])).out).toMatch(
-      /^Nothing is set: every limiter is as declared\.\n\nLimiters:\n/,
+      /^No live settings: every limiter is as declared\.\n\nLimiters:\n/,
     );
     await spillway(['set', 'api', 'shadow', ...because]);
     await spillway(['set', 'other', 'off', '--for', 'forever', ...because]);

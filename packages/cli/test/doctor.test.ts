@@ -65,7 +65,7 @@ describe('what a server says', () => {
     ['memory', { used_memory: '80000000' }, 'warning', '80.0 MB of 100.0 MB used'],
     ['memory', { used_memory: '79999999' }, 'ok', '80.0 MB of 100.0 MB used'],
     ['evicted', { evicted_keys: '7' }, 'warning', '7 keys'],
-    ['cluster', { cluster_enabled: '1' }, 'problem', 'one node of a Cluster'],
+    ['cluster', { cluster_enabled: '1' }, 'problem', 'a node of a Cluster, but'],
   ])('%s of %j: %s', (check, info, verdict, found) => {
     const finding = findings(info)[check];
     expect(finding).toMatchObject({ verdict, found: expect.stringContaining(found) });
@@ -88,7 +88,7 @@ describe('what a server says', () => {
     expect(findings({}, { rights: { missing, isKeyRefused } })['writes']).toEqual({
       check: 'writes',
       verdict: 'unknown',
-      found: 'not tried, for lack of rights',
+      found: 'not tested, because rights are missing',
     });
   });
 
@@ -103,16 +103,19 @@ describe('what a server says', () => {
     });
     expect(findings({}, facts(10, 1_000))).toMatchObject({
       connection: { verdict: 'warning' },
-      clock: { verdict: 'warning', found: 'the clock of Redis is 1.0 s ahead of the one here' },
+      clock: {
+        verdict: 'warning',
+        found: 'the clock of Redis is 1.0 s ahead of the clock of this machine',
+      },
     });
     expect(findings({}, facts(50, -3_600_000))).toMatchObject({
       connection: { verdict: 'problem' },
-      clock: { found: 'the clock of Redis is 3600.0 s behind the one here' },
+      clock: { found: 'the clock of Redis is 3600.0 s behind the clock of this machine' },
     });
   });
 
   it.each([
-    [false, 'ok', 'takes only its own keys'],
+    [false, 'ok', 'affects only its own keys'],
     [true, 'warning', 'cluster-require-full-coverage is yes'],
     [undefined, 'unknown', 'may not run CONFIG GET'],
   ])(
@@ -191,7 +194,7 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
   it('tells that keys with the prefix are refused', async () => {
     const { code, found } = await look(await userWithout(), '--prefix', 'other:');
     expect(code).toBe(1);
-    expect(found['rights']?.found).toBe('this user may not use keys that begin with other:');
+    expect(found['rights']?.found).toBe('this user may not use keys that start with other:');
   });
 
   it('tells that Redis is full, and which eviction it has', async () => {
@@ -202,7 +205,7 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
     );
     const { code, found } = await look();
     expect(code).toBe(1);
-    expect(found['writes']?.found).toMatch(/^Redis writes nothing: .*OOM/);
+    expect(found['writes']?.found).toMatch(/^Redis rejects writes: .*OOM/);
     expect([found['eviction']?.verdict, found['memory']?.verdict]).toEqual(['warning', 'warning']);
   });
 
@@ -232,7 +235,7 @@ describe.skipIf(redisProgram === null)('spillway doctor', () => {
     const { findings } = JSON.parse(out) as { findings: Finding[] };
     const clusters = findings.filter(({ check }) => check === 'cluster');
     expect(clusters.map(({ found }) => found).sort()).toEqual(
-      servers.map(({ port: at }) => `127.0.0.1:${at}: a node of one`).sort(),
+      servers.map(({ port: at }) => `127.0.0.1:${at}: a node of a Cluster`).sort(),
     );
     expect(findings.filter(({ verdict }) => verdict === 'problem')).toEqual([]);
   });

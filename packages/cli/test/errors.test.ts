@@ -31,7 +31,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       [
         'an end is no instant',
         ['set', 'api', 'off', '--until', '3d', ...because],
-        /--until must be a date and a time such as 2026-11-27T18:00 .*, got 3d\. How long .* --for/,
+        /--until must be a date and a time such as 2026-11-27T18:00 .*, got 3d\. For a duration, use --for/,
       ],
       [
         'an end is a day that there is not',
@@ -46,7 +46,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       [
         'an end is too far away',
         ['block', 'api', 'ada', '--until', '2099-11-27T18:00Z', ...because],
-        /--until must be at most 30 days from now, got 2099-11-27T18:00:00\.000Z; or say --for forever/,
+        /--until must be at most 30 days from now, got 2099-11-27T18:00:00\.000Z; or use --for forever/,
       ],
       [
         'an end is an hour too far away',
@@ -79,12 +79,12 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       [
         'all plans are meant, and one key',
         ['limits', 'api', '--limit', '5', '--all-plans', '--key', 'a', ...because],
-        /--all-plans goes with no key/,
+        /--all-plans cannot be combined with a key/,
       ],
       [
         'a factor is to apply to all plans, as it does',
         ['limits', 'api', '--factor', '2', '--all-plans', ...because],
-        /allPlans must be true or false, beside limit, window or burst/,
+        /allPlans must be left out: a factor applies to all plans, got true/,
       ],
       [
         'a limit is for all limiters',
@@ -102,8 +102,16 @@ describe.skipIf(redisProgram === null)('spillway', () => {
         /ruling, limits/,
       ],
       ['a share is above 1', ['share', 'api', '150%', ...because], /from 0 to 1/],
-      ['no key is given', ['block', 'api', ...because], /Give either <key> or --address/],
-      ['an address is none', ['reset', 'api', '--address', 'ada'], /is no address/],
+      [
+        'no key is given',
+        ['block', 'api', ...because],
+        /the key is missing .*: write either <key> or --address/,
+      ],
+      [
+        'an address is none',
+        ['reset', 'api', '--address', 'ada'],
+        /--address must be an IP address, got "ada"/,
+      ],
       [
         'parts are no list',
         ['reset', 'api', 'ada', '--parts'],

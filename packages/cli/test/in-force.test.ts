@@ -119,8 +119,8 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await announce('api', 'other');
     await spillway(['set', 'api', 'off', ...because]);
     const { out } = await spillway(['set', '*', 'shadow', ...because]);
-    expect(out).toMatch(/^Not for api: its own mode counts there \(off, by ada, until 2.*\)\./m);
-    expect(out).not.toContain('Not for other');
+    expect(out).toMatch(/^Not applied to api: it has its own mode \(off, by ada, until 2.*\)\./m);
+    expect(out).not.toContain('Not applied to other');
     const share = await json<Set>('share', '*', '50%', ...because);
     expect(share.spared).toEqual([]);
   });
@@ -133,7 +133,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       timeout: 10_000,
     });
     const set = await spillway(['set', 'partner', 'off', ...because]);
-    expect(set.out).toContain('Not for partner: a shaper follows no mode.');
+    expect(set.out).toContain('Not applied to partner: a shaper has no mode.');
     expect((await json<Set>('set', '*', 'shadow', ...because)).spared).toEqual(['partner']);
     await spillway(['limits', '*', '--factor', '0.5', ...because]);
     const { out } = await spillway(['status']);
@@ -153,7 +153,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     });
     const burst = await spillway(['limits', 'daily', '--burst', '3', ...because]);
     expect(burst.out).toContain(
-      'Not for daily: it has no burst (fixed-window), so all its numbers are those of the code.',
+      'Not applied to daily: it has no burst (fixed-window), so all its numbers stay as declared.',
     );
     const ofKey = ['--key', 'acme', '--window', '1h', '--limit', '5', ...because];
     const window = await json<Set>('limits', 'busy', ...ofKey);

@@ -1,6 +1,13 @@
 /** What the command says of names: it knows those that processes have announced. */
 
-import { createLimiter, fixedWindow, type LiveLimits, type RuleOptions } from '@spillway/core';
+import {
+  calendar,
+  createLimiter,
+  fixedWindow,
+  type LiveLimits,
+  type RuleOptions,
+} from '@spillway/core';
+import { makeClaimsRule, makeLeasesRule, makeShaperRule } from '@spillway/core/store';
 import { redisControl, redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -34,7 +41,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       ]);
       expect({ code, out }).toEqual({ code: 2, out: '' });
       expect(err).toContain('No process has announced a limiter "per_key".');
-      expect(err).toContain('Announced are: per-key, per-ip, ');
+      expect(err).toContain('Announced: per-key, per-ip, ');
       expect(err).toContain('--anyway');
       expect(await redis().keys('*')).toEqual([LIMITERS]);
       const { error } = JSON.parse(inJson.err) as { error: { code: string; known: string[] } };
@@ -48,7 +55,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
     it('and says so where none is announced at all, and where there are many', async () => {
       expect((await spillway(['set', 'api', 'off', ...because])).err).toContain(
-        'None is announced',
+        'No limiter is announced',
       );
       await announce(...Array.from({ length: 15 }, (_, i) => `limiter-${i}`));
       const { err } = await spillway(['set', 'api', 'off', ...because]);
@@ -130,6 +137,59 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await limiter.peek('k1')).remaining).toBe(0);
   });
 
+  it('shows a limit by calendar as it was declared, and resets a key of it', async () => {
+    const window = calendar('month', { timeZone: 'Europe/Berlin' });
+    const options = { name: 'quota', limit: 5, window, overage: 'allow' } as const;
+    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    await limiter.consume('acme', { cost: 3 });
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+    const { out } = await spillway(['status']);
+    expect(out).toMatch(
+      /^quota +as declared +5 per month@Europe\/Berlin \(calendar\) +no control$/m,
+    );
+    const live = await json<{ spared: unknown }>('limits', 'quota', '--window', '1h', ...because);
+    expect(live.spared).toEqual(['quota']);
+    expect((await spillway(['reset', 'quota', 'acme', ...because])).code).toBe(0);
+    expect((await limiter.peek('acme')).used).toBe(0);
+  });
+
+  it('shows what is counted for a key, by every algorithm, with the limits of the key', async () => {
+    const store = redisStore(redis());
+    const settings = { store };
+    const rate = createLimiter({ name: 'rate', limit: 10, window: '1m' }, settings);
+    const fixed = createLimiter(
+      { name: 'fixed', limit: 9, window: '1d', algorithm: fixedWindow, anchor: 'first-request' },
+      settings,
+    );
+    const quota = createLimiter({ name: 'quota', limit: 5, window: calendar('month') }, settings);
+    const billed = createLimiter(
+      { name: 'billed', limit: 5, window: calendar(() => own) },
+      settings,
+    );
+    const own = { id: 'in_1', start: Date.now() - 1, end: Date.now() + 864e5 };
+    store.register?.('busy', makeLeasesRule(20, 60_000_000, 0.2));
+    store.register?.('partner', makeShaperRule(4, 1_000_000, 2, 30_000_000));
+    store.register?.('once', makeClaimsRule(30_000_000, 60_000_000));
+    const counts = [rate, fixed, quota].map((limiter) => limiter.consume('acme', { cost: 3 }));
+    await Promise.all([...counts, billed.consume('acme', { cost: 2, period: own })]);
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(7), soon);
+    await spillway(['limits', 'quota', '--key', 'acme', '--limit', '4', ...because]);
+
+    const { out } = await spillway(['show', 'quota', 'acme']);
+    expect(out).toMatch(/^LIMITER +IN FORCE +USED +LEFT +UNUSED FROM$/m);
+    expect(out).toMatch(/^quota +4 per month@UTC \(calendar\) +3 +1 +20\d\d-\d\d-\d\d /m);
+    const { show } = await json<{ show: { counts: { limiter: string }[] } }>('show', '*', 'acme');
+    const shown = new Map(show.counts.map((count) => [count.limiter, count]));
+    expect(shown.size).toBe(6);
+    expect(shown.get('fixed')).toMatchObject({ used: 3, remaining: 6 });
+    expect(shown.get('billed')).toMatchObject({ used: 2, remaining: 3 });
+    expect(shown.get('rate')).toMatchObject({ numbers: { limit: 10 } });
+    expect(shown.get('busy')).toMatchObject({ used: 0, remaining: 16, resetMs: null });
+    expect(shown.get('partner')).toMatchObject({ used: 0, remaining: 2 });
+    expect((await spillway(['show', 'once', 'acme'])).out).toContain('No count: ');
+    expect((await spillway(['show', 'quotas', 'acme'])).code).toBe(2);
+  });
+
   it('shows the limiters with their numbers, and settings that nobody has a limiter for', async () => {
     await announce('api');
     createLimiter(
@@ -139,7 +199,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(2), soon);
     await spillway(['set', 'per_key', 'off', '--anyway', ...because]);
     const { out } = await spillway(['status']);
-    expect(out).toContain('No process has announced a limiter "per_key". Announced are: ');
+    expect(out).toContain('No process has announced a limiter "per_key". Announced: ');
     expect(out).toMatch(/^LIMITER +MODE +IN FORCE +KEYS +PROCESSES$/m);
     expect(out).toMatch(/^api +as declared +100 per 1m \(token-bucket\) +none runs$/m);
     expect(out).toMatch(/^idle +as declared +5 per 1500ms, burst 9 \(token-bucket\) +no control$/m);
@@ -164,10 +224,12 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
     const { code, out } = await spillway(['set', 'api', 'off', ...because]);
     expect(code).toBe(0);
-    expect(out).toContain('nobody is known to follow');
+    expect(out).toContain('none is known to follow');
     await announce('api');
     const { out: after } = await spillway(['set', 'api', 'off', ...because]);
-    expect(after).toContain('No process with it runs now: those that start follow.');
+    expect(after).toContain(
+      'No process with this limiter is running now. Those that start will follow.',
+    );
   });
 
   it('changes settings where the names cannot be told, and resets nothing by halves', async () => {
@@ -176,7 +238,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(set).toMatchObject({ code: 0, err: expect.stringContaining('names are not checked') });
     const reset = await spillway(['reset', 'api', 'ada']);
     expect(reset.code).toBe(1);
-    expect(reset.err).toContain('does not keep the list of limiters');
+    expect(reset.err).toContain('could not store or read the list of limiters');
   });
 
   it('lets nobody write to the terminal through a name', async () => {

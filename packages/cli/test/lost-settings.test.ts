@@ -82,7 +82,7 @@ describe.skipIf(redisProgram === null)('spillway, after Redis has lost its data'
       .exec();
     const { code, out, err } = await spillway(['restore', ...because]);
     expect({ code, out }).toEqual({ code: 1, out: '' });
-    expect(err).toContain('another set of live settings');
+    expect(err).toContain('other live settings');
     expect(err).toContain('--force');
     expect(await json('restore', '--force', ...because)).toMatchObject({
       restored: 1,
@@ -94,7 +94,7 @@ describe.skipIf(redisProgram === null)('spillway, after Redis has lost its data'
     const control = await lost();
     const { code, out } = await spillway(['clear', '--all', ...because]);
     expect(code).toBe(0);
-    expect(out).toContain('Nothing is set: every limiter is as declared.');
+    expect(out).toContain('No live settings: every limiter is as declared.');
     expect(out).toContain('1 of 1 process follows.');
     expect(control.settingsOf('api')).toBeUndefined();
     expect(await shown()).toEqual({ set: [], settingsLost: false });
@@ -102,9 +102,9 @@ describe.skipIf(redisProgram === null)('spillway, after Redis has lost its data'
 
   it.each([
     [['clear', ...because], 'name a limiter, or add --all'],
-    [['clear', 'api', '--all', ...because], '--all goes with no limiter'],
-    [['clear', '--all', '--key', 'eve', ...because], '--all goes with no limiter'],
-    [['clear', '--all', '--only', 'mode', ...because], '--all goes with no limiter'],
+    [['clear', 'api', '--all', ...because], '--all cannot be combined'],
+    [['clear', '--all', '--key', 'eve', ...because], '--all cannot be combined'],
+    [['clear', '--all', '--only', 'mode', ...because], '--all cannot be combined'],
   ])('%j is a wrong use', async (args, message) => {
     const { code, err } = await spillway(args);
     expect(code).toBe(2);

@@ -60,7 +60,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     const before = await redis().keys('*');
     expect(await spillway(['once', 'show', ...on])).toEqual({
       code: 0,
-      out: 'The key is free: nobody runs it, and no answer is kept.\n',
+      out: 'The key is free: no request with it is running, and no response is stored.\n',
       err: '',
     });
     expect(await redis().keys('*')).toEqual(before);
@@ -71,7 +71,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     await announce('api');
     const { code, err } = await spillway(['once', 'show', '--limiter', 'api', ...on]);
     expect(code).toBe(2);
-    expect(err).toContain('api is no idempotency()');
+    expect(err).toContain('api is not an idempotency()');
   });
 
   it('shows the request and the answer, and the body only if asked, without codes', async () => {
@@ -79,8 +79,10 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     await post();
     await isOver();
     const { out } = await spillway(['once', 'show', ...on]);
-    expect(out).toMatch(/^state +done\nowner +[\w-]{16}\nkept until +\d{4}-.*\(23h 59m|1d 0h\)/);
-    expect(out).toMatch(/\nanswer +200, body of 19 bytes; \d+ bytes in all\n +Content-Type: text/);
+    expect(out).toMatch(/^state +done\nowner +[\w-]{16}\nstored until +\d{4}-.*\(23h 59m|1d 0h\)/);
+    expect(out).toMatch(
+      /\nresponse +200, body of 19 bytes; \d+ bytes in all\n +Content-Type: text/,
+    );
     expect(out).not.toContain('example.com');
     const { out: all } = await spillway(['once', 'show', ...on, '--body']);
     expect(all).toContain('\n\nada@example.com\\u{1b}[2J\n');
@@ -93,7 +95,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     const { once } = await shown();
     expect(once).toMatchObject({
       state: 'done',
-      note: { isKept: true },
+      note: { isStored: true },
       answer: { status: 200, bodySize: 19 },
     });
     expect(JSON.stringify(once)).not.toContain('example.com');
@@ -107,7 +109,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     const { code, out } = await spillway(['once', 'drop', ...on, ...because]);
     expect({ code, out }).toEqual({
       code: 0,
-      out: 'Done: the key is free, and its answer is gone. The next request with it runs.\n',
+      out: 'Done: the key is free, and its response is deleted. The next request with it runs.\n',
     });
     await expect.poll(() => redis().keys('*}v#*'), WITHIN).toEqual([]);
     const { changes } = await json<{ changes: unknown[] }>('status');
@@ -128,7 +130,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     await begun;
     const { code, err } = await spillway(['once', 'drop', ...on, ...because]);
     expect(code).toBe(2);
-    expect(err).toContain('Add --running');
+    expect(err).toContain('add --running');
     expect((await shown()).once).toMatchObject({ state: 'running', answer: null });
     expect((await spillway(['once', 'drop', ...on, ...because, '--running'])).code).toBe(0);
     expect((await shown()).once).toMatchObject({ state: 'free' });
@@ -147,7 +149,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     expect((await spillway(['once', 'show', '--key', 'order-17'])).code).toBe(2);
     const misspelt = await spillway(['once', 'show', ...on, '--limiter', 'onse']);
     expect(misspelt.code).toBe(2);
-    expect(misspelt.err).toContain('Announced are: once.');
+    expect(misspelt.err).toContain('Announced: once.');
   });
 
   it('finds keys that the store hides', async () => {

@@ -79,7 +79,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
   it('marks what must be given, and has examples', async () => {
     const { code, out } = await spillway(['limits', '--help']);
     expect(code).toBe(0);
-    expect(out).toMatch(/--because <reason> +why: others will read it \(required\)/);
+    expect(out).toMatch(/--because <reason> +why, for your colleagues \(required\)/);
     expect(out).toMatch(/--for <duration> .*\(default: 1h\)/s);
     expect(out).toContain('spillway limits per-tenant --key acme --limit 20000 --reset --for 3d');
     expect((await spillway(['reset', '--help'])).out).not.toContain('(required)');

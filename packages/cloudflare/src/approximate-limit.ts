@@ -1,4 +1,4 @@
-/** A limiter over a rate limit binding of Workers: near and cheap, and only about right. */
+/** A limiter over a rate limit binding of Workers: fast and cheap, but approximate. */
 
 import {
   type Decision,
@@ -23,19 +23,19 @@ export interface ApproximateLimitOptions<Raw = unknown> {
   /** The binding, such as `env.FLOOD`. */
   readonly binding: RateLimitBinding;
   /**
-   * The limit of the binding, as in its configuration: shown to operators; the platform decides.
+   * The limit of the binding, as in its configuration. Only shown to operators: the platform decides.
    */
   readonly limit: number;
   /**
-   * The period of the binding in seconds, as in its configuration: a refused client is told to wait this long.
+   * The period of the binding in seconds, as in its configuration. It is the `Retry-After` of rejected requests.
    */
   readonly period: 10 | 60;
   /**
-   * What is counted apart; the function may be async. Default, and where it is empty, too long or fails: the client's
-   * address.
+   * The key by which requests are counted; the function may be async. Default: the client's address, which is also used
+   * if the key is empty or too long, or the function fails.
    */
   readonly key?: PerLater<Raw, string | undefined> | undefined;
-  /** `enforce` (default), `shadow` (counts, refuses nobody) or `off` (kill switch). */
+  /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
 }
 
@@ -48,22 +48,23 @@ const NAMES: NamesOf<ApproximateLimitOptions> = {
   mode: 1,
 };
 
-/** How long a request waits for the binding: it answers from the same machine, in a few milliseconds. */
+/** How long a request waits for the binding, which normally answers in a few milliseconds, from the same machine. */
 const DEADLINE_MS = 100;
-/** After so many failures in a row the binding rests: requests pass without waiting for it. */
+/** After this many failures in a row, requests pass without calling the binding. */
 const MOST_FAILURES = 5;
-/** While it rests, one request in this time asks it. */
-const REST_US = 1_000_000;
+/** After that, one request per this time probes it. */
+const PROBE_INTERVAL_US = 1_000_000;
 
-/** As an address that cannot be known is counted. */
+/** The key of core for requests whose address is unknown. */
 const UNKNOWN_ADDRESS = '@unknown';
 
 /**
- * Asks a rate limit binding of Workers, which counts in each of Cloudflare's locations apart and is eventually
- * consistent: approximate by its design. It answers yes or no, so a refusal has no `remaining`, and no `RateLimit`
- * field. Put it before exact limits, with a larger limit: what it refuses asks no store. If the binding fails, or does
- * not answer within 100 ms, the request passes, and `onFault` is called. After 5 failures in a row only one request per
- * second waits for the binding. What is set live for keys or for its limit does not change it.
+ * Limits by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
+ * eventually consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the
+ * store. The binding only answers yes or no, so decisions have no `remaining` and responses no `RateLimit` header.
+ *
+ * If the binding fails or doesn't answer within 100 ms, the request passes, and `onFault` is called. After 5 failures
+ * in a row, only one request per second calls the binding. Live settings of keys and of the limit have no effect.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`,
  * `SPW_KEY_INVALID`
@@ -88,7 +89,7 @@ export function approximateLimit<Raw = unknown>(
   return new ApproximateLimiter(options);
 }
 
-/** Of the kind that may answer later; it never asks the store. */
+/** A stored limiter whose `step` returns a decision, so the guard never calls the store for it. */
 class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
   readonly named = true;
@@ -101,9 +102,8 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   /** Reads the key, and checks name, limit and mode. */
   private readonly inner: StoredLimiter<Raw>;
   private readonly digestOf: (key: string) => string = objectNamer();
-  /** In a row. */
-  private failures = 0;
-  private restsUntilUs = 0;
+  private failuresInARow = 0;
+  private nextProbeUs = 0;
 
   constructor({ name, binding, limit, period, key, mode }: ApproximateLimitOptions<Raw>) {
     if (typeof binding?.limit !== 'function') {
@@ -129,31 +129,31 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     const question = await this.inner.step(request, binding, context);
     const key = 'key' in question ? question.key : '';
     if (key === UNKNOWN_ADDRESS) request.missesAddress?.(binding);
-    if (this.rests()) return this.passed('error');
-    const asked = await within(DEADLINE_MS, this.ask(key));
+    if (this.isSuspended()) return this.passed('error');
+    const asked = await within(DEADLINE_MS, this.askBinding(key));
     if ('value' in asked) {
-      this.failures = 0;
-      return asked.value ? this.passed('allowed') : this.refused(binding);
+      this.failuresInARow = 0;
+      return asked.value ? this.passed('allowed') : this.rejected(binding);
     }
-    this.failures += 1;
-    this.restsUntilUs = systemClock.nowUs() + REST_US;
+    this.failuresInARow += 1;
+    this.nextProbeUs = systemClock.nowUs() + PROBE_INTERVAL_US;
     context.fault({ limiter: this.name, source: 'step', error: asked.error });
     return this.passed('error');
   }
 
-  private async ask(key: string): Promise<boolean> {
+  private async askBinding(key: string): Promise<boolean> {
     const answer = await this.binding.limit({ key: `${this.name}:${this.digestOf(key)}` });
     const success: unknown = answer?.success;
     if (typeof success !== 'boolean') throw mustBe('success of the binding', 'a boolean', success);
     return success;
   }
 
-  /** Whether the binding is not asked now. The request for which this is false again is the only one of its second. */
-  private rests(): boolean {
-    if (this.failures < MOST_FAILURES) return false;
+  /** Whether not to call the binding. While it fails, this is false for one request per second, the probe. */
+  private isSuspended(): boolean {
+    if (this.failuresInARow < MOST_FAILURES) return false;
     const nowUs = systemClock.nowUs();
-    if (nowUs < this.restsUntilUs) return true;
-    this.restsUntilUs = nowUs + REST_US;
+    if (nowUs < this.nextProbeUs) return true;
+    this.nextProbeUs = nowUs + PROBE_INTERVAL_US;
     return false;
   }
 
@@ -167,12 +167,12 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     return { ...UNKNOWN, limiter: name, allowed: true, outcome, reason: null, retryAfterMs: 0 };
   }
 
-  private refused(enforced: boolean): Decision {
+  private rejected(enforced: boolean): Decision {
     const outcome = enforced ? 'denied' : 'would-deny';
     const decided = { limiter: this.name, allowed: !enforced, outcome, reason: 'rate' } as const;
     return { ...UNKNOWN, ...decided, retryAfterMs: this.periodMs };
   }
 }
 
-/** What the binding does not tell. */
+/** The numbers of a decision that the binding doesn't report. */
 const UNKNOWN = { cost: 1, used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN } as const;

@@ -1,22 +1,22 @@
-/** The errors of a call of an object. Their messages contain no keys; `cause` may. */
+/** The errors of calls to an object. Their messages contain no keys, but `cause` may. */
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 
-/** What the platform says of an error of a call. */
+/** Properties that the platform sets on errors of calls. */
 interface PlatformError {
-  /** The object gets more requests than it can do. */
+  /** The object gets more requests than it can handle. */
   readonly overloaded?: unknown;
   /** The platform failed, not the object. */
   readonly retryable?: unknown;
-  /** The code in the object threw, such as for a storage that is full. */
+  /** The code in the object threw, for example because its storage is full. */
   readonly remote?: unknown;
 }
 
-/** A call failed. Nobody knows whether it was charged. */
+/** A call failed. Whether it was charged is unknown. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   const kind = kindOf(asPlatformError(cause));
-  const message = `the call of the Durable Object failed: ${kind}`;
+  const message = `the call to the Durable Object failed: ${kind}`;
   return new SpillwayError('SPW_STORE_UNAVAILABLE', message, { cause, kind });
 }
 
@@ -25,7 +25,7 @@ function kindOf({ overloaded, remote }: PlatformError): string {
   return remote === true ? 'object' : 'connection';
 }
 
-/** Whether the platform says that the same call may work now. To repeat it at an overloaded object would do harm. */
+/** Whether the platform recommends a retry. Never for an overloaded object, to which retries would do harm. */
 export function isRetryable(cause: unknown): boolean {
   const { retryable, overloaded } = asPlatformError(cause);
   return retryable === true && overloaded !== true;
@@ -35,21 +35,21 @@ function asPlatformError(cause: unknown): PlatformError {
   return typeof cause === 'object' && cause !== null ? cause : {};
 }
 
-/** Nobody waits for the answer any more, and the call was not made. */
+/** The call was not made, because its deadline has passed. */
 export function tooLate(): SpillwayError {
-  return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was asked');
+  return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was called');
 }
 
-/** What came back is no answer. Nobody knows whether anything was charged. */
+/** The reply is not one of our object. Whether the call was charged is unknown. */
 export function noReply(cause?: unknown): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
-    'what came back is no answer of a RateLimitObject: does the binding name that class?',
+    'the reply does not come from a RateLimitObject: does the binding name that class?',
     { kind: 'reply', cause },
   );
 }
 
-/** The object is of another release than the Worker, and does not know what it is asked. Nothing was charged. */
+/** The object is of an older release than the Worker and can't handle the call. Nothing was charged. */
 export function unknownCall(what: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',

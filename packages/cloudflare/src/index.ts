@@ -1,4 +1,4 @@
-/** Spillway on Cloudflare Workers: a store in Durable Objects, and a limiter over the platform's own. */
+/** Spillway on Cloudflare Workers: a store in Durable Objects, and a limiter over rate limit bindings. */
 
 export { type ApproximateLimitOptions, approximateLimit } from './approximate-limit.js';
 export type {

@@ -1,4 +1,4 @@
-/** What is needed of Cloudflare's own types, so that nobody must install them: their objects fit here as they are. */
+/** The parts of Cloudflare's types that we use, declared here so that apps need not install those types. */
 
 /** A binding to a class of Durable Objects, such as `env.LIMITS`. */
 export interface ObjectNamespace {
@@ -17,13 +17,13 @@ interface ObjectInit {
   readonly headers?: Record<string, string>;
 }
 
-/** What is read of a `Response`. */
+/** The parts we need of a `Response`. */
 export interface ObjectReply {
   readonly status: number;
   text(): Promise<string>;
 }
 
-/** What is read of a `Request`. */
+/** The parts we need of a `Request`. */
 export interface ObjectRequest {
   readonly headers: { get(name: string): string | null };
   text(): Promise<string>;
@@ -35,7 +35,7 @@ export interface ObjectState {
   blockConcurrencyWhile<T>(run: () => Promise<T>): Promise<T>;
 }
 
-/** What is used of `ctx.storage`. */
+/** The parts we need of `ctx.storage`. */
 export interface ObjectStorage {
   readonly kv: ObjectRows;
   transactionSync<T>(run: () => T): T;
@@ -44,7 +44,7 @@ export interface ObjectStorage {
   deleteAll(): Promise<void>;
 }
 
-/** The part of the storage that answers at once. */
+/** The synchronous key-value API of the storage. */
 export interface ObjectRows {
   get(name: string): unknown;
   put(name: string, value: unknown): void;

@@ -8,8 +8,8 @@ import { Sweep } from './object/sweep.js';
 import type { ObjectReply, ObjectRequest, ObjectState } from './platform.js';
 
 /**
- * Keeps the counts of one key in its SQLite storage, and decides about them, one call after another. A Worker exports
- * it and binds it in its Wrangler configuration, under `new_sqlite_classes`; {@link durableObjectStore} does the rest.
+ * Keeps the counts of one key in its SQLite storage, and handles one call after another. Export it from your Worker and
+ * bind it in the Wrangler configuration, under `new_sqlite_classes`; {@link durableObjectStore} does the rest.
  *
  * @example
  * ```ts
@@ -17,7 +17,7 @@ import type { ObjectReply, ObjectRequest, ObjectState } from './platform.js';
  * ```
  */
 export class RateLimitObject {
-  /** What Cloudflare's types call a class of Durable Objects by. */
+  /** The brand by which Cloudflare's types recognize a class of Durable Objects. */
   declare readonly __DURABLE_OBJECT_BRAND: never;
   private readonly service: Service;
   private readonly sweep: Sweep;
@@ -32,19 +32,19 @@ export class RateLimitObject {
 
   /** Answers a call of {@link durableObjectStore}. Called by the platform. */
   async fetch(request: ObjectRequest): Promise<ObjectReply> {
-    return replyOf(await this.service.answer(await request.text()));
+    return replyOf(await this.service.handleCall(await request.text()));
   }
 
-  /** Clears what is over. Called by the platform. */
+  /** Deletes expired rows. Called by the platform. */
   alarm(): Promise<void> {
-    return this.sweep.run(systemClock.nowUs());
+    return this.sweep.onAlarm(systemClock.nowUs());
   }
 }
 
-/** The field that tells a {@link RateLimitObjectAt} the time. */
+/** The header that sets the time of a {@link RateLimitObjectAt}. */
 export const NOW_FIELD = 'spillway-now-us';
 
-/** The class for {@link durableObjectStoreAt}: whoever calls it sets its clock, and nothing is ever cleared. */
+/** The class for {@link durableObjectStoreAt}: callers set its clock, and expired rows are never deleted. */
 export class RateLimitObjectAt {
   declare readonly __DURABLE_OBJECT_BRAND: never;
   private readonly service: Service;
@@ -60,7 +60,7 @@ export class RateLimitObjectAt {
   async fetch(request: ObjectRequest): Promise<ObjectReply> {
     const text = await request.text();
     this.nowUs = Number(request.headers.get(NOW_FIELD));
-    return replyOf(await this.service.answer(text));
+    return replyOf(await this.service.handleCall(text));
   }
 }
 

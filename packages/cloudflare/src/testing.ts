@@ -1,4 +1,4 @@
-/** The store for tests of Workers that use Spillway on real Durable Objects: the test sets the time. */
+/** A store for tests of Workers on real Durable Objects, in which the test sets the time. */
 
 import type { Clock } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -14,7 +14,7 @@ export { RateLimitObjectAt } from './rate-limit-object.js';
 
 /**
  * Like `durableObjectStore`, but decides by `clock`. The namespace must be a binding to {@link RateLimitObjectAt}.
- * Never use it in production: the caller sets the time, and what is over is never cleared.
+ * Never use it in production: the caller sets the time, and expired rows are never deleted.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

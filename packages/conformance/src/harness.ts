@@ -1,11 +1,11 @@
-/** What the kit needs of a store, and what it returns: named checks for any test runner. */
+/** What the kit needs of a store, and what it returns: named checks, for any test runner. */
 
 import type { Store } from '@spillway/core';
 
 /** A store under test. It is empty, and its clock stands still until a check moves it. */
 export interface OpenStore {
   readonly store: Store;
-  /** Sets the store's clock to an instant in microseconds since the epoch. The clock may go back, too. */
+  /** Sets the store's clock to an instant in microseconds since the epoch. The clock may also go back. */
   setTimeUs(us: number): void | Promise<void>;
   close?(): void | Promise<void>;
 }
@@ -19,17 +19,17 @@ export interface Harness {
 export interface ConformanceOptions {
   /** How many traces each check generates. Default: 100. */
   readonly runs?: number;
-  /** The seed of the generator. Default: {@link DEFAULT_SEED}, so that every run of the suite is the same. */
+  /** The seed of the generator. Default: {@link DEFAULT_SEED}, which makes every run of the suite the same. */
   readonly seed?: number;
 }
 
-/** One sentence about a store, and its proof. `run` rejects with a readable error if the sentence is not true. */
+/** A sentence about a store or service, and its proof. `run` rejects with a readable error if the sentence is false. */
 export interface Check {
   readonly name: string;
   run(): Promise<void>;
 }
 
-/** The default seed. */
+/** The default seed of generated checks. */
 export const DEFAULT_SEED = 20_260_101;
 
 /** The options with their defaults. */

@@ -1,4 +1,4 @@
-/** Spillway's conformance kit: proves that a store decides exactly, and that all adapters behave alike. */
+/** Spillway's conformance kit: checks that a store decides exactly, and that all adapters behave alike. */
 
 export { adapterConformance } from './adapter/suite.js';
 export type { AdapterOptions, AdapterTarget } from './adapter/target.js';

@@ -1,11 +1,11 @@
-/** How the clock moves between the groups of a generated trace, in terms that reach the limits of any rule. */
+/** How the clock moves between the groups of a generated trace, relative to the times of its rules. */
 
 import type { Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { weighted } from './property.js';
 import { periodUs } from './rules.js';
 
-/** How the clock moves before a group. `n` is in units of the kind; `plus` adds some microseconds. */
+/** How the clock moves before a group. `n` is in units of the kind; `plus` is added in microseconds. */
 export interface Move {
   readonly kind:
     | 'stay'

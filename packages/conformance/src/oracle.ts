@@ -14,22 +14,26 @@ export interface Verdict extends Numbers {
   readonly allowed: boolean;
   /** Whether units were charged. */
   readonly charged: boolean;
-  /** How long who was charged last is to wait, in milliseconds; NaN under a rule that lets nobody wait. */
+  /** How long the last charged unit must wait, in milliseconds; NaN under rules without waits. */
   readonly delayMs: number;
-  /** The end of the pause, in microseconds since the epoch, 0 if there is none; NaN as above. */
+  /** The end of the pause, in microseconds since the epoch; 0 if there is none, NaN under rules without waits. */
   readonly pausedUntilUs: number;
-  /** Of a claim its state, owner, end and note in one text; `''` under another rule. */
+  /** A claim's state, owner, end and note as one string; `''` under other rules. */
   readonly claim: string;
   /** The state after the step, as a store's answer. */
   readonly answer: Answer;
 }
 
 /**
- * Calculates the answers to groups of steps. Steps of a group with the same operation on the same count become one step
- * with the summed cost. Takes that start together begin at the latest of their earliest starts. First all takes are
- * judged, on the state before the group. Then every step acts, in order. If the clock went back and left a state that
- * the rule does not allow, a take cuts that state even if it charges nothing, unless it could never charge anything.
- * Apart from that, only steps that charge or give back change a state.
+ * Calculates the answers to groups of steps:
+ *
+ * 1. Steps of a group with the same operation on the same count become one step with the summed cost.
+ * 2. Takes that start together begin at the latest of their earliest starts.
+ * 3. All takes are decided, on the state before the group.
+ * 4. Every step acts, in order.
+ *
+ * Only steps that charge or refund change a state, with one exception. If the clock went back and left a state that the
+ * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected.
  *
  * @example
  * ```ts run
@@ -49,7 +53,7 @@ export class Oracle {
   /**
    * What a store whose clock shows `nowUs` must answer to `steps`.
    *
-   * @throws SpillwayError `SPW_GROUP_INVALID` where it must throw that.
+   * @throws SpillwayError `SPW_GROUP_INVALID` if the store must throw it
    */
   apply(steps: readonly Step[], nowUs: number): Verdict[] {
     const now = BigInt(nowUs);
@@ -63,8 +67,8 @@ export class Oracle {
   }
 
   /**
-   * The counts of which a store may have forgotten a part at `nowUs`: it shows if the clock then goes back to
-   * `earlierUs`.
+   * The counts of which a store may have dropped a part by `nowUs`, although that part would count again if the clock
+   * went back to `earlierUs`.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
     return [...this.counts].filter(({ rule, state }) =>
@@ -76,7 +80,8 @@ export class Oracle {
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {
-      const { rule, key } = step;
+      const { key } = step;
+      const rule = ruleOf(step);
       const isAlone = !merged.some(
         (one) => one.together && one.step.key === key && one.step !== step,
       );
@@ -95,7 +100,8 @@ export class Oracle {
     now: bigint,
     starts: ReadonlyMap<string, bigint>,
   ): unknown {
-    const { rule, key } = step;
+    const { key } = step;
+    const rule = ruleOf(step);
     const machine = machineOf(rule);
     const view = machine.view(rule, this.counts.stateOf(step), now);
     const start = starts.get(key);
@@ -105,7 +111,7 @@ export class Oracle {
   private passes(merged: MergedStep, now: bigint, starts: ReadonlyMap<string, bigint>): boolean {
     const { step, cost } = merged;
     if (cost === 0n) return true;
-    const { rule } = step;
+    const rule = ruleOf(step);
     return machineOf(rule).passes(rule, this.viewFrom(merged, now, starts), now, cost, step);
   }
 
@@ -116,7 +122,8 @@ export class Oracle {
     starts: ReadonlyMap<string, bigint>,
   ): Verdict {
     const { step, cost } = merged;
-    const { op, rule, receipt } = step;
+    const { op, receipt } = step;
+    const rule = ruleOf(step);
     const machine = machineOf(rule);
     const state = this.counts.stateOf(step);
     const view = machine.view(rule, state, now);
@@ -142,17 +149,22 @@ export class Oracle {
     } else if (op === 'done') {
       const done = machine.done?.(rule, view, now, step);
       allowed = done !== undefined;
-      // Sent again, it changes nothing.
+      // A retry changes nothing.
       if (done !== view) after = done;
     } else if (op === 'reset') {
-      this.counts.keep(step, undefined);
+      this.counts.storeState(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
     } else if (mayRepair(merged) && state !== undefined && machine.impossible(rule, state, now)) {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
-    if (after !== undefined) this.counts.keep(step, after);
+    if (after !== undefined) this.counts.storeState(step, after);
     return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
   }
+}
+
+/** The rule of a step, with the billing period that the step names. */
+function ruleOf({ rule, period }: Step): Rule {
+  return period ? (Object.assign({}, rule, { period }) as Rule) : rule;
 }
 
 /** Whether the step is a take that could have charged something. */
@@ -187,7 +199,7 @@ function verdict(
   };
 }
 
-/** What an answer tells of a claim. */
+/** The claim in an answer, as one string. */
 export function claimIn(answer: Answer): string {
   if (!('state' in answer)) return '';
   const { state, owner, endsUs, note } = answer;

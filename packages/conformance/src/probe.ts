@@ -19,14 +19,14 @@ const START_US = 1_767_225_600_000_000;
 /** An answer with its numbers. */
 export interface Seen extends Numbers {
   readonly allowed: boolean;
-  /** As {@link Verdict} has them. */
+  /** As in {@link Verdict}. */
   readonly delayMs: number;
   readonly pausedUntilUs: number;
   readonly claim: string;
   readonly answer: Answer;
 }
 
-/** What is compared of two answers. */
+/** The fields of two answers that are compared. */
 export const FIELDS = [
   'allowed',
   'used',
@@ -45,8 +45,8 @@ type StepExtras = Partial<
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
-  const { limiter, key, rule, claim } = subject;
-  const named = claim && { claim };
+  const { limiter, key, rule, claim, period } = subject;
+  const named = { ...(claim && { claim }), ...(period && { period }) };
   return { op, limiter, key, rule, cost, binding: true, ...named, ...extras };
 }
 
@@ -55,13 +55,13 @@ export function lease(id: string | number, critical = false): StepExtras {
   return { lease: { id: `lease-${id}`, critical } };
 }
 
-/** The parts of a step that name a claim; owners are told apart by their numbers. */
+/** The parts of a step that name a claim. Owners are numbered. */
 export function claim(id: string, owner: number, note?: string): Required<Pick<Step, 'claim'>> {
   const kept = note === undefined ? {} : { note };
   return { claim: { id, owner: `${owner}`.padStart(16, 'o'), ...kept } };
 }
 
-/** The numbers of an answer, calculated as every user of a store does. */
+/** An answer with its numbers, calculated as in every user of a store. */
 function seen(rule: Rule, answer: Answer, cost: number): Seen {
   const waits = rule.machine === 'queue' && 'pausedUntilUs' in answer;
   return {
@@ -126,7 +126,7 @@ export class Probe {
     });
   }
 
-  /** What the store keeps beside its counts, if it does. */
+  /** The store's values, if it supports them. */
   get values(): Values | undefined {
     return this.open.store.values;
   }
@@ -168,7 +168,7 @@ export function check(
   };
 }
 
-/** @throws Error that begins with `what`, unless the two values are the same */
+/** @throws Error that starts with `what`, unless the two values are the same */
 export function expectEqual<T extends number | string | boolean>(
   what: string,
   expected: T,
@@ -177,7 +177,7 @@ export function expectEqual<T extends number | string | boolean>(
   if (!Object.is(expected, got)) throw new Error(`${what}: expected ${expected}, got ${got}`);
 }
 
-/** @throws Error that begins with `what`, unless the numbers of the two answers are the same */
+/** @throws Error that starts with `what`, unless the numbers of the two answers are the same */
 export function expectSame(what: string, expected: Seen, got: Seen): void {
   for (const field of FIELDS) {
     expectEqual(`${what}: ${field}`, expected[field], got[field]);

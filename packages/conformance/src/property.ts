@@ -1,15 +1,15 @@
-/** Runs a test over generated input and reports a failure so that a reader can repeat it. Values chosen by weight. */
+/** Property tests: reproducible failures, and values chosen by weight. */
 
 import fc from 'fast-check';
 import type { Settings } from './harness.js';
 
-/** One of the values, each as often as its weight says. */
+/** One of the values, with a probability in proportion to its weight. */
 export function weighted<T>(...choices: readonly (readonly [number, T])[]): fc.Arbitrary<T> {
   return fc.oneof(...choices.map(([weight, value]) => ({ weight, arbitrary: fc.constant(value) })));
 }
 
 /**
- * Runs `body` over generated input and shrinks an input that fails.
+ * Runs `body` with generated inputs and shrinks a failing input.
  *
  * @throws Error with the message of the smallest failure found, and the seed
  */

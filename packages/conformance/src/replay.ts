@@ -16,7 +16,7 @@ interface Grant {
   readonly oracleReceipt: Receipt;
 }
 
-/** A step; for a `put`, with the grant that it gives back. */
+/** A step; for a `put`, with the grant that it refunds. */
 interface Planned {
   readonly step: Step;
   readonly grant?: Grant;
@@ -28,8 +28,21 @@ interface Planned {
  * @throws Error that shows the rules, the steps so far, and the field that differs
  */
 export async function replay(probe: Probe, trace: Trace): Promise<void> {
-  await new Replay(probe, trace).run();
+  await new Replay(probe, trace).replayTrace();
 }
+
+const DAY_US = 86_400_000_000;
+const SECOND = 1 / 86_400;
+
+/** Billing periods in days since the first group. */
+const PERIODS: readonly (readonly [from: number, to: number])[] = [
+  [0, 30],
+  [SECOND, 30 + SECOND],
+  [15, 46],
+  [30, 61],
+  [-10, 2],
+  [-SECOND, 30],
+];
 
 class Replay {
   private readonly probe: Probe;
@@ -38,6 +51,7 @@ class Replay {
   private readonly oracle = new Oracle();
   private readonly grants: Grant[] = [];
   private readonly lines: string[] = [];
+  private readonly startUs: number;
   private waitUs = 0;
   private resetUs = 0;
   private steps = 0;
@@ -45,12 +59,13 @@ class Replay {
   constructor(probe: Probe, trace: Trace) {
     this.probe = probe;
     this.trace = trace;
+    this.startUs = trace.startUs - (trace.startUs % 1_000_000);
     const limiter = probe.freshName();
     const meets = (rule: Rule): Subject => ({ limiter, key: 'ada', rule });
     this.subjects = trace.rules.map((rule) => (trace.meet ? meets(rule) : probe.fresh(rule)));
   }
 
-  async run(): Promise<void> {
+  async replayTrace(): Promise<void> {
     const { rules, startUs, groups } = this.trace;
     await this.moveTo(startUs);
     for (const { move, steps } of groups) {
@@ -59,7 +74,7 @@ class Replay {
     }
   }
 
-  /** Before the clock goes back, resets the counts of which a store may have forgotten a part. */
+  /** Moves the clock. Before it goes back, resets the counts of which a store may have dropped a part. */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {
@@ -69,7 +84,7 @@ class Replay {
     await this.probe.at(us);
   }
 
-  /** The steps of the picks, without those that would make a group that is not valid. */
+  /** The steps of the picks, without those that would make the group invalid. */
   private plan(picks: readonly StepPick[]): Planned[] {
     const plans: Planned[] = [];
     for (const pick of picks) {
@@ -82,7 +97,11 @@ class Replay {
 
   private planStep(picked: StepPick): Planned {
     const { key, cost: pick, binding } = picked;
-    const subject = { ...this.subject(picked), key: `key-${this.trace.meet ? key % 2 : key}` };
+    const subject = {
+      ...this.subject(picked),
+      ...this.periodOf(picked),
+      key: `key-${this.trace.meet ? key % 2 : key}`,
+    };
     const isLease = subject.rule.machine === 'leases';
     if (picked.op === 'hold' && subject.rule.machine === 'queue') {
       return { step: step('hold', subject, 0, { holdUs: heldOf(picked.hold, subject.rule) }) };
@@ -107,8 +126,18 @@ class Replay {
     return { step: step(op, subject, cost, extras) };
   }
 
-  private subject({ rule }: StepPick): Subject {
+  private subject({ rule }: Pick<StepPick, 'rule'>): Subject {
     return this.subjects[rule % this.subjects.length] as Subject;
+  }
+
+  /** Periods that begin or end a second apart, or overlap; none. */
+  private periodOf({ rule, grant, given }: StepPick): Pick<Subject, 'period'> {
+    const own = this.subject({ rule }).rule;
+    if (own.machine !== 'calendar' || own.calendar.name !== 'billing') return {};
+    const days = PERIODS[given === 'one' ? grant + 4 : grant];
+    if (!days) return {};
+    const [from, to] = days.map((day) => this.startUs + Math.round(day * DAY_US));
+    return { period: { label: `period ${grant}`, startUs: from as number, endUs: to as number } };
   }
 
   private planPut(pick: StepPick): Planned {
@@ -140,9 +169,10 @@ class Replay {
     this.lines.push(
       `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${together}${shadow}`,
     );
-    if (got.answer.nowUs !== nowUs) this.fail('nowUs', nowUs, got.answer.nowUs);
+    if (got.answer.nowUs !== nowUs) this.failReplay('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
-      if (!Object.is(expected[field], got[field])) this.fail(field, expected[field], got[field]);
+      if (!Object.is(expected[field], got[field]))
+        this.failReplay(field, expected[field], got[field]);
     }
     if (expected.charged && !isNamed(step.rule)) {
       this.grants.push({
@@ -158,7 +188,7 @@ class Replay {
     this.resetUs = Math.round(expected.resetMs * 1000);
   }
 
-  private fail(field: string, expected: unknown, got: unknown): never {
+  private failReplay(field: string, expected: unknown, got: unknown): never {
     const rules = this.subjects.map(
       ({ limiter, rule }) => `  ${limiter}: ${describe(rule as Rule)}`,
     );
@@ -174,12 +204,12 @@ class Replay {
   }
 }
 
-/** Whether steps under the rule name what they take, and need no receipt to give it back. */
+/** Whether steps under the rule name a permit or claim, and need no receipt for a `put`. */
 function isNamed({ machine }: Rule): boolean {
   return machine === 'leases' || machine === 'claims';
 }
 
-/** One of three ids, and one of four owners. */
+/** A claim with one of three ids and one of four owners. */
 function claimOf({ lease, grant, given }: StepPick): ReturnType<typeof claim> {
   return claim(`id-${lease % 3}`, grant, given === 'whole' ? undefined : `{"kept":"${given}"}`);
 }

@@ -1,9 +1,12 @@
-/** Generated rules: everyday ones, ones that do not divide evenly, and the extremes. */
+/** Generated rules: typical ones, ones that don't divide evenly, and extremes. */
 
 import type { Algorithm } from '@spillway/core';
 import {
+  type CalendarRule,
   type ClaimsRule,
+  calendarNamed,
   type LeasesRule,
+  makeCalendarRule,
   makeClaimsRule,
   makeLeasesRule,
   makeRule,
@@ -15,7 +18,7 @@ import {
 } from '@spillway/core/store';
 import fc from 'fast-check';
 
-/** The algorithms for rates, as options of a limiter choose them: an anchor makes a fixed window another. */
+/** The algorithms for rates. A fixed window with an anchor counts as a separate algorithm. */
 export type RateAlgorithm = Algorithm | 'anchored-window';
 
 export const ALGORITHMS: readonly RateAlgorithm[] = [
@@ -26,7 +29,7 @@ export const ALGORITHMS: readonly RateAlgorithm[] = [
   'sliding-window-log',
 ];
 
-/** `makeRule` of core, for anchored windows too. */
+/** `makeRule` of core, also for anchored windows. */
 export function rateRule(
   algorithm: RateAlgorithm,
   limit: number,
@@ -41,7 +44,7 @@ export function rateRule(
 const MILLISECOND_US = 1_000;
 const DAYS_400_US: number = 400 * 86_400_000_000;
 
-/** Limit per window: some of each kind. */
+/** Limits per window: some of each kind. */
 const QUOTAS: readonly (readonly [limit: number, windowUs: number])[] = [
   [3, 10_000_000],
   [10, 7_000_000],
@@ -76,14 +79,14 @@ const bursts = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(1, 1_000_000_000) },
 );
 
-/** Rules of one algorithm, as options of a limiter could make them. */
+/** Rules of one algorithm that options of a limiter can produce. */
 export function rulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(quotas, bursts)
     .map(([[limit, windowUs], burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
-/** Everyday rules: at most 20 units in up to 100 s, so that one unit makes a difference. */
+/** Small rules: at most 20 units in up to 100 s, where each unit makes a difference. */
 export function smallRulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
@@ -94,7 +97,7 @@ export function smallRulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
     .map(([limit, windowUs, burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
-/** A few permits, some or all of them for critical holders, with leases short enough to expire within a trace. */
+/** A few permits, some or all of them reserved for critical holders, with leases that expire within a trace. */
 export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   .tuple(
     fc.integer({ min: 1, max: 8 }),
@@ -103,7 +106,7 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
-/** Claims of short and of the longest leases, kept for less time and for more. */
+/** Claims with short and with the longest leases, kept for shorter and for longer than these. */
 export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   .tuple(
     fc.constantFrom(1_000_000, 7_000_003, 60_000_000, 86_400_000_000),
@@ -111,7 +114,27 @@ export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   )
   .map(([leaseUs, keepUs]) => makeClaimsRule(leaseUs, keepUs));
 
-/** Buckets that wait: not at all, for a while, or for as long as may be. */
+/** Some of these zones have days of 23, 24.5 or 25 hours, or days whose midnight does not exist. */
+const CALENDARS = [
+  'day@UTC',
+  'day@Asia/Beirut',
+  'day@Australia/Lord_Howe',
+  'week@America/New_York',
+  'week-7@Africa/Cairo',
+  'month@Europe/Berlin',
+  'month-31@Pacific/Apia',
+  'billing',
+] as const;
+
+/** Counts by calendar and by billing period. */
+export const calendarRules: fc.Arbitrary<CalendarRule> = fc
+  .tuple(
+    fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 1_000_000_000)),
+    fc.constantFrom(...CALENDARS),
+  )
+  .map(([limit, name]) => makeCalendarRule(limit, calendarNamed(name)));
+
+/** Queues of shapers that wait not at all, for a while, or for the longest possible time. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
     quotas,
@@ -127,7 +150,7 @@ export const queueRules: fc.Arbitrary<QueueRule> = fc
   )
   .map(([[limit, windowUs], burst, waitUs]) => makeShaperRule(limit, windowUs, burst, waitUs));
 
-/** What one shaper may be changed to while its jobs wait. All share one count. */
+/** Rules that one shaper may be changed to while its jobs wait. All share one count. */
 export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
   fc
     .tuple(
@@ -142,6 +165,7 @@ export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
 
 const anyRule: fc.Arbitrary<Rule> = fc.oneof(
   ...ALGORITHMS.map(rulesOf),
+  calendarRules,
   queueRules,
   leasesRules,
   claimsRules,
@@ -153,7 +177,7 @@ export const severalRules: fc.Arbitrary<readonly Rule[]> = fc.array(anyRule, {
   maxLength: 4,
 });
 
-/** Rules that releases of one limiter may have. Some share a count, others must not. */
+/** Rules that different releases of one limiter may have. Some share a count, others must not. */
 export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
   fc.oneof(
     {
@@ -183,13 +207,21 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
         .tuple(fc.constantFrom(1, 2, 7), fc.constantFrom(1, 5), fc.constantFrom(0, 2_000_000))
         .map(([limit, burst, waitUs]) => makeShaperRule(limit, 1_000_000, burst, waitUs)),
     },
+    { weight: 1, arbitrary: calendarRules },
     { weight: 1, arbitrary: claimsRules },
   ),
   { minLength: 2, maxLength: 5 },
 );
 
-/** The time after which nothing that a rule has counted counts any more: its window, or the length of its leases. */
+const MONTH_US: number = 31 * 86_400_000_000;
+const PERIODS_US: Readonly<Record<string, number>> = {
+  day: 86_400_000_000,
+  wee: 7 * 86_400_000_000,
+};
+
+/** The time after which no unit of a rule counts any more: its window, or the length of its leases. */
 export function periodUs(rule: Rule): number {
+  if (rule.machine === 'calendar') return PERIODS_US[rule.calendar.name.slice(0, 3)] ?? MONTH_US;
   return 'leaseUs' in rule ? rule.leaseUs : rule.windowUs;
 }
 
@@ -218,6 +250,7 @@ export function describe(rule: Rule): string {
   if (rule.machine === 'claims') {
     return `claims under leases of ${rule.leaseUs} us, kept for ${rule.keepUs} us`;
   }
+  if (rule.machine === 'calendar') return `${rule.limit} per ${rule.calendar.name}`;
   const algorithm = {
     bucket: 'token-bucket',
     queue: 'shaper',

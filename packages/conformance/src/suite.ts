@@ -1,6 +1,7 @@
 /** The whole suite for stores. */
 
 import { anchoredChecks } from './checks/anchored.js';
+import { calendarChecks } from './checks/calendars.js';
 import { claimGroupChecks } from './checks/claim-groups.js';
 import { claimChecks } from './checks/claims.js';
 import { clockChecks } from './checks/clocks.js';
@@ -19,7 +20,7 @@ import { valueChecks } from './checks/values.js';
 import { type Check, type ConformanceOptions, DEFAULT_SEED, type Harness } from './harness.js';
 
 /**
- * The checks that a store must pass. Run each in a test of its own, with any runner.
+ * The checks that a store must pass. Run each in a separate test, with any runner.
  *
  * @example
  * ```ts
@@ -51,6 +52,7 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...claimGroupChecks(harness),
     ...valueChecks(harness),
     ...anchoredChecks(harness),
+    ...calendarChecks(harness),
     ...logChecks(harness, settings),
     ...queueChecks(harness),
     ...pauseChecks(harness),

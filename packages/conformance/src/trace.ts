@@ -1,4 +1,4 @@
-/** Generated traces as data: what happens when, in terms that reach the limits of any rule. */
+/** Generated traces as data: what happens when, relative to the capacity and times of the rules. */
 
 import { capacityOf, MAX_HOLD_US, type Op, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
@@ -6,10 +6,10 @@ import { type Move, moves, nearMoves } from './moves.js';
 import { weighted } from './property.js';
 import { periodUs } from './rules.js';
 
-/** How many units to ask for: a number is a percentage of the capacity, `rest` is what remains. */
+/** How many units to take: a number is a percentage of the capacity, `rest` is what remains. */
 type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
 
-/** How many units of an earlier grant to give back. */
+/** How many units of an earlier grant to refund. */
 type GivenPick = 'whole' | 'one' | 'half' | 'more' | 'huge';
 
 export interface StepPick {
@@ -23,9 +23,9 @@ export interface StepPick {
   /** With `put`: which earlier grant, counted from the newest. */
   readonly grant: number;
   readonly given: GivenPick;
-  /** With `hold`: for how long, in eighths of the rule's period; 0 for one microsecond, 9 for more than a day. */
+  /** With `hold`: how long, in eighths of the rule's period; 0 is one microsecond, 9 more than a day. */
   readonly hold: number;
-  /** With leases: which of a few leases, often one that is held. With claims: which id, and which owner. */
+  /** With leases: which of a few leases, often a held one. With claims: which id and which owner. */
   readonly lease: number;
   readonly critical: boolean;
   /** With claims: mark it as done, whatever `op` is. */
@@ -39,7 +39,7 @@ interface Group {
 
 export interface Trace {
   readonly rules: readonly Rule[];
-  /** Whether all rules have the same limiter name, so that their keys are the same. */
+  /** Whether all rules have the same limiter name, and therefore meet on the same keys. */
   readonly meet: boolean;
   readonly startUs: number;
   readonly groups: readonly Group[];
@@ -76,7 +76,7 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
 });
 
 interface Shape {
-  /** The most steps of a group. */
+  /** The largest number of steps in a group. */
   readonly width: number;
   /** Whether all rules have the same limiter name. */
   readonly meet?: boolean;
@@ -100,8 +100,8 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
 }
 
 /**
- * Traces of hundreds of groups, most of one unit or a few, and microseconds apart, so that a log has many entries. They
- * are not shrunk: it would take minutes.
+ * Traces of hundreds of groups, microseconds apart and mostly of one unit or a few, which give a log many entries. They
+ * are not shrunk, because it would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const pick: fc.Arbitrary<StepPick> = fc.record({
@@ -138,7 +138,7 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   return fc.noShrink(fc.record({ rules: fc.constant([rule]), meet, startUs, groups }));
 }
 
-/** How many units a pick asks for, under a rule of which `remaining` units are left. */
+/** How many units a pick takes, under a rule with `remaining` units left. */
 export function costOf(pick: CostPick, rule: Rule, remaining: number): number {
   const capacity = capacityOf(rule);
   switch (pick) {
@@ -167,7 +167,7 @@ export function heldOf(pick: number, rule: Rule): number {
   return pick === 0 ? 1 : Math.min(Math.floor((periodUs(rule) * pick) / 8), MAX_HOLD_US);
 }
 
-/** How many units of a grant of `granted` units a pick gives back, or asks to give back. */
+/** How many units of a grant of `granted` units a pick tries to refund. */
 export function givenOf(pick: GivenPick, granted: number): number {
   switch (pick) {
     case 'whole':

@@ -9,7 +9,7 @@ import { onceMutants } from './once-mutants.js';
 
 export type { AdapterMutant } from './adapter-mutant.js';
 
-const REFUSES = 'refuses the first request too many';
+const REFUSES = 'rejects the first request over the limit';
 const ANSWERS = 'answers with what the route answers';
 const BOTH = 'counts down one by one';
 
@@ -18,7 +18,7 @@ const wire: readonly AdapterMutant[] = [
   tells('answers 503 to whoever did too much', REFUSES, ({ allowed }) =>
     allowed ? {} : { status: 503 },
   ),
-  tells('answers 429 while the fleet is full', 'refuses with 503 while the fleet', (admission) =>
+  tells('answers 429 while the fleet is full', 'rejects with 503 while the fleet', (admission) =>
     admission.status === 503 ? { status: 429 } : {},
   ),
   tells('answers 429 when the process is busy', 'sheds with 503', ({ binding }) =>
@@ -50,7 +50,7 @@ const wire: readonly AdapterMutant[] = [
   tells('names another policy than the one that refused', REFUSES, ({ body }) => ({
     body: body.replace('["per-key"]', '["per-address"]'),
   })),
-  tells('names only one of several that refuse', 'names every limit that refuses', ({ body }) => ({
+  tells('names only one of several that refuse', 'names every limit that rejects', ({ body }) => ({
     body: body.replace('"fleet",', ''),
   })),
   mutant('sends the fields in two lines', BOTH, {
@@ -123,7 +123,7 @@ const limits: readonly AdapterMutant[] = [
     headers: [...headers, ['X-Would-Deny', 'trial']],
   })),
   mutant('skips nothing', 'does not count what is skipped', { skip: () => false }),
-  mutant('skips too much', 'refuses one request too many', { skip: ({ path }) => path === '/' }),
+  mutant('skips too much', 'rejects one request too many', { skip: ({ path }) => path === '/' }),
   mutant('asks limiters in another order', ANSWERS, {
     limiters: (limiters) => limiters.toReversed(),
   }),
@@ -135,7 +135,7 @@ const limits: readonly AdapterMutant[] = [
       return right.address(req);
     },
   }),
-  mutant('lets by what only looks like a preflight', 'takes for a preflight nothing', {
+  mutant('lets by what only looks like a preflight', 'takes no request without Origin', {
     skip: (request) =>
       right.skip(request) || request.header('access-control-request-method') !== undefined,
   }),
@@ -148,13 +148,13 @@ const limits: readonly AdapterMutant[] = [
       right.refuse(admission, res);
     },
   }),
-  mutant('exposes nothing of a 503', 'refuses with 503 while the fleet', {
+  mutant('exposes nothing of a 503', 'rejects with 503 while the fleet', {
     refuse: (admission, res) => {
       if (admission.status === 503) res.removeHeader('Access-Control-Allow-Origin');
       right.refuse(admission, res);
     },
   }),
-  mutant('counts what it refuses', 'charges nothing for a refusal', {
+  mutant('counts what it refuses', 'charges nothing for a rejection', {
     store: (store) =>
       remoteStore({
         sync: false,
@@ -171,7 +171,7 @@ const limits: readonly AdapterMutant[] = [
     skip: () => false,
   }),
   mutant('sheds critical requests', 'lets critical requests pass', { priority: () => undefined }),
-  mutant('takes every request for critical', 'refuses with 503 while the fleet', {
+  mutant('takes every request for critical', 'rejects with 503 while the fleet', {
     priority: () => 'critical',
   }),
   mutant('has no worker shedder', 'sheds with 503', { limiters: ([, ...others]) => others }),
@@ -189,10 +189,10 @@ const clients: readonly AdapterMutant[] = [
   ),
   looks(
     'believes the first entry',
-    'believes of X-Forwarded-For',
+    'trusts only the entry',
     (req) => header(req, 'x-forwarded-for')?.split(',')[0],
   ),
-  looks('believes the first of several lines', 'believes of X-Forwarded-For', (req) =>
+  looks('believes the first of several lines', 'trusts only the entry', (req) =>
     req.rawHeaders[req.rawHeaders.indexOf('x-forwarded-for') + 1]?.split(',').at(-1)?.trim(),
   ),
   looks('takes a port for a part of the address', 'reads addresses with a port', (req) =>
@@ -204,7 +204,7 @@ const clients: readonly AdapterMutant[] = [
   ...['forwarded', 'x-real-ip', 'cf-connecting-ip'].map((name) =>
     looks(
       `believes ${name}`,
-      'believes no other header',
+      'trusts no other header',
       (req) => header(req, name) ?? right.address(req),
     ),
   ),
@@ -229,7 +229,7 @@ function keyAs(change: (key: string) => string | undefined, none?: string): Piec
 
 const permits: readonly AdapterMutant[] = [
   releases('never releases', 'holds the permit of a stream', () => undefined),
-  releases('releases at once', 'refuses one request too many', (admission) =>
+  releases('releases at once', 'rejects one request too many', (admission) =>
     admission.release({}),
   ),
   releases(

@@ -17,7 +17,7 @@ const FENCES = 'lets nobody who has lost';
 const GIVES = 'gives up a claim';
 const APART = 'counts claims apart';
 const AHEAD = 'holds no claim for years';
-const WRONGLY = 'refuses a group that asks';
+const WRONGLY = 'rejects a group with an invalid claim';
 const REPLAYS = 'replays traces of claims';
 
 type ClaimStep = Step & { readonly rule: ClaimsRule };
@@ -200,7 +200,7 @@ const names: readonly Mutant[] = [
 const groups: readonly Mutant[] = [
   mutant(
     'takes a claim before the group is decided',
-    'takes no claim of a group',
+    'takes no claim if a step',
     (right, group) => {
       const own = group.filter(({ claim }) => claim);
       if (own.length < group.length) right.apply(own);
@@ -216,11 +216,11 @@ const groups: readonly Mutant[] = [
       step.claim ? (held[own.indexOf(step)] as Answer) : (answers[rest.indexOf(step)] as Answer),
     );
   }),
-  claims('lets a shadow claim refuse', 'lets a shadow claim', (step) => ({
+  claims('lets a shadow claim refuse', 'rejects nothing for a shadow claim', (step) => ({
     ...step,
     binding: true,
   })),
-  claims('takes no shadow claim', 'lets a shadow claim', (step) =>
+  claims('takes no shadow claim', 'rejects nothing for a shadow claim', (step) =>
     step.binding ? step : { ...step, op: 'look' },
   ),
   mutant('ends a claim in a call of its own only', 'ends claim, permit', (right, group) => {
@@ -352,7 +352,7 @@ const values: readonly Mutant[] = [
   valued('keeps the first', 'keeps of one name', (right) => ({
     set: (each, bytes, ttlUs) => (right.get(each) ? undefined : right.set(each, bytes, ttlUs)),
   })),
-  valued('keeps what is too large', 'refuses a value', (right) => ({
+  valued('keeps what is too large', 'rejects a value', (right) => ({
     set: (each, bytes, ttlUs) => right.set(each, bytes.slice(0, 1_048_576), ttlUs),
   })),
   named('names values by their ids alone', ({ id }) => ({ limiter: '', key: '', id })),

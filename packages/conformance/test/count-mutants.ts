@@ -33,7 +33,7 @@ const codes: readonly Mutant[] = [
   mutant('merges steps of different rules', 'decides rules apart', (right, group) => {
     return right.apply(group.map((step) => ({ ...step, rule: firstLike(group, step).rule })));
   }),
-  mutant('decides a group that asks two things of one count', 'refuses a group', (right, group) =>
+  mutant('decides a group that asks two things of one count', 'rejects a group', (right, group) =>
     group.flatMap((step) => right.apply([step])),
   ),
   mutant('binds only if the first of repeated steps does', 'binds a repeated', (right, group) => {

@@ -3,6 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
 import { anchoredMutants, rightCounter } from './anchored-mutants.js';
+import { calendarMutants } from './calendar-mutants.js';
 import { claimMutants } from './claim-mutants.js';
 import { countMutants } from './count-mutants.js';
 import { logMutants } from './log-mutants.js';
@@ -26,6 +27,7 @@ describe('a store is caught that', () => {
     ...countMutants,
     ...putMutants,
     ...anchoredMutants,
+    ...calendarMutants,
     ...logMutants,
     ...queueMutants,
     ...claimMutants,

@@ -5,7 +5,7 @@ import { capacityOf, type Rule } from '@spillway/core/store';
 import { clock, leaseSteps, type Mutant, mutant, names, steps } from './mutant.js';
 
 const refusals: readonly Mutant[] = [
-  mutant('charges what it refuses', 'changes nothing when it refuses', (right, group) => {
+  mutant('charges what it refuses', 'changes nothing when it rejects', (right, group) => {
     const answers = right.apply(group);
     const refused = group.filter((step, at) => step.op === 'take' && !answers[at]?.allowed);
     right.apply(refused.map((step) => ({ ...step, op: 'record' })));
@@ -33,7 +33,7 @@ const refusals: readonly Mutant[] = [
 ];
 
 const groups: readonly Mutant[] = [
-  mutant('decides each step of a group by itself', 'charges none of a group', (right, group) =>
+  mutant('decides each step of a group by itself', 'charges no step of a group', (right, group) =>
     group.flatMap((step) => right.apply([step])),
   ),
   mutant('decides a group in batches of 100', 'decides a group of 300', (right, group) =>
@@ -46,7 +46,7 @@ const groups: readonly Mutant[] = [
     }
     return right.apply(group);
   }),
-  steps('lets a shadow step refuse', 'never refuses a group for a shadow', (step) => ({
+  steps('lets a shadow step refuse', 'never rejects a group for a shadow', (step) => ({
     ...step,
     binding: true,
   })),
@@ -61,13 +61,13 @@ const groups: readonly Mutant[] = [
       step.binding ? (answers[binding.indexOf(step)] as Answer) : right.apply([step]),
     );
   }),
-  mutant('answers in reverse order', 'charges none of a group', (right, group) =>
+  mutant('answers in reverse order', 'charges no step of a group', (right, group) =>
     right.apply(group).toReversed(),
   ),
 ];
 
 const operations: readonly Mutant[] = [
-  steps('charges a look', 'changes nothing when it refuses', (step) => ({
+  steps('charges a look', 'changes nothing when it rejects', (step) => ({
     ...step,
     op: step.op === 'look' ? 'take' : step.op,
   })),
@@ -139,9 +139,8 @@ const keys: readonly Mutant[] = [
 
 /** The rule with a window, or leases, longer by so many microseconds. */
 function longer(rule: Rule, us: number): Rule {
-  return 'leaseUs' in rule
-    ? { ...rule, leaseUs: rule.leaseUs + us }
-    : { ...rule, windowUs: rule.windowUs + us };
+  if ('leaseUs' in rule) return { ...rule, leaseUs: rule.leaseUs + us };
+  return 'windowUs' in rule ? { ...rule, windowUs: rule.windowUs + us } : rule;
 }
 
 let nextName = 0;

@@ -6,7 +6,7 @@ import type { OpenStore } from '../src/index.js';
 import type { Mutant } from './mutant.js';
 import { referenceStore } from './reference-store.js';
 
-const SEES_PROMISES = 'admits after exactly the promised wait, one microsecond less is refused';
+const SEES_PROMISES = 'admits after exactly the promised wait, one microsecond less is rejected';
 
 function idOf(step: Step): string {
   return JSON.stringify([step.limiter, step.key]);

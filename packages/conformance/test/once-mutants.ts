@@ -8,7 +8,7 @@ import { remoteStore } from '@spillway/core/store';
 import { type AdapterMutant, mutant } from './adapter-mutant.js';
 import { right } from './demo-service.js';
 
-const REPEATS = 'gives a repeat the answer';
+const REPEATS = 'replays the first response';
 
 /** An exchange that does one thing otherwise. */
 function exchanging(
@@ -86,7 +86,7 @@ function spendsRefused(): AdapterMutant {
     };
     return made;
   };
-  return mutant('takes the key of a request that it refuses', 'gives up the key', {
+  return mutant('takes the key of a request that it refuses', 'frees the key', {
     exchange,
     onceKey: (key) => (spent.has(key) ? '' : key),
   });
@@ -130,18 +130,20 @@ export const onceMutants: readonly AdapterMutant[] = [
   mutant('takes any text for a key', 'answers 400', {
     onceKey: (key) => key && `k${Buffer.from(key).toString('hex').slice(0, 200)}`,
   }),
-  mutant('takes all requests without a key for one', 'runs what has no key', {
+  mutant('takes all requests without a key for one', 'runs every request without', {
     onceKey: (key) => key ?? 'none',
   }),
-  mutant('lets all callers share their keys', 'lets no caller meet', { scope: () => 'everybody' }),
+  mutant('lets all callers share their keys', 'keeps the keys of different callers', {
+    scope: () => 'everybody',
+  }),
   spendsRefused(),
-  watches('lets a handler that failed run again', 'keeps the 500', (watcher) => ({
+  watches('lets a handler that failed run again', 'stores the 500', (watcher) => ({
     head: (status, field) => watcher.head(status === 500 ? 503 : status, field),
   })),
-  watches('keeps the beginning of what is too long', 'tells a repeat', (watcher) => ({
+  watches('keeps the beginning of what is too long', 'tells a retry', (watcher) => ({
     chunk: (bytes) => watcher.chunk(bytes.subarray(0, 100)),
   })),
-  watches('keeps only the last piece of a stream', 'gives a repeat the whole', (watcher) => {
+  watches('keeps only the last piece of a stream', 'replays the whole', (watcher) => {
     let last: Uint8Array | undefined;
     return {
       chunk: (bytes) => {
@@ -154,11 +156,7 @@ export const onceMutants: readonly AdapterMutant[] = [
       },
     };
   }),
-  watches(
-    'keeps nothing once the client is gone',
-    'keeps the answer to a client',
-    (watcher, res) => ({
-      end: () => (res.destroyed ? undefined : watcher.end()),
-    }),
-  ),
+  watches('keeps nothing once the client is gone', 'stores the response even', (watcher, res) => ({
+    end: () => (res.destroyed ? undefined : watcher.end()),
+  })),
 ];

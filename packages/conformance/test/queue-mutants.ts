@@ -6,7 +6,7 @@ import { type Mutant, memory, mutant, steps } from './mutant.js';
 import { openTampered, type TamperText } from './tampered.js';
 
 const WAITS = 'lets units wait for their turn';
-const REFUSES = 'refuses a wait that is too long';
+const REFUSES = 'rejects a wait that is too long';
 const LAST = 'gives back to a queue only';
 const CHANGES = 'keeps a queue when';
 const PAUSES = 'starts nothing in a pause, and';
@@ -195,7 +195,7 @@ const pauses: readonly Mutant[] = [
     const passes = looks.every(({ allowed }) => allowed);
     return right.apply(passes ? group : group.map((step) => ({ ...step, holdUs: 0 })));
   }),
-  mutant('holds a bucket that lets nobody wait', 'refuses a group that cannot', (right, group) =>
+  mutant('holds a bucket that lets nobody wait', 'rejects a group that cannot', (right, group) =>
     right.apply(
       group.map((step) =>
         step.op === 'hold' && step.rule.machine === 'bucket' ? { ...step, op: 'look' } : step,

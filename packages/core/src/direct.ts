@@ -22,7 +22,7 @@ export { utf8Bytes } from './base/utf8.js';
 export type { Numbers as LiveNumbers } from './contract/control-link.js';
 export { DirectClient } from './direct/direct-client.js';
 export type { Limit } from './direct/limit.js';
-export type { CostOptions } from './direct/options.js';
+export type { CostOptions } from './direct/limiter-options.js';
 export { newLeaseId } from './limits/lease-id.js';
 export { shortWindow } from './limits/limiter-notices.js';
 export { nameOf } from './limits/rule-options.js';

@@ -1,7 +1,8 @@
 /** @spillway/core/fetch: limits for handlers of `Request`, and building blocks for adapters on the Fetch API. */
 
 export { AddressedRequest, AddressFinder, type PeerOptions } from './fetch/address.js';
-export { FetchExchange } from './fetch/exchange.js';
+export { FetchExchange } from './fetch/fetch-exchange.js';
+export { FetchRecorder } from './fetch/fetch-recorder.js';
 export {
   type FetchCheck,
   type FetchGuard,
@@ -9,7 +10,6 @@ export {
   fetchGuard,
 } from './fetch/guard.js';
 export { ResponsePermits, type WaitUntil } from './fetch/permit.js';
-export { FetchRecorder } from './fetch/recorder.js';
 export {
   goneResponse,
   rejectionHeaders,

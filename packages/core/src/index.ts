@@ -1,5 +1,6 @@
 /** @spillway/core, for apps: limiters, the guard that runs them, and the memory store. */
 
+export { type CalendarOptions, calendar } from './algorithms/calendar/calendar.js';
 export { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './algorithms/values.js';
 export type { Clock } from './base/clock.js';
 export { type Duration, duration } from './base/duration.js';
@@ -8,6 +9,7 @@ export type { HintOptions } from './base/hint.js';
 export type { Logger } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Answer } from './contract/ask.js';
+export type { BillingPeriod } from './contract/calendar.js';
 export type {
   Control,
   KeyOverride,
@@ -54,7 +56,7 @@ export type {
   Plan,
   PlanOption,
 } from './contract/request.js';
-export type { Algorithm, Anchor, RateAlgorithm } from './contract/rule.js';
+export type { Algorithm, Anchor, CalendarWindow, RateAlgorithm } from './contract/rule.js';
 export type { Step, Store, SyncStore } from './contract/store.js';
 export {
   type MemoryControl,
@@ -71,6 +73,15 @@ export type {
   Setting,
 } from './control/override.js';
 export { createLimiter } from './direct/keyed-limiter.js';
+export type {
+  CostOptions,
+  GroupDecision,
+  KeyedLimiter,
+  KeyedLimiterOptions,
+  LimiterOptions,
+  LimitOptions,
+  Timely,
+} from './direct/limiter-options.js';
 export { createLimiters } from './direct/limiters.js';
 export type {
   AlternativeDecision,
@@ -80,17 +91,8 @@ export type {
   LimitersOptions,
   LimitKeys,
 } from './direct/limiters-options.js';
-export type {
-  CostOptions,
-  GroupDecision,
-  KeyedLimiter,
-  KeyedLimiterOptions,
-  LimiterOptions,
-  LimitOptions,
-  Timely,
-} from './direct/options.js';
 export { createGuard } from './guard/guard.js';
-export type { Guard, GuardLimiter, GuardOptions } from './guard/options.js';
+export type { Guard, GuardLimiter, GuardOptions } from './guard/guard-options.js';
 export { type RateLimitHeaders, rateLimitHeaders } from './http/rate-limit-headers.js';
 export type { HeaderStyle } from './http/response-writer.js';
 export { type Cached, type CachedOptions, cached } from './limits/cached.js';

@@ -1,11 +1,11 @@
 /** @spillway/core/node: load signals for Node, the adapter for node:http, and building blocks for adapters on it. */
 
 export type { NodeRequest, NodeResponse } from './node/closed.js';
-export { NodeExchange } from './node/exchange.js';
 export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';
 export { type MachineSignal, type MachineSignalOptions, machineSignal } from './node/machine.js';
-export { NodeRecorder } from './node/recorder.js';
-export { type NodeHead, type NodeIncoming, NodeLimitRequest } from './node/request.js';
+export { NodeExchange } from './node/node-exchange.js';
+export { NodeRecorder } from './node/node-recorder.js';
+export { type NodeHead, type NodeIncoming, NodeLimitRequest } from './node/node-request.js';
 export { type EventLoopSignal, eventLoopSignal } from './node/utilization.js';
 export {
   type EventLoopWaitOptions,

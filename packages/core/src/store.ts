@@ -1,6 +1,9 @@
 /** @spillway/core/store: building blocks for stores that keep counts elsewhere. */
 
 export { refillTime } from './algorithms/bucket/bucket-rule.js';
+export { makeCalendarRule } from './algorithms/calendar/calendar-rule.js';
+export { periodsOf } from './algorithms/calendar/calendar-step.js';
+export { calendarNamed } from './algorithms/calendar/periods.js';
 export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
 export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
 export { measure } from './algorithms/decide.js';
@@ -32,6 +35,7 @@ export { within } from './base/within.js';
 export {
   type Answer,
   type BucketAnswer,
+  type CalendarAnswer,
   type ClaimsAnswer,
   isEnd,
   type LeasesAnswer,
@@ -40,10 +44,12 @@ export {
   type Receipt,
   type WindowAnswer,
 } from './contract/ask.js';
+export type { Calendar, Period, Periods } from './contract/calendar.js';
 export {
   type Algorithm,
   type BucketNumbers,
   type BucketRule,
+  type CalendarRule,
   type ClaimsRule,
   capacityOf,
   countOf,

@@ -15,7 +15,7 @@ import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { createShaper } from '@spillway/outgoing';
 import { request } from 'spillway-testkit';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { setUp, two } from './guard-set-up.js';
 
 describe('the clock of a guard', () => {
@@ -80,6 +80,24 @@ it('a guard lists its limiters as they were declared', () => {
     { name: 'own', kind: 'local', rule: undefined, mode: 'off' },
   ]);
   expect(Object.isFrozen(guard.limiters)).toBe(true);
+});
+
+it('a guard makes another one of its limiters, with other options in place of its own', async () => {
+  const skip = ({ path }: { readonly path: string }): boolean => path === '/health';
+  const onDecision = vi.fn();
+  const guard = createGuard(rateLimit({ limit: 1, window: '1m' }), { skip, onDecision });
+  const clock = new ManualClock();
+  const shadow = guard.withOptions({ clock, mode: 'shadow', onDecision: undefined });
+  expect(shadow.limiters).toEqual(guard.limiters);
+  const outcomes = async (path: string) =>
+    (await shadow.admit({ ...request(), path })).decisions.map(({ outcome }) => outcome);
+  expect(await outcomes('/')).toEqual(['allowed']);
+  expect(await outcomes('/')).toEqual(['would-deny']);
+  expect(await outcomes('/health')).toEqual(['skipped']);
+  clock.advance('1m');
+  expect(await outcomes('/')).toEqual(['allowed']);
+  expect(onDecision).not.toHaveBeenCalled();
+  expect(() => guard.withOptions({ mode: 'of' as never })).toThrow(/SPW_OPTION_INVALID/);
 });
 
 it('a request may be frozen', async () => {

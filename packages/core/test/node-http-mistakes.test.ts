@@ -169,6 +169,6 @@ it('the same guard twice on a request counts it once, and holds one permit', asy
 it('the guard throws where it is called as middleware, for nobody would go on', () => {
   const guard = nodeGuard(rateLimit({ limit: 1, window: '1h' })) as (...of: unknown[]) => unknown;
   expect(() => guard({}, {}, () => undefined)).toThrow(
-    /^what nodeGuard\(\) returns is no middleware: .* \(SPW_OPTION_INVALID\)$/,
+    /^nodeGuard\(\) does not return middleware: .* \(SPW_OPTION_INVALID\)$/,
   );
 });

@@ -81,7 +81,7 @@ describe('a line', () => {
 
   it('is not written with logger: false', () => {
     const notices = new Notices({ logger: false });
-    expect(notices.hears('SPW_WINDOW_SHORT')).toBe(false);
+    expect(notices.reports('SPW_WINDOW_SHORT')).toBe(false);
     expect(() => notices.tell('SPW_WINDOW_SHORT', '')).not.toThrow();
   });
 });

@@ -128,7 +128,10 @@ describe('three processes that count by themselves while the breaker is open, ea
       const context = { onStoreError: 'allow' as const, fault: () => undefined };
       const ask = async () => {
         const step = await limiter.step(request(), true, context);
-        return await guarded.ask([step as Step], ([answer]) => answer?.allowed === true);
+        return await guarded.askWithFallback(
+          [step as Step],
+          ([answer]) => answer?.allowed === true,
+        );
       };
       return { store, ask };
     });

@@ -1,5 +1,5 @@
 /**
- * @spillway/express: rate limits and load shedding for Express 4 and 5. All of core, with Express' request as `raw`.
+ * @spillway/express: rate limits and load shedding for Express 4 and 5. Re-exports core; `raw` is Express' request.
  */
 
 import * as core from '@spillway/core';
@@ -30,7 +30,7 @@ export const fleetShedder: typeof core.fleetShedder<Request> = core.fleetShedder
 export const workerShedder: typeof core.workerShedder<Request> = core.workerShedder;
 
 /**
- * {@link core.idempotency}, whose callbacks get Express' request as `raw`. `claimOf(req)` is for handlers.
- * Mounted before a parser, it compares the bytes of bodies; after one, what the parser made of them (`req.body`).
+ * {@link core.idempotency}, whose callbacks get Express' request as `raw`. Handlers get the claim from `claimOf(req)`.
+ * Mounted before a body parser, it compares the bytes of bodies; after one, the parsed `req.body`.
  */
 export const idempotency: typeof core.idempotency<Request> = core.idempotency;

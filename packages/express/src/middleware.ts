@@ -1,4 +1,4 @@
-/** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
+/** The middleware: translates the request and applies the guard's decision. */
 
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import {
@@ -12,17 +12,18 @@ import {
 } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { ExpressRequest } from './request.js';
+import { ExpressRequest } from './express-request.js';
 import { addressingFinder } from './trust.js';
 
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
-   * Answers a rejected request instead of the problem document. The status and the headers are set already, except
-   * `Content-Type`. A rejected request never reaches the next handler: if this function calls `next()`, has not begun
-   * to answer within 10 s, or returns a promise that resolves without an answer, the problem document is sent after
-   * all (in the last case 1 s later), and `onFault` is called. What it throws or gives to `next(error)` goes to the
-   * app's error handler, as a 500.
+   * Answers a rejected request instead of the problem document. The status and the headers are already set, except
+   * `Content-Type`. Errors it throws or passes to `next(error)` go to the app's error handler, as a 500.
+   *
+   * A rejected request never reaches the next handler. The problem document is sent and `onFault` is called if this
+   * function calls `next()`, doesn't start to answer within 10 s, or returns a promise that resolves without an answer
+   * (in this case 1 s later).
    */
   readonly onRejected?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)
@@ -31,7 +32,7 @@ export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
 
 const OWN: OwnNames<SpillwayOptions> = { onRejected: 1 };
 
-/** The middleware, with `close` and `inProgress` of its guard. A route behind it keeps the types of its own request. */
+/** The middleware, with `close` and `inProgress` of its guard. Routes after it keep the types of their requests. */
 export interface SpillwayHandler extends GuardHandle {
   <Params, ResBody, ReqBody, Query, Locals extends Record<string, unknown>>(
     req: Request<Params, ResBody, ReqBody, Query, Locals>,
@@ -41,9 +42,9 @@ export interface SpillwayHandler extends GuardHandle {
 }
 
 /**
- * Express middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
+ * Express middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
  *
- * While the app's setting `trust proxy` is `true`, no proxy is believed, and `logger` is told so in one line.
+ * While the app's setting `trust proxy` is `true`, no proxy is trusted, and `logger` gets one warning.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example
@@ -61,7 +62,7 @@ export function spillway(
   const { onRejected } = options;
   const addressingOf = addressingFinder(options, gate.notices);
 
-  const apply = (
+  const applyPassage = (
     passage: Passage,
     exchange: NodeExchange,
     req: Request,
@@ -69,7 +70,7 @@ export function spillway(
     next: NextFunction,
   ): void => {
     if (passage === 'pass') next();
-    else if (passage === 'refused' && onRejected) {
+    else if (passage === 'rejected' && onRejected) {
       try {
         exchange.answerWith(ownAnswer(onRejected, req, res, next), gate.report)?.catch(next);
       } catch (error) {
@@ -82,13 +83,13 @@ export function spillway(
     const exchange = new NodeExchange(req, res, onRejected !== undefined);
     const request = new ExpressRequest(req, addressingOf(req));
     const passage = gate.enter(request, exchange, req);
-    if (isLater(passage)) passage.then((value) => apply(value, exchange, req, res, next));
-    else apply(passage, exchange, req, res, next);
+    if (isLater(passage)) passage.then((value) => applyPassage(value, exchange, req, res, next));
+    else applyPassage(passage, exchange, req, res, next);
   };
   return showGuard(handle as SpillwayHandler, gate);
 }
 
-/** The app's own answer, whose `next` leads to the app's error handler and nowhere else. */
+/** Runs `onRejected` with a `next` that can only reach the app's error handler. */
 function ownAnswer(
   onRejected: NonNullable<SpillwayOptions['onRejected']>,
   req: Request,
@@ -97,11 +98,11 @@ function ownAnswer(
 ): Parameters<NodeExchange['answerWith']>[0] {
   return (admission, own) => {
     const noNext: NextFunction = (error?: unknown) => {
-      // `next('route')` would go on to the next route of this path.
+      // `next('route')` would continue with the next route of this path.
       if (!error || error === 'route' || error === 'router') own.wentOn();
       else if (own.failed(error)) next(error);
     };
-    // By this one `res.sendFile` goes on where it finds a folder.
+    // `res.sendFile` calls `req.next` if the path is a directory.
     req.next = noNext;
     return onRejected(admission, req, res, noNext);
   };

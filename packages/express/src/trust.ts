@@ -1,4 +1,4 @@
-/** Which proxies are believed: those of our option, else those of Express' own setting `trust proxy`. */
+/** Which proxies are trusted: those of our option, otherwise those of Express' setting `trust proxy`. */
 
 import { isSpillwayError, type NoticeCode, type TrustProxy } from '@spillway/core';
 import {
@@ -11,7 +11,7 @@ import {
 import type { Request } from 'express';
 
 export interface ExpressAddressing extends Addressing {
-  /** Whether the app decides by a function: then its `req.ip` is taken. */
+  /** Whether `trust proxy` is a function: then Express' `req.ip` is used. */
   readonly byExpress?: boolean;
 }
 
@@ -21,11 +21,11 @@ interface Inherited {
 }
 
 /**
- * Finds how the address of a request is found. A setting of the app that believes everyone, or that cannot be read,
- * counts as none, and `notices` is told of it: a request must not fail for it.
+ * Returns a function that says how to find the client address of a request. If the app's `trust proxy` trusts everyone
+ * or is invalid, no proxy is trusted and `notices` gets a warning: a request must not fail because of the setting.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
- * for an option of ours
+ * for a wrong option of ours
  */
 export function addressingFinder(
   options: AddressOptions,
@@ -35,7 +35,7 @@ export function addressingFinder(
   if (options.trustProxy !== undefined) return () => own;
   const apps = new WeakMap<object, Inherited>();
   return ({ app }) => {
-    if (typeof app?.get !== 'function') return own; // under another framework that takes such middleware
+    if (typeof app?.get !== 'function') return own; // another framework that runs Express middleware
     const setting: unknown = app.get('trust proxy');
     let known = apps.get(app);
     if (!known || known.setting !== setting) {

@@ -1,11 +1,11 @@
-/** @spillway/fastify: rate limits and load shedding for Fastify 5. All of core, with Fastify's request as `raw`. */
+/** @spillway/fastify: rate limits and load shedding for Fastify 5. Re-exports core; `raw` is Fastify's request. */
 
 import * as core from '@spillway/core';
 import type { FastifyRequest } from 'fastify';
 
 export * from '@spillway/core';
-export type { Limiters, RouteLimits, SpillwayOptions } from './options.js';
 export { spillway } from './plugin.js';
+export type { Limiters, RouteLimits, SpillwayOptions } from './plugin-options.js';
 
 /**
  * {@link core.rateLimit}, whose callbacks get Fastify's request as `raw`.
@@ -32,6 +32,6 @@ export const workerShedder: typeof core.workerShedder<FastifyRequest> = core.wor
 
 /**
  * {@link core.idempotency}, whose callbacks get Fastify's request as `raw`.
- * In handlers, `claimOf(request)` has the claim.
+ * Handlers get the claim from `claimOf(request)`.
  */
 export const idempotency: typeof core.idempotency<FastifyRequest> = core.idempotency;

@@ -1,4 +1,4 @@
-/** The plugin: hooks that give requests to a registration, and its end with the app's. */
+/** The plugin: hooks that pass requests to a registration and close it with the app. */
 
 import { SpillwayError } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
@@ -10,14 +10,14 @@ import type {
   RouteOptions,
 } from 'fastify';
 import fastifyPlugin from 'fastify-plugin';
-import type { SpillwayOptions } from './options.js';
+import type { SpillwayOptions } from './plugin-options.js';
 import { type Done, Registration } from './registration.js';
 
 /**
- * Fastify plugin that lets pass what every limiter lets pass, and answers the rest with 429 (or 503). It limits the
- * routes of the context that it is registered for and of that context's children, those declared before it too, and
- * requests that no route answers. `admissionsOf(request)` has the decisions. `register` rejects with a `SpillwayError`
- * for wrong options, for an app that has a decoration `spillway` of its own, and with those of `createGuard`.
+ * Fastify plugin: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503). It limits
+ * all routes of the context in which it is registered and of that context's children, even if declared before it, and
+ * requests that match no route. `admissionsOf(request)` returns the decisions. `register` rejects with a
+ * `SpillwayError` for wrong options, for an app with another decoration called `spillway`, and like `createGuard`.
  *
  * @example
  * ```ts
@@ -52,19 +52,19 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
       routes.push([this, route]);
     });
     app.addHook('onReady', async () => {
-      // What is around this one may have been loaded after it.
+      // A registration of an outer context may have been loaded after this one.
       for (let around = parentOf(app); around; around = parentOf(around)) {
         registration.leaveTo(registrationOf(around));
       }
-      // Not before: a plugin of the route's own context may still have been on its way.
+      // Not in onRoute: a plugin of the route's context may not have been loaded then.
       for (const [server, { config, url }] of routes) {
         checkConfig(server, config, url);
         (server.spillway as Registration).gateOf(config?.spillway);
       }
     });
-    const decide = (request: FastifyRequest, reply: FastifyReply, next: Done): void =>
+    const admit = (request: FastifyRequest, reply: FastifyReply, next: Done): void =>
       registration.enter(request, reply, next);
-    app.addHook(hook as 'onRequest', decide); // the types have one entry for each hook
+    app.addHook(hook as 'onRequest', admit); // the types have one entry for each hook
     app.addHook('onClose', () => registration.close());
   },
   { name: '@spillway/fastify', fastify: '5.x' },
@@ -74,7 +74,7 @@ function registrationOf({ spillway }: FastifyInstance): Registration | undefined
   return spillway instanceof Registration ? spillway : undefined;
 }
 
-/** A limit of the plugin that was here before would otherwise be off, and nobody would be told. */
+/** Rejects leftover config of @fastify/rate-limit: those limits would be off without a warning. */
 function checkConfig(app: FastifyInstance, config: object | undefined, url: string): void {
   if (config === undefined || !Object.hasOwn(config, 'rateLimit')) return;
   if (app.hasPlugin('@fastify/rate-limit')) return;
@@ -84,7 +84,7 @@ function checkConfig(app: FastifyInstance, config: object | undefined, url: stri
   );
 }
 
-/** The context around one: Fastify makes each from it. */
+/** The outer context: Fastify makes it the prototype of the inner one. */
 function parentOf(app: FastifyInstance): FastifyInstance | null {
   return Object.getPrototypeOf(app);
 }

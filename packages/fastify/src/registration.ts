@@ -1,4 +1,4 @@
-/** One registration of the plugin: its guards, one for each set of limiters that routes of its context have. */
+/** One registration of the plugin, with a gate for each distinct set of limiters among its routes. */
 
 import { type Limiter, SpillwayError } from '@spillway/core';
 import {
@@ -12,39 +12,39 @@ import {
   tellFault,
 } from '@spillway/core/adapter';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { FastifyExchange } from './exchange.js';
-import { type Limiters, OWN, type RouteLimits, type SpillwayOptions } from './options.js';
-import { addressingFinder, FastifyLimitRequest } from './request.js';
+import { FastifyExchange } from './fastify-exchange.js';
+import { addressingFinder, FastifyLimitRequest } from './fastify-request.js';
+import { type Limiters, OWN, type RouteLimits, type SpillwayOptions } from './plugin-options.js';
 
-/** Goes on with a request, or to the app's error handler. */
+/** Continues the request, or calls the app's error handler. */
 export type Done = (error?: Error) => void;
 type FastifyGate = Gate<FastifyRequest>;
 type FastifyLimiter = Limiter<FastifyRequest>;
 
 const TWICE =
-  'a limiter is registered for a context and around it, and counts each request once: register it once';
+  'a limiter is registered for a context and for an outer one, and counts each request once: register it once';
 
 export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
   private readonly limiters: readonly FastifyLimiter[];
-  /** The limiters of registrations around this one, which ask them. */
+  /** The limiters of outer registrations, which run them. */
   private readonly outside = new Set<FastifyLimiter>();
   private readonly groups: ReadonlyMap<string, Limiters>;
   private readonly addressingOf: ReturnType<typeof addressingFinder>;
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
-  /** By what a route says; null where that leaves no limiter. */
+  /** By `config.spillway` of routes; null if no limiter is left. */
   private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>();
-  /** What `preHandler` has decided on: that hook runs again where a handler calls `reply.callNotFound()`. */
+  /** Requests that `preHandler` has decided on: the hook runs again if a handler calls `reply.callNotFound()`. */
   private readonly decided = new WeakSet<FastifyRequest>();
   private readonly outer: Registration | undefined;
   private readonly notices: Notices;
 
   /**
-   * @param outer what was registered before, for this context or around it
+   * @param outer the previous registration, for this context or an outer one
    * @throws SpillwayError for wrong options; also those of `createGuard`
    */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
-    checkGateOptions(options, OWN); // there may be no gate
+    checkGateOptions(options, OWN); // a gate would check them, but without limiters there is none
     this.options = options;
     this.limiters = [options.limiters ?? []].flat();
     this.outer = outer;
@@ -63,7 +63,7 @@ export class Registration implements GuardHandle {
     await Promise.all(this.made.map(({ gate }) => gate.close()));
   }
 
-  /** Leaves limiters of `others`, and of those before them, to them; to be called before the first request. */
+  /** Leaves shared limiters to `others` and the registrations before it. Must be called before the first request. */
   leaveTo(others: Registration | undefined): void {
     for (let other = others; other; other = other.outer) {
       for (const limiter of other.limiters) this.outside.add(limiter);
@@ -74,7 +74,7 @@ export class Registration implements GuardHandle {
     }
   }
 
-  /** The hook: decides on a request, and goes on with `done`, or answers it. */
+  /** The hook: decides on a request, and continues with `done` or answers it. */
   enter(request: FastifyRequest, reply: FastifyReply, done: Done): void {
     const gate = this.gateFor(request);
     if (!gate) {
@@ -84,14 +84,14 @@ export class Registration implements GuardHandle {
     const exchange = new FastifyExchange(reply, this.options.onRejected);
     const asking = new FastifyLimitRequest(request, this.addressingOf(request));
     const passage = gate.enter(asking, exchange, request);
-    if (isLater(passage)) passage.then((value) => settle(value, exchange, gate, done));
-    else settle(passage, exchange, gate, done);
+    if (isLater(passage)) passage.then((value) => applyPassage(value, exchange, gate, done));
+    else applyPassage(passage, exchange, gate, done);
   }
 
   /**
-   * The guard of a route by what it says; null if nothing limits it. Routes of the same limiters share one.
+   * The gate of a route with this `config.spillway`; null if nothing limits it. Routes with equal limiters share one.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID` for a group that there is not; also those of `createGuard`
+   * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group; also those of `createGuard`
    */
   gateOf(limits: RouteLimits | undefined): FastifyGate | null {
     if (limits === false) return null;
@@ -109,10 +109,10 @@ export class Registration implements GuardHandle {
         this.decided.add(request);
       }
       const limits = request.routeOptions.config.spillway;
-      // Of several registrations around a route, the last one adds the route's limits to its own.
+      // If several registrations apply to a route, only the innermost adds the route's limits.
       return this.gateOf(limits && request.server.spillway !== this ? undefined : limits);
     } catch (error) {
-      // A route that was declared before the plugin was loaded: those after it are checked when the app gets ready.
+      // A route declared before the plugin was loaded. All others were checked in onReady.
       const { onFault, logger } = this.options;
       tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
       return this.gateOf(undefined);
@@ -152,13 +152,13 @@ function groupsOf({ groups = {} }: SpillwayOptions): ReadonlyMap<string, Limiter
     if ([limiters].flat().length > 0) continue;
     throw new SpillwayError(
       'SPW_LIMITER_INVALID',
-      `group "${name}" must have at least one limiter, got an empty list, which limits nobody`,
+      `group "${name}" must have at least one limiter, got an empty list, which limits nothing`,
     );
   }
   return all;
 }
 
-function settle(
+function applyPassage(
   passage: Passage,
   exchange: FastifyExchange,
   { report }: FastifyGate,
@@ -166,7 +166,7 @@ function settle(
 ): void {
   if (passage === 'pass') {
     done();
-  } else if (passage === 'refused') {
+  } else if (passage === 'rejected') {
     try {
       exchange.answer(report)?.catch(done);
     } catch (error) {

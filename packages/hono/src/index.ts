@@ -1,12 +1,12 @@
 /**
- * @spillway/hono: rate limits and load shedding for Hono, on any runtime. All of core, with Hono's context as `raw`.
+ * @spillway/hono: rate limits and load shedding for Hono, on any runtime. Re-exports core; `raw` is Hono's context.
  */
 
 import * as core from '@spillway/core';
 import type { Context } from 'hono';
 
 export * from '@spillway/core';
-export type { OnRejected } from './exchange.js';
+export type { OnRejected } from './hono-exchange.js';
 export {
   type SpillwayHandler,
   type SpillwayOptions,
@@ -25,7 +25,7 @@ export {
  *
  * const app = new Hono();
  * const perUser = rateLimit({ limit: 100, window: '1m', key: ({ raw }) => raw.get('jwtPayload')?.sub });
- * app.use(spillway(perUser, { clientIp: (c) => getConnInfo(c).remote.address })); // counts who has no account
+ * app.use(spillway(perUser, { clientIp: (c) => getConnInfo(c).remote.address })); // for callers without an account
  * ```
  */
 export const rateLimit: typeof core.rateLimit<Context> = core.rateLimit;
@@ -39,5 +39,5 @@ export const fleetShedder: typeof core.fleetShedder<Context> = core.fleetShedder
 /** {@link core.workerShedder}, whose callbacks get Hono's context as `raw`. */
 export const workerShedder: typeof core.workerShedder<Context> = core.workerShedder;
 
-/** {@link core.idempotency}, whose callbacks get Hono's context as `raw`. In handlers, `claimOf(c)` has the claim. */
+/** {@link core.idempotency}, whose callbacks get Hono's context as `raw`. Handlers get the claim from `claimOf(c)`. */
 export const idempotency: typeof core.idempotency<Context> = core.idempotency;

@@ -1,4 +1,4 @@
-/** The middleware: translates a request, applies what the guard says, and decides nothing itself. */
+/** The middleware: translates the request and applies the guard's decision. */
 
 import type { Decision, GuardOptions, Limiter } from '@spillway/core';
 import {
@@ -16,26 +16,26 @@ import {
   ResponsePermits,
 } from '@spillway/core/fetch';
 import type { Context, MiddlewareHandler, Next } from 'hono';
-import type { HonoExchange, OnRejected } from './exchange.js';
+import type { HonoExchange, OnRejected } from './hono-exchange.js';
+import { HonoRequest } from './hono-request.js';
 import { HonoFetchExchange } from './over-fetch.js';
 import { HonoNodeExchange } from './over-node.js';
-import { HonoRequest } from './request.js';
 
-/** `clientIp` is `(c) => getConnInfo(c).remote.address`, with the `getConnInfo` of your runtime. */
+/** Options of the adapter. `clientIp` is `(c) => getConnInfo(c).remote.address`, with your runtime's `getConnInfo`. */
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
    * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. The status and the
-   * headers are set, except `Content-Type`. If it does neither, or not within 10 s, the problem document is sent after
-   * all, and `onFault` is called. What it throws goes to `app.onError`, as a 500.
+   * headers are already set, except `Content-Type`. If it does neither within 10 s, the problem document is sent and
+   * `onFault` is called. Errors it throws go to `app.onError`, as a 500.
    */
   readonly onRejected?: OnRejected | undefined;
 }
 
 const OWN: OwnNames<SpillwayOptions> = { clientIp: 1, onRejected: 1 };
 
-/** What the middleware puts into Hono's context. */
+/** The variables that the middleware sets in Hono's context. */
 export interface SpillwayVariables {
-  /** The decisions of all limiters that ran, first to last; undefined where no guard did. */
+  /** The decisions of all limiters that ran, in order; undefined if no guard ran. */
   spillway: readonly Decision[] | undefined;
 }
 
@@ -49,10 +49,10 @@ type Handled = Response | ReturnType<MiddlewareHandler>;
 export type SpillwayHandler = MiddlewareHandler & GuardHandle;
 
 /**
- * Hono middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
+ * Hono middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
  *
- * @throws SpillwayError for wrong options; also those of `createGuard`. At a request, to the app's error handler:
- * `SPW_ADDRESS_REQUIRED`.
+ * @throws SpillwayError for wrong options; also those of `createGuard`. During a request, `SPW_ADDRESS_REQUIRED` goes
+ * to the app's error handler.
  * @example
  * ```ts
  * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own
@@ -72,17 +72,17 @@ export function spillway(
   const finder = new AddressFinder<readonly [Context]>(options, gate.notices);
   const permits = new ResponsePermits(options.onFault, options.logger);
 
-  const apply = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
+  const applyPassage = (passage: Passage, exchange: HonoExchange, next: Next): Handled => {
     if (passage === 'gone') return goneResponse();
     return passage === 'pass' ? exchange.pass(next) : exchange.answer(onRejected, gate.report);
   };
 
   const handle = (c: Context, next: Next): Handled => {
-    const exchange = HonoNodeExchange.of(c) ?? new HonoFetchExchange(c, permits);
+    const exchange = HonoNodeExchange.forContext(c) ?? new HonoFetchExchange(c, permits);
     const passage = gate.enter(new HonoRequest(c, finder), exchange, c);
     return isLater(passage)
-      ? passage.then((value) => apply(value, exchange, next))
-      : apply(passage, exchange, next);
+      ? passage.then((value) => applyPassage(value, exchange, next))
+      : applyPassage(passage, exchange, next);
   };
   return showGuard(handle as MiddlewareHandler, gate);
 }

@@ -1,4 +1,4 @@
-/** The exchange over fetch: fields are added to the response that Hono has, and its body is followed to its end. */
+/** The exchange over fetch: adds headers to Hono's response, and follows its body to the end. */
 
 import type { Admission } from '@spillway/core';
 import type { Recorder, Recorders } from '@spillway/core/adapter';
@@ -17,12 +17,12 @@ import {
   ownAnswer,
   replaceResponse,
   showDecisions,
-} from './exchange.js';
-import { withCachedBody } from './recorder.js';
-import { waitUntilOf } from './request.js';
+} from './hono-exchange.js';
+import { withCachedBody } from './hono-recorder.js';
+import { waitUntilOf } from './hono-request.js';
 
 export class HonoFetchExchange extends FetchExchange implements HonoExchange {
-  private refusal: Admission | undefined;
+  private rejection: Admission | undefined;
   private readonly c: Context;
 
   constructor(c: Context, permits: ResponsePermits) {
@@ -35,7 +35,7 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
   }
 
   override reject(admission: Admission): void {
-    this.refusal = admission;
+    this.rejection = admission;
   }
 
   override recorder(recorders: Recorders): Recorder {
@@ -47,16 +47,15 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     try {
       await next();
     } catch (error) {
-      // What is no Error passes through Hono.
+      // Hono handles errors, but rethrows other values.
       this.fail();
       throw error;
     }
     if (!c.finalized) {
       this.fail();
-      return; // nobody answered: Hono says so
+      return; // no handler answered: Hono throws
     }
     const before = c.res;
-    // Hono sends no body to HEAD, and throws the one that there is away.
     replaceResponse(c, this.finish(before));
     await this.kept;
   }
@@ -65,9 +64,9 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     onRejected: OnRejected | undefined,
     report: (fault: unknown) => void,
   ): Response | Promise<Response> {
-    if (this.response) return this.response as unknown as Response; // of a repeat
-    const refusal = this.refusal as Admission;
-    return onRejected ? this.own(onRejected, refusal, report) : this.problem(refusal);
+    if (this.response) return this.response as unknown as Response; // a replay
+    const rejection = this.rejection as Admission;
+    return onRejected ? this.own(onRejected, rejection, report) : this.problem(rejection);
   }
 
   protected override waitUntil(): WaitUntil | undefined {
@@ -76,20 +75,20 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
 
   private async own(
     onRejected: OnRejected,
-    refusal: Admission,
+    rejection: Admission,
     report: (fault: unknown) => void,
   ): Promise<Response> {
     const { signal } = this.c.req.raw;
-    const own = await ownAnswer(onRejected, refusal, this.c, report, (callback) =>
+    const own = await ownAnswer(onRejected, rejection, this.c, report, (callback) =>
       signal.addEventListener('abort', callback, { once: true }),
     );
-    if (!own) return this.problem(refusal);
-    const fields = refusal.headers.filter(([name]) => name !== 'Content-Type');
+    if (!own) return this.problem(rejection);
+    const fields = rejection.headers.filter(([name]) => name !== 'Content-Type');
     return withHeaders(own, fields);
   }
 
-  private problem(refusal: Admission): Response {
-    const status = refusal.status as ContentfulStatusCode;
-    return this.c.body(refusal.body, status, rejectionHeaders(refusal));
+  private problem(rejection: Admission): Response {
+    const status = rejection.status as ContentfulStatusCode;
+    return this.c.body(rejection.body, status, rejectionHeaders(rejection));
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The exchange where @hono/node-server is below: on the response of node:http, which costs half as much as Hono's own
- * and tells when it has closed.
+ * The exchange over @hono/node-server. It uses the response of node:http, which costs half as much as Hono's and emits
+ * an event when it closes.
  */
 
 import type { Admission } from '@spillway/core';
@@ -21,8 +21,8 @@ import {
   ownAnswer,
   replaceResponse,
   showDecisions,
-} from './exchange.js';
-import { withCachedBody } from './recorder.js';
+} from './hono-exchange.js';
+import { withCachedBody } from './hono-recorder.js';
 
 export class HonoNodeExchange extends NodeExchange implements HonoExchange {
   private readonly c: Context;
@@ -36,8 +36,8 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     this.repeated = undefined;
   }
 
-  /** The exchange, if a request has a response of node:http: `c.env` is what @hono/node-server says. */
-  static of(c: Context): HonoNodeExchange | undefined {
+  /** The exchange, if @hono/node-server has put the request and response of node:http into `c.env`. */
+  static forContext(c: Context): HonoNodeExchange | undefined {
     const { incoming, outgoing } = (c.env ?? {}) as {
       readonly incoming?: NodeRequest;
       readonly outgoing?: NodeResponse;
@@ -73,7 +73,7 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     report: (fault: unknown) => void,
   ): Promise<Response> {
     if (this.repeated) return this.repeated;
-    const refusal = this.refusal as Admission;
+    const refusal = this.rejection as Admission;
     if (!onRejected) return this.problem(refusal);
     const own = await ownAnswer(onRejected, refusal, this.c, report, (callback) =>
       this.whenClosed(callback),
@@ -81,11 +81,11 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     return own ?? this.problem(refusal);
   }
 
-  /** Shows the response as Hono has it: before middleware in front of the guard changes it, as compression does. */
+  /** Records the handlers' response before outer middleware (such as compression) changes it. */
   private async watched(next: Next, shown: ShownResponse): Promise<void> {
     const { c } = this;
     await next();
-    // What a handler has written to Node's response by itself cannot be seen here.
+    // A handler that writes to Node's response directly bypasses `c.res`.
     if (!c.finalized || c.res.headers.has('x-hono-already-sent')) return;
     const { response, kept } = shown.see(c.res, c.req.method !== 'HEAD');
     replaceResponse(c, response);
@@ -94,9 +94,9 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
 
   private problem({ body, status }: Admission): Response {
     const { c, res } = this;
-    // Hono answers HEAD as if it were GET, and throws the body away with its length.
+    // For HEAD, Hono drops the body of the GET response together with its length.
     if (c.req.method === 'HEAD') res.setHeader('Content-Length', body.length);
-    // Hono must know this field, or it would send its own. All others are on the response, after those of other guards.
+    // Without this header Hono would set its own Content-Type. All other headers are already on Node's response.
     return c.body(body, status as ContentfulStatusCode, { 'Content-Type': PROBLEM_TYPE });
   }
 }

@@ -1,13 +1,13 @@
 /**
- * The answer that handlers have given by the context, seen when they are done: before middleware in front of the guard
- * changes it, as compression does, and also when the client is gone, to whom Koa writes nothing.
+ * Records the handlers' response from the context as soon as they return: before outer middleware (such as compression)
+ * changes it, and even if the client has disconnected, to which Koa writes nothing.
  */
 
 import { STATUS_CODES } from 'node:http';
 import type { ResponseWatcher } from '@spillway/core/adapter';
 import type { Context } from 'koa';
 
-/** Runs the handlers, and shows their answer to `watcher`. What they throw is thrown. */
+/** Runs the handlers, and passes their response to `watcher`. Rethrows their errors. */
 export async function watchResponse(
   ctx: Context,
   watcher: ResponseWatcher,
@@ -17,35 +17,35 @@ export async function watchResponse(
   try {
     result = await next();
   } catch (error) {
-    // Else it is seen when the error handler has answered.
-    if (!ctx.writable) await tell(ctx, watcher, statusOf(error), undefined);
+    // If the client is connected, the response of the error handler is recorded on the way to it.
+    if (!ctx.writable) await showResponse(ctx, watcher, statusOf(error), undefined);
     throw error;
   }
   if (ctx.respond === false || ctx.headerSent) return result;
   const body = bytesOf(ctx);
-  if (body) await tell(ctx, watcher, ctx.status, body);
+  if (body) await showResponse(ctx, watcher, ctx.status, body);
   else if (!ctx.writable) await drain(ctx, watcher);
   return result;
 }
 
-/** The body that Koa will send as a whole; undefined if it is to be seen as it is sent. */
+/** The body, if Koa will send it as a whole; undefined if it must be recorded while it is sent. */
 function bytesOf({ method, status, body }: Context): Uint8Array | undefined {
   if (method === 'HEAD' || status === 205 || status === 304) return undefined;
   if (status === 204) return new Uint8Array();
-  if (body === null || body === undefined) return undefined; // middleware in front may have one
+  if (body === null || body === undefined) return undefined; // outer middleware may still set one
   if (typeof body === 'string') return Buffer.from(body);
-  if (Buffer.isBuffer(body)) return body; // of other views Koa makes JSON
+  if (Buffer.isBuffer(body)) return body; // Koa sends other typed arrays as JSON
   return isJson(body) ? Buffer.from(JSON.stringify(body)) : undefined;
 }
 
-/** Whether Koa makes JSON of it: not of streams, blobs and responses. */
+/** Whether Koa serializes the body as JSON: everything but streams, blobs and responses. */
 function isJson(body: object): boolean {
   const shape = Object.prototype.toString.call(body);
   if (/^\[object (ReadableStream|Blob|Response)]$/.test(shape)) return false;
   return typeof (body as { readonly pipe?: unknown }).pipe !== 'function';
 }
 
-/** Nobody reads it any more. */
+/** Reads a body stream to its end: the client is gone, so Koa won't. */
 async function drain(ctx: Context, watcher: ResponseWatcher): Promise<void> {
   const { body } = ctx as { body?: AsyncIterable<Uint8Array | string> | null };
   watcher.head(ctx.status, (name) => fieldOf(ctx, name));
@@ -55,7 +55,7 @@ async function drain(ctx: Context, watcher: ResponseWatcher): Promise<void> {
   await watcher.end();
 }
 
-async function tell(
+async function showResponse(
   ctx: Context,
   watcher: ResponseWatcher,
   status: number,
@@ -72,7 +72,7 @@ function fieldOf({ res }: Context, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** As Koa 3 finds it. Koa 2 answers 404 to the code `ENOENT` too. */
+/** The status with which Koa 3 answers an error. Koa 2 also answers 404 if its code is `ENOENT`. */
 function statusOf(error: unknown): number {
   if (!isError(error)) return 500;
   const { status, statusCode } = error as {
@@ -83,7 +83,7 @@ function statusOf(error: unknown): number {
   return typeof own === 'number' && own >= 200 && own in STATUS_CODES ? own : 500;
 }
 
-/** Also if it is of another realm. */
+/** Like Koa's test: also recognizes errors of another realm. */
 function isError(thrown: unknown): boolean {
   return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
 }

@@ -1,6 +1,5 @@
 /**
- * Keeps the fields of guards on Koa's answers to errors, from which `ctx.onerror` takes every header that the error has
- * not.
+ * Keeps the guards' headers on error responses: Koa's `ctx.onerror` removes all headers that are not on the error.
  */
 
 import { admissionsOf } from '@spillway/core';
@@ -13,8 +12,8 @@ interface Answering extends Context {
 }
 
 /**
- * From now on an error of this request is answered with the fields that the response has from guards. Set on the
- * context, because a catch around `next()` would cost every request a promise, and not see a body's stream fail.
+ * Makes error responses of this request keep the headers that guards have set. It overrides `ctx.onerror`: a catch
+ * around `next()` would cost each request a promise, and would miss errors of a body's stream.
  */
 export function keepFieldsOnError(ctx: Answering): void {
   if (ctx.onerror === onerror) return;
@@ -24,30 +23,30 @@ export function keepFieldsOnError(ctx: Answering): void {
 
 function onerror(this: Answering, error: Error & { headers?: unknown }): void {
   const inner = this[INNER] as Context['onerror'];
-  // Koa calls this at the end of every response, most often without an error; and replaces what is thrown and is none.
+  // Koa also calls this at the end of each response without an error, and wraps thrown values that are not errors.
   if (!isError(error)) {
     inner.call(this, error);
     return;
   }
   const { headers } = error;
   const own = Object.hasOwn(error, 'headers');
-  // `Reflect`, because they may be read-only: then Koa answers without the fields.
+  // `Reflect.set` doesn't throw on a read-only property. Koa then answers without these headers.
   Reflect.set(error, 'headers', { ...fieldsOf(this), ...(headers as object | undefined) });
   try {
     inner.call(this, error);
   } finally {
-    // The error is the app's, which may throw the same one for the next client.
+    // Restore the error: the app may throw the same object for the next client.
     if (own) Reflect.set(error, 'headers', headers);
     else Reflect.deleteProperty(error, 'headers');
   }
 }
 
-/** Koa's own test, which knows the errors of another realm too. */
+/** Like Koa's test: also recognizes errors of another realm. */
 function isError(thrown: unknown): boolean {
   return Object.prototype.toString.call(thrown) === '[object Error]' || thrown instanceof Error;
 }
 
-/** What guards have set on a response, with the values it has now. */
+/** The headers that guards have set on a response, with their current values. */
 function fieldsOf(ctx: Context): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const admission of admissionsOf(ctx)) {

@@ -1,4 +1,4 @@
-/** @spillway/koa: rate limits and load shedding for Koa 2 and 3. All of core, with Koa's context as `raw`. */
+/** @spillway/koa: rate limits and load shedding for Koa 2 and 3. Re-exports core; `raw` is Koa's context. */
 
 import * as core from '@spillway/core';
 import type { Context } from 'koa';
@@ -28,5 +28,5 @@ export const fleetShedder: typeof core.fleetShedder<Context> = core.fleetShedder
 /** {@link core.workerShedder}, whose callbacks get Koa's context as `raw`. */
 export const workerShedder: typeof core.workerShedder<Context> = core.workerShedder;
 
-/** {@link core.idempotency}, whose callbacks get Koa's context as `raw`. In handlers, `claimOf(ctx)` has the claim. */
+/** {@link core.idempotency}, whose callbacks get Koa's context as `raw`. Handlers get the claim from `claimOf(ctx)`. */
 export const idempotency: typeof core.idempotency<Context> = core.idempotency;

@@ -1,4 +1,4 @@
-/** The middleware: translates a context, applies what the guard says, and decides nothing itself. */
+/** The middleware: translates the context and applies the guard's decision. */
 
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import {
@@ -14,16 +14,17 @@ import {
 import type { Context, Next } from 'koa';
 import { watchResponse } from './answer.js';
 import { keepFieldsOnError } from './errors.js';
-import { KoaExchange } from './exchange.js';
-import { KoaRequest } from './request.js';
+import { KoaExchange } from './koa-exchange.js';
+import { KoaRequest } from './koa-request.js';
 
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
    * Answers a rejected request instead of the problem document: sets a body or another status. The status and the
-   * headers are set already, except `Content-Type`. A rejected request never reaches the next middleware: if this
-   * function calls `next()`, ends without an answer, or returns a promise that has not settled within 10 s, the problem
-   * document is sent after all, and `onFault` is called. What it throws is Koa's to answer, as a 500.
+   * headers are already set, except `Content-Type`. Koa handles errors it throws, as a 500.
+   *
+   * A rejected request never reaches the next middleware. The problem document is sent and `onFault` is called if this
+   * function calls `next()`, ends without an answer, or returns a promise that doesn't settle within 10 s.
    */
   readonly onRejected?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }
@@ -36,8 +37,8 @@ export interface SpillwayMiddleware extends GuardHandle {
 }
 
 /**
- * Koa middleware that lets pass what every limiter lets pass, and answers the rest with 429 (or 503).
- * `admissionsOf(ctx)` has the decisions.
+ * Koa middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
+ * `admissionsOf(ctx)` returns the decisions.
  *
  * @throws SpillwayError for wrong options; also those of `createGuard`
  * @example
@@ -56,7 +57,12 @@ export function spillway(
   const addressing = compileAddressing(options, gate.notices);
   const { onRejected } = options;
 
-  const apply = (passage: Passage, exchange: KoaExchange, ctx: Context, next: Next): unknown => {
+  const applyPassage = (
+    passage: Passage,
+    exchange: KoaExchange,
+    ctx: Context,
+    next: Next,
+  ): unknown => {
     if (passage === 'gone') return undefined;
     keepFieldsOnError(ctx);
     if (passage === 'pass') {
@@ -77,8 +83,8 @@ export function spillway(
     const request = new KoaRequest(ctx, ctx.req, addressing);
     const passage = gate.enter(request, exchange, ctx);
     return isLater(passage)
-      ? passage.then((value) => apply(value, exchange, ctx, next))
-      : apply(passage, exchange, ctx, next);
+      ? passage.then((value) => applyPassage(value, exchange, ctx, next))
+      : applyPassage(passage, exchange, ctx, next);
   };
   return showGuard(handle, gate);
 }

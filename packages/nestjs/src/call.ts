@@ -1,13 +1,13 @@
-/** Where the request and the response of a call are: HTTP on both platforms, GraphQL, WebSockets, RPC. */
+/** Finds the request and the response of a call: HTTP on both platforms, GraphQL, WebSockets, RPC. */
 
 import type { ExecutionContext } from '@nestjs/common';
 import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 
-/** What is needed of a request: Express', Fastify's, or the one that opened a socket. */
+/** The parts we need of a request: Express', Fastify's, or the one that opened a socket. */
 export interface PlatformRequest {
   readonly method?: string;
   readonly url?: string;
-  /** Of HTTP on both platforms: the target as the client has sent it. */
+  /** HTTP on both platforms: the target as the client sent it. */
   readonly originalUrl?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly socket?: { readonly remoteAddress?: string | undefined };
@@ -19,14 +19,14 @@ export interface PlatformRequest {
   /** Fastify: the matched route, and Node's request. */
   readonly routeOptions?: { readonly url?: string };
   readonly raw?: NodeRequest;
-  /** What a parser has made of the body. */
+  /** The parsed body. */
   readonly body?: unknown;
 }
 
-/** What is needed of Fastify's reply. */
+/** The parts we need of Fastify's reply. */
 export interface FastifyReply {
   readonly raw: NodeResponse;
-  /** Sent, or taken over by someone who writes to `raw`. */
+  /** Sent, or hijacked by code that writes to `raw`. */
   readonly sent: boolean;
   getHeader(name: string): unknown;
   header(name: string, value: string): unknown;
@@ -38,13 +38,13 @@ export interface FastifyReply {
 
 export type PlatformResponse = NodeResponse | FastifyReply;
 
-/** A call and, where there are any, the request and the response of HTTP that it came by. */
+/** A call and, if it came by HTTP, its request and response. */
 export interface Call {
   readonly request?: PlatformRequest | undefined;
   readonly response?: PlatformResponse | undefined;
-  /** Whether the response is this call's alone; in GraphQL several share it. */
+  /** Whether the response belongs to this call only; in GraphQL several calls share it. */
   readonly own: boolean;
-  /** Of a call that is no HTTP request: `Query.cats`, or the pattern of a message. */
+  /** The name of a call that is not an HTTP request: `Query.cats`, or the pattern of a message. */
   readonly operation?: string | undefined;
 }
 
@@ -62,16 +62,16 @@ interface SocketClient {
   readonly _socket?: NonNullable<PlatformRequest['socket']>;
 }
 
-/** Never throws: what an app puts into its contexts is its own affair. */
+/** Never throws, because an app may put anything into its contexts. */
 export function callOf(context: ExecutionContext): Call {
   try {
-    return find(context);
+    return findCall(context);
   } catch {
     return { own: false };
   }
 }
 
-function find(context: ExecutionContext): Call {
+function findCall(context: ExecutionContext): Call {
   switch (context.getType<string>()) {
     case 'http':
       return { request: context.getArgByIndex(0), response: context.getArgByIndex(1), own: true };
@@ -85,8 +85,8 @@ function find(context: ExecutionContext): Call {
 }
 
 /**
- * The object that stands for the request, for `admissionsOf`, and where authentication left the user: the platform's
- * request for HTTP and GraphQL, the client for WebSockets.
+ * The object on which authentication puts the user, and which `admissionsOf` takes: the platform's request for HTTP and
+ * GraphQL, the client for WebSockets.
  *
  * @example
  * ```ts
@@ -106,7 +106,7 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
 }
 
 /**
- * GraphQL hands over (root, args, context, info); what is in the context is up to the app, and these are the usual
+ * A resolver's arguments are (root, args, context, info). The app decides what is in the context; these are the usual
  * names.
  */
 function graphql(context: ExecutionContext): Call {
@@ -128,7 +128,7 @@ function socket(context: ExecutionContext): Call {
   return { request, own: false, operation: String(context.switchToWs().getPattern()) };
 }
 
-/** Whether they are what they are called: in a subscription, or with other transports, they may be anything. */
+/** Whether these really are a request and a response: in subscriptions and other transports they may be anything. */
 function isHttp(
   request: PlatformRequest | undefined,
   response: PlatformResponse | undefined,
@@ -148,7 +148,7 @@ export function nodeResponse(response: PlatformResponse): NodeResponse {
 }
 
 /**
- * A property of its own: to look further up costs microseconds on Express, which changes prototypes at every request.
+ * Uses `hasOwn`, because a lookup on the prototypes costs microseconds on Express, which changes them at each request.
  */
 export function isFastify(response: PlatformResponse): response is FastifyReply {
   return Object.hasOwn(response, 'raw');

@@ -1,4 +1,4 @@
-/** What can be wrong with an app as a whole, looked for before it listens. */
+/** Checks an app as a whole, before it listens. */
 
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { SpillwayError } from '@spillway/core';
@@ -8,19 +8,19 @@ import { declarationsOn } from './metadata.js';
 type Methods = Readonly<Record<string, object & { readonly name: string }>>;
 type Class = (abstract new () => Methods) & { readonly prototype: Methods };
 
-/** @throws SpillwayError `SPW_REGISTERED_TWICE` if our module is there more than once */
+/** @throws SpillwayError `SPW_REGISTERED_TWICE` if our module is imported more than once */
 export function checkRegistration(modules: ModulesContainer, ours: object): void {
   const count = [...modules.values()].filter(({ metatype }) => metatype === ours).length;
   if (count > 1) {
     throw new SpillwayError(
       'SPW_REGISTERED_TWICE',
-      `SpillwayModule.forRoot() must be imported once, in the root module, got ${count} of it: every request would be counted by each`,
+      `SpillwayModule.forRoot() must be imported once, in the root module, got ${count} imports: each would count every request`,
     );
   }
 }
 
 /**
- * Makes the gates of all decorated handlers, so that decorators that do not go together fail now and not at a request.
+ * Creates the gates of all decorated handlers: conflicting decorators then fail at startup, not at the first request.
  *
  * @throws SpillwayError as `createGuard`
  */
@@ -34,7 +34,7 @@ export function checkHandlers(modules: ModulesContainer, gates: HandlerGates): v
         const handler = owner.prototype[method];
         if (!handler) continue;
         const isLimited = declarationsOn(owner).length + declarationsOn(handler).length > 0;
-        if (isLimited) gates.of(handler, owner);
+        if (isLimited) gates.gateFor(handler, owner);
       }
     }
   }

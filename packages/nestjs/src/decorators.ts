@@ -19,9 +19,9 @@ import { SpillwayInterceptor } from './interceptor.js';
 import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './metadata.js';
 
 /**
- * Limits the rate of a method, or of each method of a class. Without a name each method counts for itself, under
- * `Class.method`; with a name all that bear it count together, and the limit of that name further out (class, module)
- * is overridden.
+ * Limits the rate of a method, or of each method of a class. Without a name, each method has a separate count named
+ * `Class.method`. With a name, all methods share the count of that name, and the limit overrides one of the same name
+ * further out (class, module).
  *
  * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on the
  * same target
@@ -41,14 +41,14 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
 export function RateLimit(
   options: RateLimitOptions<ExecutionContext>,
 ): MethodDecorator & ClassDecorator {
-  rateLimit(options); // wrong options throw where they stand
+  rateLimit(options); // wrong options throw at the decorator
   return declare(options.name, '', (name) => rateLimit({ ...options, name }));
 }
 
 /**
- * Limits how many calls of a method, or of each method of a class, are in progress at once. Names are as with
- * {@link RateLimit}; without one it is `Class.method.concurrent`. It brings along {@link SpillwayInterceptor}, which
- * gives permits back where there is no response to wait for.
+ * Limits how many calls of a method, or of each method of a class, are in flight at once. Names work as with
+ * {@link RateLimit}; the default is `Class.method.concurrent`. It also binds {@link SpillwayInterceptor}, which
+ * releases permits of calls that have no HTTP response.
  *
  * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on
  * the same target
@@ -76,13 +76,12 @@ export function ConcurrencyLimit(
 }
 
 /**
- * Lets a request with an idempotency key run a method once: {@link idempotency} of core. Of a class it stands for each
- * of its methods. Only HTTP routes can have it. All that bear one name know each other's keys (`'once'`, unless told
- * otherwise): a key that comes to another method gets 422. It overrides the one of that name further out (class,
- * module).
+ * Runs a method once for each idempotency key: {@link idempotency} of core. On a class, it applies to each method. Only
+ * HTTP routes can have it. Methods with the same name (default `'once'`) share their keys: a key that was used for
+ * another method gets 422. It overrides the one of the same name further out (class, module).
  *
- * @throws SpillwayError as `idempotency`; `SPW_NAME_CONFLICT` for a second one of that name on the same target. When
- * the app is made: `SPW_CAPTURE_MISSING` for a method that is no HTTP route
+ * @throws SpillwayError as `idempotency`; `SPW_NAME_CONFLICT` for a second one of that name on the same target. At
+ * startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route
  * @example
  * ```ts
  * import { Controller, Post } from '@nestjs/common';
@@ -104,7 +103,7 @@ export function Idempotent(
 }
 
 /**
- * Takes off the limiters that come from further out (module, class): all, or those named. Load shedders are among them.
+ * Removes limiters that come from further out (module, class): all, or those named. This includes load shedders.
  *
  * @example
  * ```ts
@@ -124,7 +123,8 @@ export function SkipRateLimit(...names: string[]): MethodDecorator & ClassDecora
 }
 
 /**
- * Names the class of the requests of a method or controller, for shedders that are given {@link priorityOf}.
+ * Sets the priority class of a method's or controller's requests, for shedders with `priority: priorityOf`
+ * ({@link priorityOf}).
  *
  * @example
  * ```ts
@@ -155,13 +155,13 @@ function declare(
     const isSame = (other: Declaration): boolean =>
       other.on === on && other.name === name && (name !== undefined || other.suffix === suffix);
     if (known.some(isSame)) {
-      const which = name === undefined ? 'without a name' : `of the name "${name}"`;
+      const which = name === undefined ? 'without a name' : `named "${name}"`;
       throw new SpillwayError(
         'SPW_NAME_CONFLICT',
-        `${(on as { name?: string }).name} has two limits ${which}: give each its own`,
+        `${(on as { name?: string }).name} has two limits ${which}: give each a different name`,
       );
     }
-    // Decorators run from the last to the first: put in front, they are in the order of the source.
+    // Decorators run from the last to the first: prepending restores the order of the source.
     const list: readonly Declaration[] = [{ on, name, suffix, make, isOnce }, ...known];
     applyDecorators(SetMetadata(LIMITS, list))(target, key, descriptor);
   };

@@ -1,9 +1,9 @@
-/** A refusal as an exception, for the contexts and the apps that want one. */
+/** A rejection as an exception. */
 
 import { HttpException } from '@nestjs/common';
 import type { Admission } from '@spillway/core';
 
-/** What a client can test in a rejection, where there is no status: in GraphQL and in messages. */
+/** Machine-readable fields of a rejection, for clients that see no status: in GraphQL and in messages. */
 export interface RejectionExtensions {
   /**
    * `RATE_LIMITED` (429: a rate or concurrency limit), `OVERLOADED` (503: a load shedder), `UNAVAILABLE` (503 for
@@ -16,21 +16,21 @@ export interface RejectionExtensions {
 }
 
 /**
- * Thrown for a refused call where it cannot be answered directly, and for every one with `rejection: 'throw'`. Its
- * response is the problem document, its status that of the refusal, such as 429.
+ * Thrown for a rejected call that can't be answered directly, and for every rejection with `rejection: 'throw'`. Its
+ * response is the problem document, its status that of the rejection, such as 429.
  *
  * @example
  * ```ts
  * import { type ArgumentsHost, Catch, type ExceptionFilter } from '@nestjs/common';
  * import { SpillwayException } from '@spillway/nestjs';
  *
- * class RefusalFilter implements ExceptionFilter {
+ * class RejectionFilter implements ExceptionFilter {
  *   catch({ admission }: SpillwayException, host: ArgumentsHost): void {
  *     const response = host.switchToHttp().getResponse();
  *     response.status(admission.status).json({ sorry: admission.binding?.limiter });
  *   }
  * }
- * Catch(SpillwayException)(RefusalFilter);
+ * Catch(SpillwayException)(RejectionFilter);
  * ```
  */
 export class SpillwayException extends HttpException {

@@ -1,9 +1,9 @@
-/** What a feature declares: shapers and limiters by name. */
+/** The options of `forFeature`: shapers and limiters by name. */
 
 import type { KeyedLimiterOptions, RuleOptions, Store } from '@spillway/core';
 import type { NamesOf } from '@spillway/core/adapter';
 
-/** What a shaper of a feature has from the module: its store, what goes with that, and who is told. */
+/** The settings that a feature's shapers take from the module: its store, the store's options, and its observers. */
 export interface FeatureShaperSettings
   extends Pick<
     KeyedLimiterOptions<Store>,
@@ -18,35 +18,35 @@ export interface FeatureShaperSettings
     | 'onFault'
   > {}
 
-/** What is closed with the app: a `Shaper` of @spillway/outgoing. */
+/** A `Shaper` of @spillway/outgoing, which is closed with the app. */
 export interface FeatureShaper {
   close(): Promise<void>;
 }
 
 /**
  * Makes a shaper, as in `(settings, name) => createShaper({ name, limit: 4, window: '1s' }, settings)`. It is called
- * when the app is made; once before, when the feature is declared, with a store in memory, to find mistakes.
+ * twice: in `forFeature`, with a memory store, to find mistakes early, and when the app is created.
  */
 export type MakeShaper = (settings: FeatureShaperSettings, name: string) => FeatureShaper;
 
-/** What a limiter of a feature does without its store. Default: as the module, with a `localShare` of 1. */
+/** What a limiter of a feature does if the store fails. Default: the module's settings, with a `localShare` of 1. */
 export interface FeatureStoreOptions
   extends Pick<KeyedLimiterOptions<Store>, 'onStoreError' | 'localShare' | 'storeTimeout'> {}
 
-/** A limiter of a feature; its name is that under which it is declared. */
+/** A limiter of a feature. Its name is the key under which it is declared. */
 export interface FeatureLimiter extends RuleOptions, FeatureStoreOptions {}
 
-/** Several limiters that are asked together. They have names of their own; that of all is for `@InjectLimiter` only. */
+/** Several limiters that decide together. Each has a name; the name of the whole is for `@InjectLimiter` only. */
 export interface FeatureLimiters extends FeatureStoreOptions {
-  /** The rules by their names, as `createLimiters` takes them. */
+  /** The rules by name, as for `createLimiters`. */
   readonly limits: Readonly<Record<string, RuleOptions>>;
 }
 
 /** The shapers and limiters of a feature, which use the store of the module. */
 export interface SpillwayFeature {
-  /** By the name for `@InjectShaper`. */
+  /** By their names for `@InjectShaper`. */
   readonly shapers?: Readonly<Record<string, MakeShaper>> | undefined;
-  /** By the name for `@InjectLimiter`; of a single limiter it is the name in the store too. */
+  /** By their names for `@InjectLimiter`. A single limiter also has this name in the store. */
   readonly limiters?: Readonly<Record<string, FeatureLimiter | FeatureLimiters>> | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Shapers and limiters that an app injects by name: they use the store of the module, and are closed with the app. */
+/** Shapers and limiters that an app injects by name. They use the module's store and are closed with the app. */
 
 import {
   type DynamicModule,
@@ -25,7 +25,7 @@ import {
   type FeatureShaper,
   type SpillwayFeature,
 } from './feature-options.js';
-import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './options.js';
+import { SPILLWAY_OPTIONS, SPILLWAY_STORE, type SpillwayOptions } from './module-options.js';
 
 /** The token of a shaper: for `app.get()`, and for `overrideProvider()` of a test. */
 export function getShaperToken(name: string): string {
@@ -61,8 +61,8 @@ export function InjectShaper(name: string): PropertyDecorator & ParameterDecorat
 }
 
 /**
- * Injects what `SpillwayModule.forFeature` declares under this name: a `KeyedLimiter`, or `Limiters` where several are
- * declared. The store says whether they answer at once: with Redis they return promises.
+ * Injects the `KeyedLimiter` that `SpillwayModule.forFeature` declares under this name, or the `Limiters` if it
+ * declares several. Whether they return promises depends on the store: with Redis they do.
  *
  * @example
  * ```ts
@@ -80,7 +80,7 @@ export function InjectLimiter(name: string): PropertyDecorator & ParameterDecora
   return Inject(getLimiterToken(name));
 }
 
-/** A module of its own class: that of `forRoot` must be there once, this one as often as there are features. */
+/** A separate class, because `forRoot`'s module must exist once, and this one once per feature. */
 class SpillwayFeatureModule {}
 
 Module({})(SpillwayFeatureModule);
@@ -88,7 +88,7 @@ Module({})(SpillwayFeatureModule);
 /** @throws SpillwayError for wrong numbers and names */
 export function describeFeature(feature: SpillwayFeature): DynamicModule {
   checkOptions(feature, 'forFeature()', FEATURE_OPTIONS);
-  new Made(feature, {}, memoryStore()); // throws where the mistake stands
+  new Made(feature, {}, memoryStore()); // wrong options throw here, not when the app is created
   const tokens = [
     ...Object.keys(feature.shapers ?? {}).map(getShaperToken),
     ...Object.keys(feature.limiters ?? {}).map(getLimiterToken),
@@ -102,7 +102,7 @@ export function describeFeature(feature: SpillwayFeature): DynamicModule {
   );
   return {
     module: SpillwayFeatureModule,
-    // Nest takes modules that look the same for one: as a value, the feature tells them apart.
+    // Nest merges dynamic modules that look equal: the feature as a value distinguishes them.
     providers: [{ provide: FEATURE, useValue: feature }, Made, ...providers],
     exports: tokens,
   };
@@ -110,10 +110,10 @@ export function describeFeature(feature: SpillwayFeature): DynamicModule {
 
 const FEATURE: unique symbol = Symbol.for('spillway.nestjs.feature');
 
-/** An app that closes waits at most so long for jobs that run. */
+/** How long a closing app waits for running jobs. */
 const LONGEST_SHUTDOWN_MS = 5_000;
 
-/** All that one feature declares, made. */
+/** The shapers and limiters of one feature. */
 class Made implements OnApplicationShutdown {
   readonly byToken = new Map<
     string,
@@ -124,9 +124,9 @@ class Made implements OnApplicationShutdown {
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
     const { storeTimeout, breaker, logger, validate, clock, control, observers, onFault } = module;
-    // What a module says about stores that fail is for requests, which do not wait: a shaper says it for itself.
-    const told = { logger, validate, observers, onFault };
-    const forShapers = { storeTimeout, breaker, clock, control, store, ...told };
+    // Without the module's `onStoreError`: that is for requests, which can't wait. A shaper has its own.
+    const reporting = { logger, validate, observers, onFault };
+    const forShapers = { storeTimeout, breaker, clock, control, store, ...reporting };
     const { onStoreError, denialCache } = module;
     this.settings = { ...forShapers, onStoreError, denialCache };
     for (const [name, make] of Object.entries(feature.shapers ?? {})) {
@@ -140,7 +140,7 @@ class Made implements OnApplicationShutdown {
     }
   }
 
-  /** Once the server takes no more requests: those in progress had their slots. */
+  /** Runs after the server has stopped: requests in flight have got their slots by then. */
   async onApplicationShutdown(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {

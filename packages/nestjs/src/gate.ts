@@ -1,4 +1,4 @@
-/** What the guard and the interceptor share: takes a call through the gate of its handler. */
+/** Takes a call through the gate of its handler, for the guard and the interceptor. */
 
 import { type ExecutionContext, Inject } from '@nestjs/common';
 import { type Limiter, SpillwayError, type Store } from '@spillway/core';
@@ -14,7 +14,6 @@ import {
 } from '@spillway/core/adapter';
 import type { Call } from './call.js';
 import { SpillwayException } from './exception.js';
-import { HttpExchange, MessageExchange } from './exchange.js';
 import { rejectedMessage } from './gateway.js';
 import { HandlerGates } from './handler-gates.js';
 import {
@@ -22,16 +21,17 @@ import {
   SPILLWAY_OPTIONS,
   SPILLWAY_STORE,
   type SpillwayOptions,
-} from './options.js';
-import { NestRequest } from './request.js';
+} from './module-options.js';
+import { HttpExchange, MessageExchange } from './nest-exchange.js';
+import { NestRequest } from './nest-request.js';
 
-/** What there is beside a number of proxies: here the framework's own setting says nothing. */
+/** The alternative to a number of proxies that warnings suggest: the framework's own setting is not used here. */
 const ADDRESSES = 'a list of their addresses (the setting of Express or Fastify is not read)';
 
 export class NestGate {
   readonly handlers: HandlerGates;
   private readonly addressing: Addressing;
-  private toldTwice = false;
+  private isTwiceReported = false;
   private readonly options: SpillwayOptions;
 
   /** @throws SpillwayError for wrong options */
@@ -46,7 +46,6 @@ export class NestGate {
     });
   }
 
-  /** The exchange of a call. */
   exchangeOf({ request, response, own }: Call): HttpExchange | MessageExchange {
     if (!response) return new MessageExchange();
     return new HttpExchange(
@@ -58,60 +57,60 @@ export class NestGate {
   }
 
   /**
-   * Decides on a call and applies the decision; at once if the store answers at once.
+   * Decides on a call and applies the decision; synchronously if the store is synchronous.
    *
-   * @returns whether the call goes on; if not, it was answered, or its caller is gone
-   * @throws the exception of a refusal that is not answered; a promise rejects with it
+   * @returns whether the call continues; if not, it was answered, or its caller is gone
+   * @throws (or rejects with) the exception of a rejection that was not answered
    */
   enter(
     context: ExecutionContext,
     call: Call,
     exchange: HttpExchange | MessageExchange,
   ): boolean | Promise<boolean> {
-    const passage = this.decide(context, call, exchange);
+    const passage = this.decideCall(context, call, exchange);
     return isLater(passage)
       ? passage.then((value) => this.goesOn(value, context, exchange))
       : this.goesOn(passage, context, exchange);
   }
 
-  /** Tells once, for it is a matter of how the app is put together. */
+  /** Reports a guard that is bound twice; once per app, because it is a mistake in its configuration. */
   tellTwice(context: ExecutionContext): void {
-    if (this.toldTwice) return;
-    this.toldTwice = true;
+    if (this.isTwiceReported) return;
+    this.isTwiceReported = true;
     this.report(
       new SpillwayError(
         'SPW_REGISTERED_TWICE',
-        `the guard is bound twice to ${nameOf(context)}, which was counted once: leave out ` +
+        `the guard is bound twice to ${handlerName(context)}, which was counted once: remove ` +
           '@UseGuards(SpillwayGuard), or set globalGuard to false',
       ),
     );
   }
 
-  /** Tells that nobody could see the end of a call that holds a permit. */
+  /** Reports a call whose permit was released too early, because its end can't be seen. */
   tellUnwatched(context: ExecutionContext): void {
     this.report(
       new SpillwayError(
         'SPW_INTERCEPTOR_MISSING',
-        `nobody sees the end of ${nameOf(context)}, so its permit was given back at its beginning: ` +
-          'bind it with @UseInterceptors(SpillwayInterceptor)',
+        `the end of ${handlerName(context)} can't be seen, so its permit was released at its start: ` +
+          'add @UseInterceptors(SpillwayInterceptor)',
       ),
     );
   }
 
-  private decide(
+  private decideCall(
     context: ExecutionContext,
     call: Call,
     exchange: HttpExchange | MessageExchange,
   ): Passage | Promise<Passage> {
     try {
-      const gate = this.handlers.of(context.getHandler(), context.getClass());
+      const gate = this.handlers.gateFor(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
       const request = new NestRequest(context, call, this.addressing);
-      // A message has nothing that lives as long as it does: what its client kept would never be dropped.
+      // A message has no object with its lifetime except the exchange: on its client, admissions would pile up.
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {
-      this.report(error); // of decorators that do not go together
+      this.report(error); // conflicting decorators
       return 'pass';
     }
   }
@@ -148,11 +147,11 @@ export function checkModuleOptions(options: SpillwayOptions): void {
   }
 }
 
-function nameOf(context: ExecutionContext): string {
+function handlerName(context: ExecutionContext): string {
   return `${context.getClass().name}.${context.getHandler().name}`;
 }
 
-/** In a store that is the module's own, the numbers that name a limiter without a name are enough. */
+/** In the module's own memory store, a limiter needs no explicit name: the one derived from its numbers is enough. */
 function named(limiter: Limiter<ExecutionContext>): Limiter<ExecutionContext> {
   if (limiter?.kind !== 'stored' || limiter.named) return limiter;
   return Object.create(limiter, { named: { value: true } }) as typeof limiter;

@@ -1,4 +1,4 @@
-/** How the rejection of a gateway's message reaches its client, on socket.io and on ws, in every version of Nest. */
+/** Delivers the rejection of a gateway's message to its client, on socket.io and ws, in every version of Nest. */
 
 import { createRequire } from 'node:module';
 import type { ExecutionContext } from '@nestjs/common';
@@ -6,8 +6,8 @@ import { catchesError } from './metadata.js';
 
 type Websockets = typeof import('@nestjs/websockets');
 
-/** What an error that an app made may have: `WsException` the first, `HttpException` the second. */
-interface Told extends Error {
+/** The app's error: `WsException` has `getError`, `HttpException` has `getResponse`. */
+interface RejectionError extends Error {
   getError?(): unknown;
   getResponse?(): unknown;
 }
@@ -20,7 +20,7 @@ interface NativeClient {
 
 const OPEN = 1;
 
-/** A client that floods and reads nothing is told no more: bytes that wait in memory would be without number. */
+/** No frame is sent to a client with more unread bytes than this: one that floods but never reads would fill memory. */
 const MOST_BUFFERED = 65_536;
 
 /**
@@ -28,9 +28,9 @@ const MOST_BUFFERED = 65_536;
  * Nest's own filter does, and this function adds what that filter leaves out: the acknowledgement of socket.io, and
  * before Nest 12 the frame to a client of ws.
  */
-export function rejectedMessage(error: Told, context: ExecutionContext): Error {
+export function rejectedMessage(error: RejectionError, context: ExecutionContext): Error {
   if (catchesError(context, error)) return error;
-  // Only apps with gateways have the package. Not import(), which Jest does not have in CommonJS.
+  // Required here, because only apps with gateways have the package. Jest has no import() in CommonJS.
   const require = createRequire(import.meta.url);
   const { BaseWsExceptionFilter, WsException } = require('@nestjs/websockets') as Websockets;
   const said = error.getError?.() ?? error.getResponse?.() ?? error.message;

@@ -1,17 +1,17 @@
-/** The guard: stands before handlers, and decides nothing itself. */
+/** The guard: runs before handlers and applies the gate's decision. */
 
 import { type CanActivate, type ExecutionContext, Inject } from '@nestjs/common';
 import { isLater } from '@spillway/core/adapter';
 import { callOf } from './call.js';
-import { type HttpExchange, MessageExchange } from './exchange.js';
 import { NestGate } from './gate.js';
 import { SpillwayInterceptor } from './interceptor.js';
 import { setStage, stageOf } from './judged.js';
 import { hasInterceptor } from './metadata.js';
+import { type HttpExchange, MessageExchange } from './nest-exchange.js';
 
 /**
- * Lets pass what every limiter of a handler lets pass. The module binds it for all handlers; with `globalGuard: false`
- * you bind it, as here behind the guard that knows the user.
+ * A call passes if every limiter of its handler admits it. The module binds this guard to all handlers. With
+ * `globalGuard: false`, bind it yourself, for example after the guard that authenticates the user:
  *
  * @example
  * ```ts
@@ -48,16 +48,17 @@ export class SpillwayGuard implements CanActivate {
     const exchange = gate.exchangeOf(call);
     const goesOn = gate.enter(context, call, exchange);
     return isLater(goesOn)
-      ? goesOn.then((value) => this.settle(value, context, exchange))
-      : this.settle(goesOn, context, exchange);
+      ? goesOn.then((value) => this.settleCall(value, context, exchange))
+      : this.settleCall(goesOn, context, exchange);
   }
 
-  private settle(
+  private settleCall(
     goesOn: boolean,
     context: ExecutionContext,
     exchange: HttpExchange | MessageExchange,
   ): boolean | Promise<boolean> {
-    if (exchange instanceof MessageExchange && exchange.close()) this.gate.tellUnwatched(context);
+    if (exchange instanceof MessageExchange && exchange.releasePermits())
+      this.gate.tellUnwatched(context);
     return goesOn || ended();
   }
 }
@@ -65,8 +66,8 @@ export class SpillwayGuard implements CanActivate {
 Inject(NestGate)(SpillwayGuard, undefined, 0);
 
 /**
- * A call that has its answer stops here. To return false would have Nest throw a ForbiddenException, which filters for
- * everything would try to answer a second time; a promise that never settles is simply collected.
+ * Stops a call that was answered. On `false`, Nest would throw a ForbiddenException, which catch-all filters would try
+ * to answer a second time. A promise that never settles is just garbage collected.
  */
 function ended(): Promise<never> {
   return new Promise(() => undefined);

@@ -1,10 +1,10 @@
-/** One gate of core for each handler: made once, from the limiters of the module, the class and the method. */
+/** One gate of core for each handler, composed from the limiters of the module, the class and the method. */
 
 import type { ExecutionContext } from '@nestjs/common';
 import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
 import { Gate, sameRule } from '@spillway/core/adapter';
 import { type Declaration, declarationsOn, isRoute, skipsOn } from './metadata.js';
-import { MODULE_OPTIONS } from './options.js';
+import { MODULE_OPTIONS } from './module-options.js';
 
 type HandlerGate = Gate<ExecutionContext>;
 type NestLimiter = Limiter<ExecutionContext>;
@@ -14,10 +14,11 @@ export class HandlerGates {
   /** By handler, then by class: a method may be inherited. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
-  /** For which class, and which method if it is of one, each name was derived. */
+  /** The class, and possibly method, for which each name was derived. */
   private readonly places = new Map<string, readonly object[]>();
+  /** For undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';
-  /** The same for what is no HTTP request of its own: nothing shows the answers of such calls. */
+  /** For other undecorated handlers: without `idempotency`, because their answers can't be recorded. */
   private readonly messages: HandlerGate | 'none';
   private readonly limiters: readonly NestLimiter[];
   private readonly options: GuardOptions<ExecutionContext>;
@@ -30,8 +31,8 @@ export class HandlerGates {
     this.messages = limiters.some(keeps) ? this.make(limiters.filter(isPassing)) : this.plain;
   }
 
-  /** The gate of a handler, undefined if nothing limits it. */
-  of(handler: object & Named, owner: object & Named): HandlerGate | undefined {
+  /** The gate of a handler; undefined if nothing limits it. */
+  gateFor(handler: object & Named, owner: object & Named): HandlerGate | undefined {
     let gates = this.known.get(handler);
     if (!gates) {
       gates = new WeakMap();
@@ -49,7 +50,7 @@ export class HandlerGates {
     return this.made.reduce((sum, gate) => sum + gate.inProgress, 0);
   }
 
-  async close(): Promise<void> {
+  async closeGates(): Promise<void> {
     await Promise.all(this.made.map((gate) => gate.close()));
   }
 
@@ -60,7 +61,7 @@ export class HandlerGates {
     return gate;
   }
 
-  /** From the outside in: what is nearer skips, overrides by name, and adds. */
+  /** Merges the limiters from the outside in: class, then method, each skip, override by name, and add. */
   private compose(handler: object & Named, owner: object & Named): HandlerGate | 'none' {
     const merged = new Map(this.limiters.map((limiter) => [limiter.name, limiter]));
     const method = `${owner.name}.${handler.name}`;
@@ -91,8 +92,8 @@ export class HandlerGates {
   }
 
   /**
-   * A count is identified by its limiter's name: other numbers in place of those further out need a count, and a name,
-   * of their own.
+   * A limiter with other numbers than the one it overrides needs a separate count, and therefore a different name: the
+   * name identifies the count.
    */
   private override(
     outer: NestLimiter,
@@ -112,7 +113,7 @@ export class HandlerGates {
     if (isRoute(handler) || !declarations.some(({ isOnce }) => isOnce)) return;
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
-      `@Idempotent stands on ${method}, which is no HTTP route: the answers of such calls cannot be kept`,
+      `@Idempotent is on ${method}, which is not an HTTP route: its answers can't be stored, so remove the decorator`,
     );
   }
 
@@ -122,7 +123,7 @@ export class HandlerGates {
     if (other.length !== path.length || other.some((place, index) => place !== path[index])) {
       throw new SpillwayError(
         'SPW_NAME_CONFLICT',
-        `two classes or methods would have a limit called "${name}": give theirs names of their own`,
+        `two classes or methods would have a limit called "${name}": give each limit a different name`,
       );
     }
     this.places.set(name, path);
@@ -138,7 +139,7 @@ function isPassing(limiter: NestLimiter): boolean {
   return !keeps(limiter);
 }
 
-/** What a class declares stands before what it inherits; its own are to come last, in their order. */
+/** The metadata has a class's own declarations before inherited ones; here they come last, in their order. */
 function outermostFirst(declarations: readonly Declaration[]): readonly Declaration[] {
   const targets = [...new Set(declarations.map(({ on }) => on))].reverse();
   return targets.flatMap((target) => declarations.filter(({ on }) => on === target));

@@ -1,4 +1,4 @@
-/** @spillway/nestjs: rate limits and load shedding for NestJS. All of core, with Nest's ExecutionContext as `raw`. */
+/** @spillway/nestjs: rate limits and load shedding for NestJS. Re-exports core; `raw` is Nest's ExecutionContext. */
 
 import type { ExecutionContext } from '@nestjs/common';
 import * as core from '@spillway/core';
@@ -27,7 +27,7 @@ export {
   type SpillwayAsyncOptions,
   type SpillwayModuleSettings,
   type SpillwayOptions,
-} from './options.js';
+} from './module-options.js';
 
 /**
  * {@link core.rateLimit}, whose callbacks get Nest's ExecutionContext as `raw`.
@@ -56,7 +56,7 @@ export const fleetShedder: typeof core.fleetShedder<ExecutionContext> = core.fle
 export const workerShedder: typeof core.workerShedder<ExecutionContext> = core.workerShedder;
 
 /**
- * {@link core.idempotency}, whose callbacks get Nest's ExecutionContext as `raw`. In handlers, `claimOf` of the
- * platform's request has the claim. It is for HTTP only: messages and GraphQL operations have no headers of their own.
+ * {@link core.idempotency}, whose callbacks get Nest's ExecutionContext as `raw`. Handlers get the claim from `claimOf`
+ * with the platform's request. For HTTP routes only: messages and GraphQL operations have no headers.
  */
 export const idempotency: typeof core.idempotency<ExecutionContext> = core.idempotency;

@@ -1,4 +1,4 @@
-/** The interceptor: holds a permit for as long as a handler takes, where there is no response to wait for. */
+/** The interceptor: holds a permit until the handler ends, for calls without an HTTP response. */
 
 import {
   type CallHandler,
@@ -9,14 +9,14 @@ import {
 } from '@nestjs/common';
 import { Observable } from 'rxjs';
 import { callOf } from './call.js';
-import { MessageExchange } from './exchange.js';
 import { NestGate } from './gate.js';
 import { setStage, stageOf } from './judged.js';
+import { MessageExchange } from './nest-exchange.js';
 
 /**
- * Gives a permit back when the handler of a message (WebSockets, RPC), or of a GraphQL subscription, has ended.
- * `@ConcurrencyLimit` brings it along; bind it yourself where the permit is that of a limiter of the module. HTTP
- * requests need no such thing.
+ * Releases a permit when the handler of a message (WebSockets, RPC) or of a GraphQL subscription ends.
+ * `@ConcurrencyLimit` binds it; bind it yourself if the concurrency limit is one of the module's `limiters`. HTTP
+ * requests don't need it.
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export class SpillwayInterceptor implements NestInterceptor {
     setStage(context, 'judged');
     return new Observable((subscriber) => {
       const exchange = new MessageExchange();
-      subscriber.add(() => exchange.close());
+      subscriber.add(() => exchange.releasePermits());
       const enter = async (): Promise<void> => {
         const goesOn = await gate.enter(context, callOf(context), exchange);
         if (goesOn) next.handle().subscribe(subscriber);

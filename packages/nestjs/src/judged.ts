@@ -1,14 +1,14 @@
-/** Notes on a call how far it has come, so that it is judged once however often guards and interceptors are bound. */
+/** Marks a call as decided: it is counted once, even if guards and interceptors are bound several times. */
 
 import type { ExecutionContext } from '@nestjs/common';
 
-/** `deferred`: by the guard, to the interceptor, which sees the end of the call too. */
+/** `deferred`: the guard left the decision to the interceptor, which also sees the end of the call. */
 type Stage = 'judged' | 'deferred' | undefined;
 
-// A registered symbol: another copy of this package sees it too.
+// In the global registry, because another copy of this package must see the mark.
 const STAGE = Symbol.for('spillway.nestjs.stage');
 
-/** The list of arguments is the one thing that the guards and the interceptors of a call share. */
+/** The argument list is the only object that the guards and interceptors of a call share. */
 type Arguments = unknown[] & { [STAGE]?: Stage };
 
 export function stageOf(context: ExecutionContext): Stage {

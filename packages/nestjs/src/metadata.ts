@@ -1,17 +1,17 @@
-/** What decorators write on classes and methods, and how it is read. */
+/** The metadata that decorators write on classes and methods. */
 
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { LimitRequest, StoredLimiter } from '@spillway/core';
 
-/** A limit as a decorator states it; it becomes one of the limiters of each handler that it stands for. */
+/** A limit declared by a decorator. It becomes a limiter of each handler that it applies to. */
 export interface Declaration {
-  /** The class or method that it stands on. */
+  /** The decorated class or method. */
   readonly on: object;
-  /** Undefined: each handler has its own, which is its name with `suffix`. */
+  /** If undefined, each handler has a separate limiter, named after the handler plus `suffix`. */
   readonly name: string | undefined;
   readonly suffix: '' | '.concurrent';
-  /** Whether it keeps answers, which only HTTP routes have. */
+  /** Whether it is `@Idempotent`, which only HTTP routes can have. */
   readonly isOnce: boolean;
   make(name: string): StoredLimiter<ExecutionContext>;
 }
@@ -25,8 +25,8 @@ const reflector: Reflector = new Reflector();
 type Target = Parameters<Reflector['get']>[1];
 
 /**
- * The class that `@Priority` gave the handler of a request, of the method before that of the class; undefined if none
- * did.
+ * The priority class that `@Priority` sets on the method of a request, or else on its controller; undefined if neither
+ * has one.
  *
  * @example
  * ```ts
@@ -39,22 +39,22 @@ export function priorityOf({ raw }: LimitRequest<ExecutionContext>): string | un
   return reflector.getAllAndOverride(PRIORITY, [raw.getHandler(), raw.getClass()]);
 }
 
-/** The limits that stand on a class (nearest first, then those of the classes that it extends) or on a method. */
+/** The limits declared on a method, or on a class (its own first, then those of the classes that it extends). */
 export function declarationsOn(target: object): readonly Declaration[] {
   return reflector.get(LIMITS, target as Target) ?? [];
 }
 
-/** What a class or method skips: undefined for nothing, an empty list for everything. */
+/** The names that a class or method skips: undefined for none, an empty list for all. */
 export function skipsOn(target: object): readonly string[] | undefined {
   return reflector.get(SKIPS, target as Target);
 }
 
-/** Whether a method answers HTTP requests of its own: no message, and no operation of GraphQL. */
+/** Whether a method is an HTTP route, not a message handler or GraphQL resolver. */
 export function isRoute(handler: object): boolean {
   return reflector.get('path', handler as Target) !== undefined;
 }
 
-/** Whether a class is among the interceptors of a handler, or of its class. */
+/** Whether a handler, or its class, has this interceptor. */
 export function hasInterceptor(context: ExecutionContext, interceptor: object): boolean {
   const lists = reflector.getAll<(readonly object[] | undefined)[]>('__interceptors__', [
     context.getHandler(),
@@ -71,7 +71,7 @@ export function catchesError(context: ExecutionContext, error: Error): boolean {
   ]);
   return lists.flat().some((filter) => {
     if (!filter) return false;
-    // Bound as a class or as an instance; a filter that names no exceptions catches all.
+    // Filters are bound as a class or an instance. One that names no exceptions catches all.
     const owner = typeof filter === 'function' ? filter : filter.constructor;
     const types = reflector.get<Type[] | undefined>('__filterCatchExceptions__', owner as Type);
     return !types?.length || types.some((type) => error instanceof type);

@@ -1,4 +1,4 @@
-/** The module: takes the options, provides the guard, the store, and what features declare. */
+/** The module: takes the options; provides the guard, the store, and the shapers and limiters of features. */
 
 import {
   type DynamicModule,
@@ -23,10 +23,10 @@ import {
   type SpillwayAsyncOptions,
   type SpillwayModuleSettings,
   type SpillwayOptions,
-} from './options.js';
+} from './module-options.js';
 
 /**
- * Puts the guard before every handler of an app. To be imported once, in its root module.
+ * Runs the guard before every handler of an app. Import it once, in the root module.
  *
  * @example
  * ```ts
@@ -49,9 +49,10 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * With options at hand. What is wrong with limiters and addresses throws when the app is made.
+   * The module with fixed options.
    *
-   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`. Wrong limiters and
+   * `trustProxy` throw when the app is created
    */
   static forRoot(options: SpillwayOptions & SpillwayModuleSettings = {}): DynamicModule {
     checkModuleOptions(options);
@@ -59,7 +60,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * With options out of other providers.
+   * The module with options from other providers.
    *
    * @example
    * ```ts
@@ -90,14 +91,14 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and its settings for
-   * stores where they have none. Shapers are closed with the app, once the server takes no more requests.
+   * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and default to its
+   * store settings. Shapers are closed with the app, after the server has stopped.
    *
-   * To use the same ones in several modules, keep what this returns, import it in one of them and list it in its
-   * `exports`. Two features that declare one name share its count in the store, but each has a queue of its own.
+   * To use the same ones in several modules, keep the returned module, import it in one of them and list it in its
+   * `exports`. Two features that declare the same name share its count in the store, but each has a separate queue.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID`, and as `createLimiter`, `createLimiters` and what makes shapers; what
-   * concerns the store when the app is made
+   * @throws SpillwayError `SPW_OPTION_INVALID`, and as `createLimiter`, `createLimiters` and the shapers' functions.
+   * Errors that concern the store are thrown when the app is created
    * @example
    * ```ts
    * import { Module } from '@nestjs/common';
@@ -125,7 +126,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
     return describeFeature(feature);
   }
 
-  /** @throws SpillwayError `SPW_REGISTERED_TWICE`, and for decorators that do not go together */
+  /** @throws SpillwayError `SPW_REGISTERED_TWICE`, and for conflicting decorators */
   onModuleInit(): void {
     checkRegistration(this.modules, SpillwayModule);
     checkHandlers(this.modules, this.gate.handlers);
@@ -136,9 +137,9 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
     return this.gate.handlers.inProgress;
   }
 
-  /** Gives back what is still held, once the server takes no more requests. */
+  /** Releases permits that are still held, after the server has stopped. */
   onApplicationShutdown(): Promise<void> {
-    return this.gate.handlers.close();
+    return this.gate.handlers.closeGates();
   }
 }
 

@@ -1,3 +1,3 @@
-/** @spillway/nestjs/testing: what tests of an app need: time that moves only when told. */
+/** @spillway/nestjs/testing: a clock for the tests of an app, which moves only when a test advances it. */
 
 export * from '@spillway/core/testing';

@@ -31,7 +31,7 @@ describe('a mistake', () => {
 
   it.each([
     [twice, 'read has two limits without a name'],
-    [{ ...twice, name: 'same' }, 'read has two limits of the name "same"'],
+    [{ ...twice, name: 'same' }, 'read has two limits named "same"'],
   ])('of two limits on one target that cannot be told apart throws: %j', (options, message) => {
     expect(() => {
       class Controlled {

@@ -4,6 +4,7 @@ import { Controller, Get, Post } from '@nestjs/common';
 import { remoteStore } from '@spillway/core/store';
 import {
   ConcurrencyLimit,
+  calendar,
   type DecisionEvent,
   fleetShedder,
   memoryStore,
@@ -133,6 +134,18 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
     expect(await limitsOf(cats, '/cats/instead')).toBe('"instead";r=3');
     expect(await limitsOf(cats, '/health')).toBeUndefined();
     expect(await limitsOf(cats, '/health/deep')).toBe('"deep";r=8');
+  });
+
+  it('limits by calendar, and rejects with 402', async () => {
+    @Controller()
+    class Paid {
+      @Get('paid')
+      @RateLimit({ limit: 1, window: calendar('month'), status: 402 })
+      paid(): void {}
+    }
+    const paid = await serve(adapter, metadata({}, Paid));
+    expect(await limitsOf(paid, '/paid')).toBe('"Paid.paid";r=0');
+    expect((await paid.get('/paid')).status).toBe(402);
   });
 
   it('counts an inherited method for the class that inherits it', async () => {

@@ -1,5 +1,5 @@
 /**
- * @spillway/opentelemetry: what guards decide, how their store does and how much is shed, as metrics of OpenTelemetry.
+ * @spillway/opentelemetry: decisions of guards, health of the store and load shedding, as OpenTelemetry metrics.
  */
 
 export {

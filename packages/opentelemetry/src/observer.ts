@@ -1,4 +1,4 @@
-/** An observer whose counts a Meter of OpenTelemetry collects. */
+/** An observer whose counts an OpenTelemetry meter collects. */
 
 import { type Histogram, type Meter, metrics } from '@opentelemetry/api';
 import type { Observer, StoreCallEvent } from '@spillway/core';
@@ -12,14 +12,14 @@ import {
   Tally,
 } from '@spillway/core/adapter';
 
-/** How all names begin. */
+/** The prefix of all metric names. */
 const PREFIX = 'spillway.';
 
 /** Options of the observer for OpenTelemetry. */
 export interface OpenTelemetryOptions {
   /**
-   * The meter that makes the instruments. Default: the global provider's meter `@spillway/opentelemetry`, so register
-   * the provider first.
+   * The meter that creates the instruments. Default: the meter `@spillway/opentelemetry` of the global provider, which
+   * must be registered first.
    */
   readonly meter?: Meter | undefined;
 }
@@ -30,8 +30,8 @@ export interface OpenTelemetryObserver extends Observer {
 }
 
 /**
- * An observer for the option `observers` of guards, one for all of a process. Its attributes are limiter names and
- * words of few values, never a key. A request pays for an addition; the rest is done at the collection.
+ * An observer for the option `observers`; use one for all guards of a process. Attributes have few values, such as
+ * limiter names, and are never keys. A request costs one addition; the rest of the work is done at collection.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -63,7 +63,7 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
       unit,
       advice: { explicitBucketBoundaries: [...bucketsS] },
     });
-    for (const metric of METRICS) add(metric, this, meter);
+    for (const metric of METRICS) addInstrument(metric, this, meter);
   }
 
   onStoreCall({ durationMs, outcome }: StoreCallEvent): void {
@@ -76,7 +76,7 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
   }
 }
 
-function add(metric: Metric, tally: Tally, meter: Meter): void {
+function addInstrument(metric: Metric, tally: Tally, meter: Meter): void {
   const { name, help: description, unit } = metric;
   const instrument =
     metric.kind === 'counter'
@@ -87,7 +87,7 @@ function add(metric: Metric, tally: Tally, meter: Meter): void {
   });
 }
 
-/** An attribute without a value is left out, as OpenTelemetry has it. */
+/** Leaves out attributes without a value, as is usual in OpenTelemetry. */
 function known(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).filter(([, text]) => text !== ''));
 }

@@ -2,8 +2,8 @@
 
 export type { CallPace, PacedFetch } from './fetch/call.js';
 export { hostAndCredential } from './fetch/credential-key.js';
-export type { PacedFetchOptions } from './fetch/options.js';
 export { pacedFetch } from './fetch/paced-fetch.js';
+export type { PacedFetchOptions } from './fetch/paced-fetch-options.js';
 export type { PauseEvent } from './fetch/pauses.js';
 export type {
   Drained,
@@ -14,6 +14,7 @@ export type {
   ShaperStats,
   Unreserved,
 } from './shaper/contract.js';
+export { createShaper } from './shaper/shaper.js';
 export type {
   ConcurrencyOptions,
   OnePaceOptions,
@@ -23,5 +24,4 @@ export type {
   ShaperOptions,
   ShaperPlan,
   ShaperSettings,
-} from './shaper/options.js';
-export { createShaper } from './shaper/shaper.js';
+} from './shaper/shaper-options.js';

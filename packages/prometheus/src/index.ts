@@ -1,3 +1,3 @@
-/** @spillway/prometheus: what guards decide, how their store does and how much is shed, as metrics of prom-client. */
+/** @spillway/prometheus: decisions of guards, health of the store and load shedding, as prom-client metrics. */
 
 export { type PrometheusObserver, type PrometheusOptions, prometheusObserver } from './observer.js';

@@ -16,7 +16,7 @@ import { Counter, register as defaultRegistry, Gauge, Histogram, type Registry }
 export interface PrometheusOptions {
   /** Where the metrics are registered. Default: prom-client's own registry. */
   readonly register?: Registry | undefined;
-  /** How all names begin. Default `spillway_`, as the dashboard and the alerts have it. */
+  /** The prefix of all metric names. Default `spillway_`, which the dashboard and the alerts expect. */
   readonly prefix?: string | undefined;
 }
 
@@ -26,11 +26,11 @@ export interface PrometheusObserver extends Observer {
 }
 
 /**
- * An observer for the option `observers` of guards, one for all of a process. Its labels are limiter names and words of
- * few values, never a key. A request pays for an addition; the rest is done at the scrape.
+ * An observer for the option `observers`; use one for all guards of a process. Labels have few values, such as limiter
+ * names, and are never keys. A request costs one addition; the rest of the work is done at the scrape.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID` for a prefix that cannot begin a name, or a registry that has these
- * metrics already
+ * @throws SpillwayError `SPW_OPTION_INVALID` if the prefix can't start a metric name, or the registry already has these
+ * metrics
  * @example
  * ```ts
  * import { rateLimit, spillway } from '@spillway/express';
@@ -54,7 +54,7 @@ export function prometheusObserver(options: PrometheusOptions = {}): PrometheusO
   if (register.getSingleMetric(`${prefix}decisions_total`)) {
     throw new SpillwayError(
       'SPW_OPTION_INVALID',
-      'register has these metrics already: use one observer for all guards',
+      'register already has these metrics: use one observer for all guards',
     );
   }
   return new TallyObserver(register, prefix);
@@ -109,11 +109,11 @@ function addGauge(metric: Metric, tally: Tally, register: Registry, prefix: stri
     help: metric.help,
     labelNames: metric.labels,
     registers: [register],
-    // Of the workers of node:cluster: permits and breakers add up, of loads the worst counts.
+    // How workers of node:cluster are combined: permits and breakers add up, of loads the highest is shown.
     aggregator: metric.labels.length === 0 ? 'sum' : 'max',
     collect() {
       this.reset();
-      this.remove({}); // the zero that a gauge without labels begins with
+      this.remove({}); // prom-client adds a zero to a gauge without labels
       for (const { labels, value } of metric.read(tally)) this.set(labels, value);
     },
   });

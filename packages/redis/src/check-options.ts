@@ -1,8 +1,8 @@
-/** The options of store and control, checked before any of them is used. */
+/** Validates options of the store and the control before use. */
 
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
 
-/** The options that are checked here, for what else is given is checked where it is used. */
+/** The options that are validated here; others are validated where they are used. */
 interface Shared {
   readonly coalesce?: unknown;
   readonly reconnect?: unknown;
@@ -12,7 +12,7 @@ interface Shared {
 }
 
 /**
- * @param of the function that takes them, as messages call it
+ * @param of the function with these options, as messages name it
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkRedisOptions<Options extends Shared>(
@@ -28,7 +28,7 @@ export function checkRedisOptions<Options extends Shared>(
     }
   }
   const { hashKeys, logger, onFault } = options;
-  // Not shown: it is a secret.
+  // The message shows only its type, because it is a secret.
   if (hashKeys !== undefined && !isSecret(hashKeys)) {
     throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof hashKeys);
   }

@@ -1,4 +1,4 @@
-/** Timers and the console of the host, without the types of any one host. */
+/** Timers and the console of the host, independent of the runtime's types. */
 
 export { after, afterIdly } from '@spillway/core/store';
 
@@ -8,27 +8,24 @@ interface Host {
   readonly console?: { warn(message: string): void };
 }
 
-/**
- * Runs `run` after this turn of the event loop has read its sockets. On hosts without `setImmediate`, at the end of the
- * turn.
- */
+/** Runs `run` after this event loop turn has read its sockets. Without `setImmediate`, runs it as a microtask. */
 export function afterThisTurn(run: () => void): void {
   const { setImmediate } = globalThis as unknown as Host;
   if (setImmediate) setImmediate(run);
   else afterThisTask(run);
 }
 
-/** Runs `run` as soon as what runs now, and all that waits for promises that have ended, have returned. */
+/** Runs `run` after the current task and its pending microtasks. */
 export function afterThisTask(run: () => void): void {
   void Promise.resolve().then(run);
 }
 
-/** Cancels a timer that a client has set. */
+/** Cancels a timer of a client. */
 export function callOff(timer: unknown): void {
   (globalThis as unknown as Host).clearTimeout(timer);
 }
 
-/** The console, where there is one. */
+/** The console, if there is one. */
 export function consoleLogger(): { warn(message: string): void } {
   return { warn: (message) => (globalThis as unknown as Host).console?.warn(message) };
 }

@@ -8,6 +8,16 @@ export type { NodeRedisCluster } from './clients/node-redis-cluster.js';
 export { fromUpstash, type UpstashClient, type UpstashPipeline } from './clients/upstash.js';
 export type { Follower } from './control/followers.js';
 export type { KnownLimiter } from './control/known-limiter.js';
-export type { RedisControl, RedisControlOptions, Restored } from './control/options.js';
 export { redisControl } from './control/redis-control.js';
+export type {
+  RedisControl,
+  RedisControlOptions,
+  Restored,
+} from './control/redis-control-options.js';
+export {
+  type ProcessReport,
+  type RedisReports,
+  type RedisReportsOptions,
+  redisReports,
+} from './control/redis-reports.js';
 export { type RedisStore, type RedisStoreOptions, redisStore } from './redis-store.js';

@@ -38,7 +38,7 @@ import { productionScript, type Script } from './codec/script.js';
 import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
 
-/** How long a refusal is remembered on a Cluster. */
+/** How long a rejection is cached on a Cluster. */
 const DENIALS_LAST_US = 1_000_000;
 
 /** All optional. */
@@ -46,26 +46,26 @@ export interface RedisStoreOptions {
   /** A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 are hashed. */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
-   * What the names of all keys begin with: 1 to 32 of `A-Z a-z 0-9 : _ - . ,`. Stores and controls with different
-   * prefixes share nothing on one server. Default `'spw:'`.
+   * The prefix of all key names: 1 to 32 of `A-Z a-z 0-9 : _ - . ,`. Stores and controls with different prefixes share
+   * nothing on one server. Default `'spw:'`.
    */
   readonly prefix?: string | undefined;
   /**
-   * The most steps in one script call, so that no call keeps Redis busy for long. Default 128. A larger group goes
-   * alone, in one call.
+   * The maximum number of steps in one script call, which bounds how long a call keeps Redis busy. Default 128. A
+   * larger group gets its own call.
    */
   readonly maxSteps?: number | undefined;
-  /** Whether decisions of one turn of the event loop share a script call. Default true; over HTTP, false. */
+  /** Whether decisions of one event loop turn share a script call. Default true; over HTTP, false. */
   readonly coalesce?: boolean | undefined;
   /**
-   * Gets one line, at most once a minute, when Redis cannot store or read the names and codes of limiters: a reset then
-   * forgets only the counts that this process knows. Default: the console.
+   * Logs one line, at most once a minute, when Redis cannot store or read the list of limiters: a reset then clears
+   * only the counts that this process knows. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
   /**
-   * Whether the store may end your client's connection, at most once a minute, if it is open but has answered nothing
-   * for 2 s; the client then connects again. For node-redis, and for ioredis without `socketTimeout`. Default false:
-   * the store tells you in one line what to set.
+   * Whether the store may close your client's connection, at most once a minute, if it is open but has had no reply for
+   * 2 s; the client then reconnects. For node-redis, and for ioredis without `socketTimeout`. Default false: the store
+   * logs what to set.
    */
   readonly reconnect?: boolean | undefined;
 }
@@ -79,20 +79,19 @@ const NAMES: NamesOf<RedisStoreOptions> = {
   reconnect: 1,
 };
 
-/** What {@link redisStore} returns. */
+/** The store of {@link redisStore}. */
 export interface RedisStore extends Store {
   readonly sync: false;
-  /** Expire in Redis by themselves; in one hash slot with the counts of their key. */
+  /** Values expire in Redis. They are in the hash slot of their key's counts. */
   readonly values: Values;
   register(limiter: string, rule: Rule): void;
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
 }
 
 /**
- * Keeps counts in Redis, for all processes together. Each group of limits is one atomic step in one script call, by
- * Redis's own clock. Takes a client of ioredis, iovalkey or node-redis as it is, also for a Cluster, and one of Upstash
- * through {@link fromUpstash}. The client stays yours: you set its options, open it if it is one of node-redis, handle
- * its errors and close it.
+ * Keeps counts in Redis, shared by all processes. Each group of limits is decided atomically in one script call, by
+ * Redis's clock. Accepts a client of ioredis, iovalkey or node-redis, also for a Cluster, and an Upstash client through
+ * {@link fromUpstash}. You still own the client: set its options, open it (node-redis), handle its errors and close it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -108,14 +107,14 @@ export function redisStore(client: AnyRedisClient, options: RedisStoreOptions = 
   return remoteStore(new Redis(asRedisClient(client), productionScript(), options));
 }
 
-/** The store with any script, and the clock that the script needs. */
+/** The store with a given script, and the clock that the script needs. */
 export class Redis implements RedisStore {
   readonly sync = false;
   readonly testClock?: Clock;
   readonly denialsLastUs?: number;
   readonly values: Values;
 
-  /** The node that stores the key, on Cluster, if the client can tell. */
+  /** On Cluster: the node that stores the key, if the client can tell. */
   readonly domainOf?: (step: Step) => string;
   private readonly nameOf: KeyNamer;
   private readonly batches: Batches;
@@ -138,7 +137,7 @@ export class Redis implements RedisStore {
     this.nameOf = keyNamer(hashKeys, prefix);
     this.isCluster = client.isCluster === true;
     if (testClock) this.testClock = testClock;
-    // In a group across slots, others may hold units that they are about to give back.
+    // Groups across slots may hold units that they are about to give back.
     if (this.isCluster) this.denialsLastUs = DENIALS_LAST_US;
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
@@ -146,7 +145,7 @@ export class Redis implements RedisStore {
     const silence = client.cure ? new Silence(client, reconnect === true) : undefined;
     const transport = new Transport(client, silence);
     this.registry = new Registry(new LimiterScripts(transport, prefix), options.logger);
-    const again = (group: Group) => this.batches.ask(group);
+    const again = (group: Group) => this.batches.enqueue(group);
     this.values = new RedisValues(transport, this.nameOf, testClock);
     const calls = new GroupCalls(transport, script, again, testClock);
     this.batches = new Batches(calls, maxSteps, coalesce);
@@ -162,7 +161,7 @@ export class Redis implements RedisStore {
     this.registry.keepUp();
     const group = uniqueGroup(steps);
     const deadlineUs = options?.deadlineUs ?? Infinity;
-    // A call without a deadline, such as a release, may share a call with any other.
+    // Work without a deadline, such as a release, may share a call with any other.
     const isApart = options?.background === true && deadlineUs !== Infinity;
     const answers = group.steps.some(resetsKey)
       ? this.askWithResets(group.steps, deadlineUs)
@@ -178,8 +177,8 @@ export class Redis implements RedisStore {
     this.nameOf(step.limiter, step.key, countOf(step));
 
   /**
-   * A reset forgets all counts of its limiter and key: those that this process knows at once, in the order of its
-   * calls; those of other processes once Redis has named them. Only the answers to `steps` are returned.
+   * A reset clears all counts of its limiter and key: those that this process knows immediately, in the order of its
+   * calls; those of other processes once Redis has listed them. Only the answers to `steps` are returned.
    */
   private async askWithResets(
     steps: readonly Step[],
@@ -201,10 +200,10 @@ export class Redis implements RedisStore {
     const redisKeys = steps.map(this.name);
     return this.isCluster
       ? this.askCluster(steps, redisKeys, deadlineUs, isApart)
-      : this.ask(steps, redisKeys, 0, deadlineUs, isApart);
+      : this.askSlot(steps, redisKeys, 0, deadlineUs, isApart);
   }
 
-  private ask(
+  private askSlot(
     steps: readonly Step[],
     redisKeys: string[],
     slot: number,
@@ -212,7 +211,7 @@ export class Redis implements RedisStore {
     isApart: boolean,
   ): Promise<readonly Answer[]> {
     return new Promise((resolve, reject) => {
-      this.batches.ask({ steps, redisKeys, slot, deadlineUs, isApart, resolve, reject });
+      this.batches.enqueue({ steps, redisKeys, slot, deadlineUs, isApart, resolve, reject });
     });
   }
 
@@ -225,11 +224,11 @@ export class Redis implements RedisStore {
     const slots = redisKeys.map(slotOf);
     const slot = slots[0] as number;
     if (slots.every((other) => other === slot))
-      return this.ask(steps, redisKeys, slot, deadlineUs, isApart);
+      return this.askSlot(steps, redisKeys, slot, deadlineUs, isApart);
     return askSlots(steps, slots, (part, partSlot, always) => {
       const own = part.map(this.name);
       const until = always ? Infinity : deadlineUs;
-      return this.ask(part, own, partSlot, until, !always && isApart);
+      return this.askSlot(part, own, partSlot, until, !always && isApart);
     });
   }
 }

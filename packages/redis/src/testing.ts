@@ -1,4 +1,4 @@
-/** The store for tests of code that uses Spillway on a real Redis: the test sets the time. */
+/** The store for tests with a real Redis, in which the test sets the time. */
 
 import type { Clock } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -7,8 +7,8 @@ import { testScript } from './codec/script.js';
 import { Redis, type RedisStore, type RedisStoreOptions } from './redis-store.js';
 
 /**
- * Like {@link redisStore}, but decides by `clock`, not by Redis's clock. Keys expire after ten real minutes, whatever
- * `clock` says. Never use it in production: the caller sets the time.
+ * Like {@link redisStore}, but decides by `clock` instead of Redis's clock. Keys expire after ten real minutes,
+ * whatever `clock` says. Not for production, because the caller sets the time.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

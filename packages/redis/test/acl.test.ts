@@ -7,7 +7,7 @@ import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { describeOnEachServer, type RedisServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, expect, it, onTestFinished, test, vi } from 'vitest';
-import { redisControl, redisStore } from '../src/index.js';
+import { redisControl, redisReports, redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 import { userFromDocs } from './rights.js';
 import { take } from './steps.js';
@@ -28,6 +28,9 @@ async function useControl(client: Redis, prefix?: string): Promise<void> {
     await control.clear('api', note);
     await control.history();
     await control.limiters();
+    const reports = redisReports(client, { prefix });
+    await reports.publish([]);
+    await reports.read('api');
   } finally {
     control.close();
   }

@@ -1,12 +1,12 @@
-/** Timers and the process's clock that move only when told, together. */
+/** Fake timers and a fake system clock, which a test advances together. */
 
 import { systemClock } from '@spillway/core/store';
 import { afterEach, beforeEach, vi } from 'vitest';
 
-/** When each test begins, so that none depends on the real date: a Thursday. */
+/** The time at which each test starts, a Thursday: no test depends on the real date. */
 const BEGIN_MS = Date.UTC(2026, 0, 1, 12, 34, 56, 789);
 
-/** For the tests of the file or block in which it is called. */
+/** Fakes time in all tests of the file or block in which it is called. */
 export function fakeTime(): void {
   beforeEach(() => {
     vi.useFakeTimers({ now: BEGIN_MS });
@@ -18,9 +18,9 @@ export function fakeTime(): void {
   });
 }
 
-/** From now on the clock is so far ahead of the timers: the event loop stood still. */
+/** Sets the clock ahead of the timers by `ms`, as after a blocked event loop. */
 export function stall(ms: number): void {
-  // Looked up at each call: the fake puts a `performance` of its own in the place of the real one.
+  // Looked up at each call, because fake timers replace `performance`.
   const value = () => Math.round((BEGIN_MS + performance.now() + ms) * 1_000);
   Object.defineProperty(systemClock, 'nowUs', { value, configurable: true });
 }

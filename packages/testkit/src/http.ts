@@ -1,4 +1,4 @@
-/** A real server around a listener, and requests to it that show everything that came over the wire. */
+/** A real server for a listener, and requests that show the whole response as it was sent. */
 
 import { once } from 'node:events';
 import http from 'node:http';
@@ -8,7 +8,7 @@ import { onTestFinished } from 'vitest';
 export interface Reply {
   readonly status: number;
   readonly headers: http.IncomingHttpHeaders;
-  /** Names and values exactly as they were sent, in order, without those that Node adds by itself. */
+  /** The headers exactly as they were sent, in order, without those that Node adds. */
   readonly fields: readonly (readonly [string, string])[];
   readonly body: string;
 }
@@ -16,15 +16,15 @@ export interface Reply {
 export interface Service {
   readonly port: number;
   get(path?: string, options?: http.RequestOptions): Promise<Reply>;
-  /** A request that is up to its caller. */
+  /** Creates a request that the caller sends. */
   open(path?: string, options?: http.RequestOptions): http.ClientRequest;
-  /** Sends text as it is and reads until the connection ends. */
+  /** Sends raw text, and reads until the connection ends. */
   raw(text: string): Promise<string>;
 }
 
 const OF_NODE = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', 'x-powered-by']);
 
-/** Listens on a free loopback port, until the test is over. */
+/** Listens on a free loopback port until the end of the test. */
 export async function serveListener(
   listener: http.RequestListener,
   host = '127.0.0.1',
@@ -38,7 +38,7 @@ export async function serveListener(
   return requestsTo((server.address() as AddressInfo).port, host);
 }
 
-/** Requests to a server that somebody else starts and ends. */
+/** Sends requests to a server whose lifetime the caller manages. */
 export function requestsTo(port: number, host = '127.0.0.1'): Service {
   const open = (path = '/', options: http.RequestOptions = {}): http.ClientRequest =>
     http.request({ host, port, path, agent: false, ...options });

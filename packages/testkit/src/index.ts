@@ -1,4 +1,4 @@
-/** The test kit: what the tests of several packages need. It is private, and no package is published with it. */
+/** The test kit: code that the tests of several packages share. It is private and never published. */
 
 import { join } from 'node:path';
 
@@ -14,7 +14,7 @@ export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until something is so; asks again every `everyMs`. */
+/** Waits until a condition is true, which is checked every `everyMs`. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   withinMs = 2_000,

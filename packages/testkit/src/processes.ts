@@ -8,7 +8,7 @@ import { ROOT } from './index.js';
 
 const SERVER = join(ROOT, 'apps', 'demo-express', 'server.js');
 
-/** @throws Error if what a demo imports has not been built. */
+/** @throws Error if a package that a demo imports is not built */
 export function checkBuilt(adapter: string): void {
   for (const name of ['core', 'redis', adapter]) {
     if (!existsSync(join(ROOT, 'packages', name, 'dist', 'index.js'))) {
@@ -30,7 +30,7 @@ export interface Demo {
   readonly process: ChildProcess;
 }
 
-/** Starts a demo process behind one proxy, which the load generator plays, and waits until it listens. */
+/** Starts a demo process and waits until it listens. It trusts one proxy, whose role the load generator plays. */
 export async function startDemo(options: DemoOptions): Promise<Demo> {
   const own = Object.entries(options).map(([name, value]) => [name, String(value)]);
   const demo = await launch([process.execPath, SERVER], {
@@ -43,12 +43,12 @@ export async function startDemo(options: DemoOptions): Promise<Demo> {
   return demo;
 }
 
-/** Starts a service on a free port and waits until it says which; whoever calls ends it. */
+/** Starts a service on a free port, and waits until it prints the port. The caller must end it. */
 export async function launch(
   [command, ...args]: readonly [string, ...string[]],
   own: Readonly<Record<string, string>>,
 ): Promise<Demo> {
-  // Of the runner's environment nothing that a demo would read.
+  // Drops variables of the runner's environment that a demo would read.
   const {
     NODE_OPTIONS,
     NODE_ENV,
@@ -76,7 +76,7 @@ function firstLine(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArra
       const found = pattern.exec(text);
       if (found) resolve(found);
     });
-    // Read to the end of the process, so that it is never held up.
+    // Read until the process ends: a full pipe would block it.
     child.stderr?.on('data', (chunk) => {
       complaints = `${complaints}${chunk}`.slice(0, 2_000);
     });

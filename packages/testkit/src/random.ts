@@ -1,9 +1,9 @@
-/** Seeded random numbers, so that a run of the model can be repeated. */
+/** Seeded random numbers, for reproducible runs of simulations. */
 
 export interface Random {
-  /** From 0 up to 1. */
+  /** Uniformly distributed from 0 (inclusive) to 1 (exclusive). */
   uniform(): number;
-  /** Exponentially distributed around a mean. */
+  /** Exponentially distributed with a mean. */
   exponential(mean: number): number;
 }
 

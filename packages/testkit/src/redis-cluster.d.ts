@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 
-/** Shares all slots among masters of a cluster, in their order. One by one: Redis 6.2 knows no ranges of slots. */
+/** Divides all slots among the masters of a cluster, in order. Slot by slot: Redis 6.2 doesn't support ranges. */
 export declare function assignSlots(masters: readonly Redis[]): Promise<void>;
 
-/** Makes a cluster of servers of this machine, all masters, and waits until each knows all. */
+/** Joins local servers to a cluster, all as masters, and waits until each knows all others. */
 export declare function joinCluster(nodes: readonly Redis[]): Promise<void>;

@@ -7,18 +7,23 @@ import { findRedis, findServers, type ServerProgram, startRedis } from './redis-
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where the tests find a real Redis; null only where none could be had. */
+    /** The URL of the Redis that tests share; null if none is available. */
     redisUrl: string | null;
-    /** The server's program, for tests that start and kill servers of their own. */
+    /** The server's program, for tests that start and kill their own servers. */
     redisProgram: string | null;
-    /** All servers that can be had; the first is that of `redisProgram`. */
+    /** All available servers; the first is that of `redisProgram`. */
     redisServers: readonly ServerProgram[];
   }
 }
 
 /**
- * A real Redis for the tests: REDIS_URL, else the server of SPILLWAY_REDIS_SERVER or one found on PATH and started on a
- * free loopback port, else one installed with apt (as root on a Debian-like system), else none, loudly.
+ * Provides a real Redis for the tests, the first of:
+ *
+ * 1. `REDIS_URL`
+ * 2. the program of `SPILLWAY_REDIS_SERVER`, or one on PATH, started on a free loopback port
+ * 3. one installed with apt (as root on a Debian-like system)
+ *
+ * If there is none, prints a warning.
  */
 export default async function setup(project: TestProject): Promise<(() => void) | undefined> {
   const program = findRedis() ?? installServer();

@@ -11,13 +11,13 @@ import { freePort, startRedis } from './redis-process.js';
 export { assignSlots } from './redis-cluster.js';
 export { freePort } from './redis-process.js';
 
-/** The server that all tests share; null where there is none. */
+/** The server that all tests share; null if there is none. */
 export const redisUrl: string | null = inject('redisUrl');
 
-/** The program for servers of one's own; null where there is none. */
+/** The program for tests that start their own servers; null if there is none. */
 export const redisProgram: string | null = inject('redisProgram');
 
-/** Describes something once for each server that can be had, by its name; where there is none, it is skipped. */
+/** Runs tests once for each available server, whose name is in the title. Without servers they are skipped. */
 export function describeOnEachServer(
   what: string,
   tests: (start: (...args: string[]) => Promise<RedisServer>) => void,
@@ -29,10 +29,10 @@ export function describeOnEachServer(
   });
 }
 
-/** Registers what ends a server: `onTestFinished`, or what collects the ends for an `afterAll`. */
+/** Registers a function that ends a server: `onTestFinished`, or one that collects functions for an `afterAll`. */
 export type WhenDone = (end: () => void) => void;
 
-/** A Redis server that can be killed, frozen and started again, always at the same address. */
+/** A Redis server that can be killed, frozen and restarted, always at the same address. */
 export class RedisServer {
   readonly port: number;
   private readonly args: readonly string[];
@@ -45,14 +45,14 @@ export class RedisServer {
     this.program = program;
   }
 
-  /** Reserves an address; nothing is started. `whenDone` is the end of the test unless told otherwise. */
+  /** Reserves an address without starting a server. `whenDone` is by default the end of the test. */
   static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = new RedisServer(await freePort());
     whenDone(() => void server.kill());
     return server;
   }
 
-  /** Starts a server until `whenDone`, which is the end of the test unless told otherwise. */
+  /** Starts a server until `whenDone`, by default the end of the test. */
   static async up(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = await startServer();
     whenDone(() => void server.kill());
@@ -75,13 +75,13 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Starts it again, empty. */
+  /** Restarts it, empty. */
   async start(): Promise<void> {
     const { port, args, program } = this;
     this.child = (await startRedis(program, { port, args })).child;
   }
 
-  /** Ends it without a word to its clients (`SIGKILL`), or in good order (`SIGTERM`). */
+  /** Kills it (`SIGKILL`) or shuts it down (`SIGTERM`), and waits until it has ended. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -90,12 +90,12 @@ export class RedisServer {
     await gone;
   }
 
-  /** As a crash does. */
+  /** Ends it as in a crash. */
   kill(): Promise<void> {
     return this.end('SIGKILL');
   }
 
-  /** Stops it where it is: connections stay open, nothing is answered. */
+  /** Suspends it: connections stay open, but nothing is answered. */
   freeze(): void {
     this.child?.kill('SIGSTOP');
   }
@@ -105,12 +105,12 @@ export class RedisServer {
   }
 }
 
-/** An empty server on loopback, at `port` or a free one. Whoever starts it kills it. */
+/** Starts an empty server on loopback, at `port` or a free one. The caller must kill it. */
 export function startServer(port?: number, ...args: string[]): Promise<RedisServer> {
   return RedisServer.start(port, args);
 }
 
-/** A cluster of three masters, each with a third of the slots. Whoever starts it kills the servers. */
+/** Starts a cluster of three masters, each with a third of the slots. The caller must kill the servers. */
 export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: Redis[] }> {
   const servers: RedisServer[] = [];
   for (let i = 0; i < 3; i += 1) {
@@ -121,7 +121,7 @@ export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: R
   return { servers, nodes };
 }
 
-/** A cluster that the tests of a `describe` share: both lists are filled before its first test. */
+/** A cluster that the tests of a `describe` share. Both lists are filled before the first test. */
 export function useCluster(): { readonly servers: RedisServer[]; readonly nodes: Redis[] } {
   const servers: RedisServer[] = [];
   const nodes: Redis[] = [];

@@ -1,8 +1,8 @@
-/** Requests as adapters make them. */
+/** Requests as adapters create them. */
 
 import type { LimitRequest } from '@spillway/core';
 
-/** A request, `GET /` from one address unless told otherwise. */
+/** A request; by default `GET /` from a fixed address. */
 export function request(
   options: Partial<LimitRequest> & { headers?: Record<string, string> } = {},
 ): LimitRequest {

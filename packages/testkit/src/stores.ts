@@ -1,10 +1,10 @@
-/** Stores that answer when a test says so, or not at all; and how to look at the permits in a store. */
+/** Stores that answer when a test says so, or not at all; and a reader for the permits in a store. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { makeLeasesRule, remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 
-/** Wraps a memory store: each call waits for `answer()`, and is noted. */
+/** Wraps a memory store. Each call is recorded, and waits for `answer()`. */
 export class SlowStore implements Store {
   readonly sync = false;
   readonly calls: (readonly Step[])[] = [];
@@ -17,7 +17,7 @@ export class SlowStore implements Store {
     return this.memory.apply(steps);
   }
 
-  /** Answers all that was asked so far; says how many calls that were. */
+  /** Answers all waiting calls, and returns their number. */
   answer(): number {
     const { held } = this;
     this.held = [];
@@ -26,13 +26,13 @@ export class SlowStore implements Store {
   }
 }
 
-/** Fails every call. Spread it, so that each guard has a store of its own: `{ ...brokenStore }`. */
+/** Fails every call. Spread it to give each guard a separate store: `{ ...brokenStore }`. */
 export const brokenStore: Store = remoteStore({
   sync: false,
   apply: () => Promise.reject(new Error('the store is down')),
 });
 
-/** How many permits a key of a limit holds in a store. */
+/** How many permits of a key are held in a store. */
 export function held(store: Store, limiter = 'two', key = '@203.0.113.7'): number {
   const rule = makeLeasesRule(100, 60_000_000);
   const [answer] = store.apply([
@@ -41,7 +41,7 @@ export function held(store: Store, limiter = 'two', key = '@203.0.113.7'): numbe
   return (answer as { used: number }).used;
 }
 
-/** A store that does what it is asked and then fails to say so, while `mute`. */
+/** A store whose replies are lost while `mute`: it executes calls, then rejects. */
 export class MuteStore implements Store {
   readonly sync = false;
   readonly memory = memoryStore({ clock: new ManualClock() });
@@ -53,7 +53,7 @@ export class MuteStore implements Store {
   }
 }
 
-/** A store that hears nothing while `deaf`. */
+/** A store that receives no calls while `deaf`: they reject without an effect. */
 export class DeafStore implements Store {
   readonly sync = false;
   readonly memory = memoryStore({ clock: new ManualClock() });

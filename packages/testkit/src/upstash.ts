@@ -1,10 +1,10 @@
-/** A stand-in for Upstash: Redis over HTTP, by the REST protocol that `@upstash/redis` speaks. */
+/** A fake of Upstash: Redis over HTTP, with the REST protocol of `@upstash/redis`. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Redis } from 'ioredis';
 
-/** What the server does with the next requests. */
+/** How the server treats the next requests. */
 export type Fault = 'none' | 'status-500' | 'hang';
 
 type Command = readonly [string, ...(string | number)[]];
@@ -14,7 +14,7 @@ export class UpstashServer {
   readonly url: string;
   readonly token = 'secret';
   fault: Fault = 'none';
-  /** How many commands each request brought. */
+  /** The number of commands in each request. */
   readonly requests: number[] = [];
   private readonly close: () => Promise<void>;
 
@@ -23,7 +23,7 @@ export class UpstashServer {
     this.close = close;
   }
 
-  /** On `port`, else on a free one. */
+  /** Starts a server on `port`, by default a free one. */
   static start(redis: Redis, port = 0): Promise<UpstashServer> {
     return new Promise((resolve) => {
       const server = createServer((request, response) => void own.answer(redis, request, response));
@@ -38,7 +38,7 @@ export class UpstashServer {
     });
   }
 
-  /** From now on, connections are refused. */
+  /** Stops it: new connections fail. */
   stop(): Promise<void> {
     return this.close();
   }
@@ -74,7 +74,7 @@ async function run(
   }
 }
 
-/** Texts in base64, so that any bytes travel in JSON. */
+/** Encodes strings in base64, as Upstash does to send any bytes in JSON. */
 function base64(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(base64);
   return typeof value === 'string' ? Buffer.from(value).toString('base64') : value;

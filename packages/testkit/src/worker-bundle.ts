@@ -1,11 +1,11 @@
-/** Bundles sources as a Worker's build does. */
+/** Bundles sources like a Worker's build. */
 
 import { build } from 'esbuild';
 
-/** What the platform has in itself. */
+/** Modules that the platform provides. */
 const PLATFORM = ['node:*', 'cloudflare:*'];
 
-/** The text of the bundle of a file, and every module it left out, which a Worker would have to have. */
+/** The text of a file's bundle, and all modules that it imports from the platform. */
 export async function bundleForWorker(
   file: string,
 ): Promise<{ readonly text: string; readonly external: readonly string[] }> {
@@ -15,7 +15,7 @@ export async function bundleForWorker(
     format: 'esm',
     target: 'es2022',
     conditions: ['@spillway/source', 'workerd', 'worker', 'browser'],
-    external: PLATFORM, // kept, so that we see it
+    external: PLATFORM, // left out of the bundle, and reported
     loader: { '.lua': 'text' },
     metafile: true,
     write: false,

@@ -1,4 +1,4 @@
-/** The checks of `doctor`: from what a Redis said to what it means for limits, and what to do. */
+/** The checks of `doctor`: what the facts about a Redis mean for limits, and what to do. */
 
 import type { Facts, ServerFacts } from './facts.js';
 import type { Finding } from './finding.js';
@@ -8,16 +8,16 @@ import { isSafeVersion, isSupported, type ServerVersion, versionFrom } from './v
 const OPERATIONS = 'https://github.com/spillway/spillway/blob/main/docs/operations.md';
 const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 
-/** A guard waits for its store for 50 ms, unless told otherwise. */
+/** The default `storeTimeout` of a guard. */
 const STORE_TIMEOUT_MS = 50;
 
-/** A call may take some times as long as an idle one. */
+/** The warning threshold for an idle round trip: a call under load takes several times as long. */
 const SLOW_MS = 10;
 
-/** Live settings and windows end by the clock of Redis; the stand-in of an outage counts by that of the process. */
+/** Live settings and windows end by the clock of Redis, the windows of fallback counters by that of the process. */
 const CLOCKS_APART_MS = 1_000;
 
-/** All findings, in the order in which one would look. */
+/** All findings, the most fundamental first. */
 export function findingsOf(facts: Facts): Finding[] {
   return [
     ...facts.servers.flatMap((server) => serverFindings(server, facts)),
@@ -45,11 +45,11 @@ function serverFindings(server: ServerFacts, { isCluster, servers }: Facts): Fin
     findings.push({
       check: 'info',
       verdict: 'unknown',
-      found: 'this user may not run INFO: version, memory and role cannot be seen',
-      todo: 'Give the user +info, or ask as another user',
+      found: 'this user may not run INFO, so version, memory and role are unknown',
+      todo: 'Give the user +info, or connect as another user',
     });
   }
-  // With one server its address is said once, with the connection.
+  // A single server's address appears only in its connection finding.
   if (servers.length === 1) return findings;
   return findings.map((one) => ({ ...one, found: `${server.address}: ${one.found}` }));
 }
@@ -61,8 +61,8 @@ function connection({ address, roundTripMs }: ServerFacts): Finding {
   return {
     check,
     verdict: roundTripMs < STORE_TIMEOUT_MS ? 'warning' : 'problem',
-    found: `${found}, and a guard waits ${STORE_TIMEOUT_MS} ms at most`,
-    todo: 'If it is as far from your service: put them in one place, or raise storeTimeout',
+    found: `${found}, and a guard waits at most ${STORE_TIMEOUT_MS} ms`,
+    todo: 'If it is as slow from your service: move them closer together, or raise storeTimeout',
   };
 }
 
@@ -72,20 +72,20 @@ function clock({ aheadMs }: ServerFacts): Finding {
     return { check, verdict: 'unknown', found: 'this user may not run TIME' };
   const apart = `${(Math.abs(aheadMs) / 1000).toFixed(1)} s`;
   if (Math.abs(aheadMs) < CLOCKS_APART_MS)
-    return { check, verdict: 'ok', found: 'the same as here' };
+    return { check, verdict: 'ok', found: 'the same as on this machine' };
   return {
     check,
     verdict: 'warning',
-    found: `the clock of Redis is ${apart} ${aheadMs > 0 ? 'ahead of' : 'behind'} the one here`,
-    todo: 'Let NTP set both: the stand-in of an outage counts by the clock of the process',
+    found: `the clock of Redis is ${apart} ${aheadMs > 0 ? 'ahead of' : 'behind'} the clock of this machine`,
+    todo: 'Sync both by NTP: during an outage, fallback counters use the clock of the process',
   };
 }
 
 function version(info: ReadonlyMap<string, string>): Finding {
   const check = 'version';
   const server = versionFrom(info);
-  if (!server) return { check, verdict: 'unknown', found: 'INFO does not tell the version' };
-  const found = nameOf(server);
+  if (!server) return { check, verdict: 'unknown', found: 'not in INFO' };
+  const found = versionName(server);
   if (!isSupported(server)) {
     return {
       check,
@@ -98,12 +98,12 @@ function version(info: ReadonlyMap<string, string>): Finding {
   return {
     check,
     verdict: 'warning',
-    found: `${found} has known faults in its Lua engine (CVE-2025-49844), unless your distribution has patched them`,
-    todo: 'Take the latest patch, or make sure that your package has the fix',
+    found: `${found} has known vulnerabilities in its Lua engine (CVE-2025-49844), unless your distribution has patched them`,
+    todo: 'Upgrade to the latest patch release, or make sure that your package has the fix',
   };
 }
 
-function nameOf({ product, text }: ServerVersion): string {
+function versionName({ product, text }: ServerVersion): string {
   return `${product} ${text}`;
 }
 
@@ -114,31 +114,30 @@ function role(info: ReadonlyMap<string, string>): Finding {
     return {
       check,
       verdict: 'problem',
-      found: 'it is loading its data, and answers nothing else',
+      found: 'still loading its data: it executes no commands until then',
       todo: 'Wait until it has loaded',
     };
   }
-  if (said === undefined) return { check, verdict: 'unknown', found: 'INFO does not tell it' };
+  if (said === undefined) return { check, verdict: 'unknown', found: 'not in INFO' };
   if (said === 'master') return { check, verdict: 'ok', found: 'a master' };
   return {
     check,
     verdict: 'problem',
-    found: 'a replica: nothing can be counted here',
-    todo: 'Connect to the master: through Sentinel, a Cluster client, or the address for writes of your provider',
+    found: 'a replica, which takes no writes, so nothing can be counted',
+    todo: "Connect to the master: through Sentinel, a Cluster client, or your provider's address for writes",
   };
 }
 
 function eviction(info: ReadonlyMap<string, string>): Finding {
   const check = 'eviction';
   const policy = info.get('maxmemory_policy');
-  if (policy === undefined)
-    return { check, verdict: 'unknown', found: 'INFO does not tell maxmemory-policy' };
+  if (policy === undefined) return { check, verdict: 'unknown', found: 'not in INFO' };
   if (policy === 'noeviction') return { check, verdict: 'ok', found: 'noeviction' };
   return {
     check,
     verdict: 'warning',
-    found: `maxmemory-policy is ${policy}: a full Redis forgets the counts of callers who are blocked`,
-    todo: `Give limits a Redis of their own, and CONFIG SET maxmemory-policy noeviction. See ${OPERATIONS}#when-redis-is-full`,
+    found: `maxmemory-policy is ${policy}: a full Redis evicts counts of callers who are over their limit`,
+    todo: `Give limits a separate Redis, and CONFIG SET maxmemory-policy noeviction. See ${OPERATIONS}#when-redis-is-full`,
   };
 }
 
@@ -147,13 +146,13 @@ function memory(info: ReadonlyMap<string, string>): Finding {
   const used = Number(info.get('used_memory'));
   const most = Number(info.get('maxmemory'));
   if (!info.has('used_memory') || Number.isNaN(used + most))
-    return { check, verdict: 'unknown', found: 'INFO does not tell it' };
+    return { check, verdict: 'unknown', found: 'not in INFO' };
   if (most === 0) {
     return {
       check,
       verdict: 'warning',
-      found: `${megabytes(used)} used, without a limit: new callers can fill the machine`,
-      todo: 'CONFIG SET maxmemory: ten times the keys of a busy day, some 120 bytes for each token bucket',
+      found: `${megabytes(used)} used, without a limit: a flood of new callers can fill the machine's memory`,
+      todo: 'CONFIG SET maxmemory: ten times the keys of a busy day, about 120 bytes per token bucket',
     };
   }
   const found = `${megabytes(used)} of ${megabytes(most)} used`;
@@ -162,19 +161,19 @@ function memory(info: ReadonlyMap<string, string>): Finding {
     check,
     verdict: 'warning',
     found,
-    todo: 'Give it more memory, or find who makes so many keys, before it is full',
+    todo: 'Before it is full, give it more memory, or find out what creates so many keys',
   };
 }
 
 function evicted(info: ReadonlyMap<string, string>): Finding {
   const check = 'evicted';
   const keys = Number(info.get('evicted_keys') ?? Number.NaN);
-  if (Number.isNaN(keys)) return { check, verdict: 'unknown', found: 'INFO does not tell it' };
-  if (keys === 0) return { check, verdict: 'ok', found: 'no key since it was started' };
+  if (Number.isNaN(keys)) return { check, verdict: 'unknown', found: 'not in INFO' };
+  if (keys === 0) return { check, verdict: 'ok', found: 'no key since the server started' };
   return {
     check,
     verdict: 'warning',
-    found: `${keys} keys since it was started: a count that is evicted begins from zero`,
+    found: `${keys} keys since the server started: an evicted count starts again from zero`,
     todo: 'Give it more memory, and set noeviction',
   };
 }
@@ -182,27 +181,27 @@ function evicted(info: ReadonlyMap<string, string>): Finding {
 function cluster(info: ReadonlyMap<string, string>, isCluster: boolean): Finding {
   const check = 'cluster';
   const said = info.get('cluster_enabled');
-  if (said === undefined) return { check, verdict: 'unknown', found: 'INFO does not tell it' };
+  if (said === undefined) return { check, verdict: 'unknown', found: 'not in INFO' };
   if ((said === '1') === isCluster)
-    return { check, verdict: 'ok', found: isCluster ? 'a node of one' : 'it is not one' };
+    return { check, verdict: 'ok', found: isCluster ? 'a node of a Cluster' : 'not a Cluster' };
   return {
     check,
     verdict: 'problem',
-    found: 'this is one node of a Cluster',
-    todo: 'Give your service a client for clusters (new Cluster([...])), and this command --cluster',
+    found: 'a node of a Cluster, but the client is for a single server',
+    todo: 'Use a Cluster client in your service (new Cluster([...])), and --cluster with this command',
   };
 }
 
 function coverage({ wantsFullCoverage }: ServerFacts): Finding {
   const check = 'coverage';
   if (wantsFullCoverage === false)
-    return { check, verdict: 'ok', found: 'a node that is gone takes only its own keys' };
+    return { check, verdict: 'ok', found: 'a node that is down affects only its own keys' };
   const todo = 'CONFIG SET cluster-require-full-coverage no on every node, and in its file';
   if (wantsFullCoverage === undefined) {
     return {
       check,
       verdict: 'unknown',
-      found: 'this user may not run CONFIG GET, or the service hides it',
+      found: 'this user may not run CONFIG GET, or the provider hides the setting',
       todo,
     };
   }
@@ -210,7 +209,7 @@ function coverage({ wantsFullCoverage }: ServerFacts): Finding {
     check,
     verdict: 'warning',
     found:
-      'cluster-require-full-coverage is yes: while one node and its replicas are gone, the others answer nothing',
+      'cluster-require-full-coverage is yes: while a node and its replicas are down, the whole Cluster is',
     todo,
   };
 }
@@ -228,7 +227,11 @@ function rightsFindings({ rights, prefix }: Facts): Finding[] {
   if (isKeyRefused) findings.push(keysRefused(prefix));
   if (missing.length > 0) findings.push(commandsRefused(missing));
   if (findings.length === 0)
-    findings.push({ check, verdict: 'ok', found: 'every command that the scripts use' });
+    findings.push({
+      check,
+      verdict: 'ok',
+      found: 'this user may run every command that the scripts use',
+    });
   findings.push(writesFinding(rights));
   return findings;
 }
@@ -239,12 +242,12 @@ function writesFinding({ missing, isKeyRefused, notWritten }: Rights): Finding {
     return {
       check,
       verdict: 'problem',
-      found: `Redis writes nothing: ${notWritten}`,
-      todo: 'Until it does, onStoreError decides every request',
+      found: `Redis rejects writes: ${notWritten}`,
+      todo: 'Make it writable again. Until then, onStoreError decides every request',
     };
   }
   if (isKeyRefused || missing.includes('set') || missing.includes('del'))
-    return { check, verdict: 'unknown', found: 'not tried, for lack of rights' };
+    return { check, verdict: 'unknown', found: 'not tested, because rights are missing' };
   return { check, verdict: 'ok', found: 'a key was written and removed' };
 }
 
@@ -252,8 +255,8 @@ function keysRefused(prefix: string): Finding {
   return {
     check: 'rights',
     verdict: 'problem',
-    found: `this user may not use keys that begin with ${prefix}`,
-    todo: `ACL SETUSER <user> ~${prefix}*, or give the prefix of your store with --prefix`,
+    found: `this user may not use keys that start with ${prefix}`,
+    todo: `ACL SETUSER <user> ~${prefix}*, or pass your store's prefix with --prefix`,
   };
 }
 
@@ -261,12 +264,12 @@ function commandsRefused(commands: readonly string[]): Finding {
   return {
     check: 'rights',
     verdict: 'problem',
-    found: `this user may not run ${commands.join(', ')}: onStoreError decides where a limit needs it`,
-    todo: `ACL SETUSER <user> ${commands.map((one) => `+${one}`).join(' ')}. The whole list: ${LIST_OF_RIGHTS}`,
+    found: `this user may not run ${commands.join(', ')}: if a limit needs it, onStoreError decides`,
+    todo: `ACL SETUSER <user> ${commands.map((one) => `+${one}`).join(' ')}. Full list: ${LIST_OF_RIGHTS}`,
   };
 }
 
-/** The command that Redis names in a refusal; scripts at all, if it names none. */
+/** The command that Redis names in a permission error. If it names none, the user may not run scripts at all. */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';
 }
@@ -284,7 +287,7 @@ function limitersFinding({ limiters, prefix }: Facts): Finding {
     check,
     verdict: 'warning',
     found: `no process has announced a limiter under the prefix ${prefix}`,
-    todo: 'If your service runs: does its store have another prefix, or is it a store in memory?',
+    todo: 'If your service is running: does its store have another prefix, or is it the memory store?',
   };
 }
 
@@ -292,21 +295,20 @@ function settingsFinding({ settingsLost }: Facts): Finding {
   const check = 'settings';
   if (settingsLost instanceof Error)
     return { check, verdict: 'unknown', found: `they cannot be read: ${settingsLost.message}` };
-  if (!settingsLost)
-    return { check, verdict: 'ok', found: 'no live settings are known to be lost' };
+  if (!settingsLost) return { check, verdict: 'ok', found: 'no lost live settings are known' };
   return {
     check,
     verdict: 'warning',
     found: 'the store has lost the live settings; running processes keep them',
-    todo: `spillway restore writes them back, spillway clear --all ends them. See ${OPERATIONS}#when-redis-loses-its-data`,
+    todo: `spillway restore writes them back, spillway clear --all removes them. See ${OPERATIONS}#when-redis-loses-its-data`,
   };
 }
 
 const CLIENTS: Finding = {
   check: 'clients',
   verdict: 'unknown',
-  found: 'whether your service notices a Redis that hangs cannot be seen from here',
-  todo: 'On ioredis set socketTimeout: 1000, and listen to error',
+  found: 'whether your service notices a hanging Redis cannot be checked from here',
+  todo: "With ioredis, set socketTimeout: 1000 and listen to 'error' events",
 };
 
 function megabytes(bytes: number): string {

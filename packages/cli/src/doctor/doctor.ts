@@ -1,4 +1,4 @@
-/** The command that looks at a Redis, and says what to do. */
+/** The command that checks a Redis and says what to do. */
 
 import { type CommonOptions, connected } from '../connection.js';
 import { print, printJson } from '../output.js';
@@ -14,11 +14,11 @@ const MARKS: Readonly<Record<Verdict, string>> = {
   unknown: 'unknown',
 };
 
-/** There is a problem: limits fail, or do not hold. The findings are printed already. */
+/** At least one check is a `problem`. The findings are already printed. */
 class ProblemsFound extends Error {}
 
 /**
- * Prints what is found. It writes one key of its own, and removes it.
+ * Prints the findings. Writes one probe key and removes it.
  *
  * @throws ProblemsFound
  */

@@ -1,4 +1,4 @@
-/** Looks at a Redis: what the checks of `doctor` need, each read on its own, so that one refusal hides nothing else. */
+/** Collects the facts for `doctor`, each by a separate call: a missing right then hides only one of them. */
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -9,13 +9,13 @@ import { isRefusal, RIGHTS_SCRIPT, type Rights, rightsFrom } from './rights.js';
 /** One server. */
 export interface ServerFacts {
   readonly address: string;
-  /** The half of five calls came back faster than this. */
+  /** The median of five calls. */
   readonly roundTripMs: number;
-  /** What `INFO` says, by name; undefined if it may not be read. */
+  /** The reply of `INFO`, by name; undefined if the user may not run it. */
   readonly info?: ReadonlyMap<string, string>;
-  /** How far the clock of the server is ahead of ours; undefined if it may not be read. */
+  /** How far the server's clock is ahead of ours; undefined if the user may not read it. */
   readonly aheadMs?: number;
-  /** Of a node of a Cluster: whether all keys fail if one node is gone; undefined if it may not be read. */
+  /** For a Cluster node: whether all keys fail while one node is down; undefined if the user may not read it. */
   readonly wantsFullCoverage?: boolean;
 }
 
@@ -23,11 +23,11 @@ export interface Facts {
   readonly isCluster: boolean;
   readonly servers: readonly ServerFacts[];
   readonly prefix: string;
-  /** Or the error that the script met as a whole. */
+  /** The rights, or the error if the script as a whole failed. */
   readonly rights: Rights | Error;
-  /** Or the error of the attempt to read them. */
+  /** The announced limiters, or the error of reading them. */
   readonly limiters: readonly KnownLimiter[] | Error;
-  /** Whether Redis has lost the live settings; or the error of the attempt to read them. */
+  /** Whether Redis has lost the live settings, or the error of reading them. */
   readonly settingsLost: boolean | Error;
 }
 
@@ -72,7 +72,7 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/** Behind sentinels the options do not tell which server it is. */
+/** With sentinels, the address is that of the socket: the options have only the sentinels. */
 function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
   const { host, port } = options;
   if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };
@@ -80,7 +80,7 @@ function addressOf({ options, stream }: Redis): { host?: string; port?: number }
   return { host: remoteAddress ?? 'the master', ...(remotePort && { port: remotePort }) };
 }
 
-/** The script runs by its text and by its hash, as those of the store do. */
+/** Runs the script by its text and by its hash, because the store does both. */
 async function rightsOn(client: Redis | Cluster, prefix: string): Promise<Rights> {
   const key = `${prefix}{%doctor}${randomUUID()}`;
   const reply = await client.eval(RIGHTS_SCRIPT, 1, key);

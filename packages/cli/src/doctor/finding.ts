@@ -1,13 +1,13 @@
-/** What a check says. */
+/** The result of a check. */
 
-/** `problem`: limits fail, or do not hold. `unknown`: it cannot be seen from here, or may not be read. */
+/** `problem`: limits fail or are not enforced. `unknown`: not visible from here, or the user lacks the right. */
 export type Verdict = 'ok' | 'warning' | 'problem' | 'unknown';
 
 export interface Finding {
   readonly check: string;
   readonly verdict: Verdict;
-  /** What was found, in one sentence without its full stop. */
+  /** One sentence without a full stop. */
   readonly found: string;
-  /** What to do, if there is something to do. */
+  /** What to do, if anything. */
   readonly todo?: string;
 }

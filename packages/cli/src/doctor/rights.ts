@@ -1,9 +1,9 @@
-/** Runs each command that our scripts use, on a key for the purpose, and tells which of them are refused. */
+/** Runs each command that our scripts use on a probe key, and reports which the user may not run. */
 
 /**
  * Every command that scripts of the store and of the control call, with arguments that change nothing but the probe
- * key. `set` is first: the others then meet a text and fail by its type, so none makes a key that stays. `eval` and
- * `evalsha` run the script.
+ * key. `set` is first: on its string, commands for other types fail, so none of them creates a key without an expiry.
+ * `eval` and `evalsha` run the script.
  */
 const CALLS: readonly (readonly string[])[] = [
   ['set', 'PROBE', '1', 'PX', '1000'],
@@ -33,7 +33,7 @@ const CALLS: readonly (readonly string[])[] = [
   ['del', 'PROBE'],
 ];
 
-/** Answers the errors as a list: a command, its error, the next command, its error. */
+/** Returns a flat list of failed commands and their errors: command, error, command, error ... */
 export const RIGHTS_SCRIPT: string = `
 local refused = {}
 local function try(name, ...)
@@ -51,7 +51,7 @@ export interface Rights {
   readonly missing: readonly string[];
   /** Whether this user may not use keys with the prefix. */
   readonly isKeyRefused: boolean;
-  /** Why Redis writes nothing now, in its own words: it is full, a replica, or cannot save. */
+  /** Redis's error if it rejects writes: it is full, a replica, or can't save. */
   readonly notWritten?: string;
 }
 
@@ -71,7 +71,7 @@ export function rightsFrom(reply: unknown): Rights {
   };
 }
 
-/** Redis 6.2 and 7.0 word a missing right within a script in their own way. */
+/** Redis 6.2 and 7.0 use other words than NOPERM for a missing right within a script. */
 export function isRefusal(error: string): boolean {
   return /NOPERM|no permission|can't (run|access)/i.test(error);
 }

@@ -1,4 +1,4 @@
-/** The texts of an object: a row of its storage for each. */
+/** The stored texts of an object, each a row of its storage. */
 
 import type { StateChanges, StateText } from '@spillway/core/store';
 import type { ObjectStorage } from '../platform.js';
@@ -10,12 +10,12 @@ export class Rows {
     this.storage = storage;
   }
 
-  read(name: string): string | undefined {
+  readText(name: string): string | undefined {
     return (this.storage.kv.get(name) as StateText | undefined)?.text;
   }
 
-  /** All of them, or none if one cannot be written. */
-  write(changes: StateChanges): void {
+  /** Writes all changes, or none if one fails. */
+  writeChanges(changes: StateChanges): void {
     const { kv } = this.storage;
     this.storage.transactionSync(() => {
       for (const [name, state] of changes) {
@@ -25,27 +25,27 @@ export class Rows {
     });
   }
 
-  /** What of each name stands behind `prefix`. */
+  /** All names that start with `prefix`, without the prefix. */
   endings(prefix: string): string[] {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }
 
-  /** Deletes what is over. Returns when the first of the others is; undefined if none is left. */
+  /** Deletes expired rows. Returns when the next row expires; undefined if none is left. */
   deleteOver(nowUs: number): number | undefined {
     const { kv } = this.storage;
-    const over: string[] = [];
+    const expired: string[] = [];
     let firstUs = Infinity;
-    // One after another, and only names are kept: a scope may have many answers of 1 MiB.
+    // Collects only names: an idempotency scope may have many stored responses of 1 MiB.
     for (const [name, state] of kv.list()) {
       const { expiresUs } = state as StateText;
-      if (expiresUs <= nowUs) over.push(name);
+      if (expiresUs <= nowUs) expired.push(name);
       else firstUs = Math.min(firstUs, expiresUs);
     }
-    for (const name of over) kv.delete(name);
+    for (const name of expired) kv.delete(name);
     return firstUs === Infinity ? undefined : firstUs;
   }
 
-  /** Then the object takes no room any more. */
+  /** Frees all storage of the object. */
   deleteAll(): Promise<void> {
     return this.storage.deleteAll();
   }

@@ -1,4 +1,4 @@
-/** What an object does: it decides the groups of one key, on its own rows, one after another. */
+/** The service of an object: decides the groups of one key, one after another, on the object's rows. */
 
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
@@ -30,28 +30,28 @@ export class Service {
   private readonly store: Store;
   private readonly rules = new Rules();
 
-  /** @param sweep left out where nothing is to be cleared */
+  /** @param sweep deletes expired rows; without it they stay */
   constructor(rows: Rows, clock: Clock, sweep?: Sweep) {
     this.rows = rows;
     this.backend = {
       hash,
-      // Nothing is waited for between reading and writing, so nobody else comes between. What is answered leaves the
-      // object only when the platform has stored what was written before.
+      // Atomic, because there is no await between reading and writing. The platform holds an object's replies back
+      // until its earlier writes are durable.
       async transact(names, decide) {
         const nowUs = clock.nowUs();
-        const texts = names.map((name) => rows.read(name));
+        const texts = names.map((name) => rows.readText(name));
         const changes = decide(texts, nowUs);
         if (changes.size === 0) return;
-        rows.write(changes);
+        rows.writeChanges(changes);
         const ends = [...changes.values()].map((state) => state?.expiresUs ?? Infinity);
-        await sweep?.note(Math.min(...ends), nowUs);
+        await sweep?.scheduleAlarm(Math.min(...ends), nowUs);
       },
     };
     this.store = stateStore(this.backend);
   }
 
-  /** Answers the text of a call with the text of a reply. Rejects where the object itself failed. */
-  async answer(text: string): Promise<string> {
+  /** Answers a call with a reply, both as text. Rejects if the object itself failed. */
+  async handleCall(text: string): Promise<string> {
     try {
       const call = readCall(text);
       if (call.form !== FORM) throw unknownCall('the form of the call');
@@ -65,7 +65,7 @@ export class Service {
   private async perform(call: Call): Promise<Reply> {
     const { values } = this.store;
     if ('steps' in call) {
-      return { answers: await this.decide(call) };
+      return { answers: await this.decideGroup(call) };
     }
     if ('set' in call) {
       await values?.set(call.set, bytesOfText(call.text), call.ttlUs);
@@ -75,8 +75,10 @@ export class Service {
     return { value: bytes && textOfBytes(bytes) };
   }
 
-  private decide(call: GroupCall): Promise<readonly Answer[]> | readonly Answer[] {
-    const steps = call.steps.map((step) => ({ ...step, rule: this.rules.of(step.rule) }) as Step);
+  private decideGroup(call: GroupCall): Promise<readonly Answer[]> | readonly Answer[] {
+    const steps = call.steps.map(
+      (step) => ({ ...step, rule: this.rules.ruleOf(step.rule) }) as Step,
+    );
     const resets = steps.filter(
       ({ op, claim, limiter }) => op === 'reset' && !claim && call.known?.includes(limiter),
     );
@@ -84,12 +86,12 @@ export class Service {
     return store.apply(steps, { deadlineUs: call.latestUs });
   }
 
-  /** All counts of a key are here, whichever process made them, so a reset finds them. */
+  /** A store that resets all counts of these limiters in this object, also those under rules of other isolates. */
   private storeThatKnows(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);
     for (const { limiter, key, rule } of resets) {
       for (const code of this.rows.endings(encodeName(limiter, key, '', { hash }))) {
-        // Behind these marks stands the id of a claim or a value.
+        // A colon or # precedes the id of a claim or a value, which are not counts.
         if (!/[:#]/.test(code)) store.register?.(limiter, { ...rule, code });
       }
     }

@@ -1,4 +1,4 @@
-/** The store on Durable Objects: each key has an object, in which it is decided. */
+/** The store in Durable Objects: each key has an object that keeps and decides its counts. */
 
 import type { Answer, Clock, Step, Store } from '@spillway/core';
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
@@ -26,21 +26,21 @@ import { plainStep } from '../wire/calls.js';
 import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
-/** How long a refusal is remembered: in a group over several objects, others may hold units that they give back. */
+/** How long rejections are cached. Not longer, because a group over several objects may soon refund what it took. */
 const DENIALS_LAST_US = 1_000_000;
 
-/** The clocks of two machines of the platform may differ by so much. A call that is later still charges nothing. */
+/** How much the clocks of two of the platform's machines may differ. A call that arrives even later charges nothing. */
 const SKEW_US = 1_000_000;
 
-/** All optional. */
+/** Options of {@link durableObjectStore}; all are optional. */
 export interface DurableObjectStoreOptions {
   /**
-   * A secret. With it, objects are named by the HMAC-SHA-256 of keys. Without it by their SHA-256, which hides no key
-   * that can be guessed, such as an address.
+   * A secret. With it, objects are named by the HMAC-SHA-256 of keys; without it, by their SHA-256, which does not hide
+   * keys that can be guessed, such as addresses.
    */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
-   * Where new objects are made, such as `'weur'`: see Cloudflare's list of location hints. Default: near the first
+   * Where new objects are created, such as `'weur'`: see Cloudflare's list of location hints. Default: near the first
    * request of a key.
    */
   readonly locationHint?: string | undefined;
@@ -51,16 +51,16 @@ const NAMES: NamesOf<DurableObjectStoreOptions> = { hashKeys: 1, locationHint: 1
 /** What {@link durableObjectStore} returns. */
 export interface DurableObjectStore extends Store {
   readonly sync: false;
-  /** Kept in the object of their key, at most 1 MiB each. */
+  /** Stored in the object of their key, at most 1 MiB each. */
   readonly values: Values;
   register(limiter: string): void;
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
 }
 
 /**
- * Keeps counts in Durable Objects, for all isolates of a Worker together. Each key has an object of its own: all steps
- * of a key are one request to it, decided as one, and stored before they are answered. Steps of several keys go to
- * several objects; if one refuses, the others give back what they took.
+ * Keeps counts in Durable Objects, shared by all isolates of a Worker. Each key has a separate object: all steps of a
+ * key are one request to it, decided atomically, and durable before they are answered. Steps of several keys go to
+ * several objects; if one rejects, the others are refunded.
  *
  * @param namespace the binding to `RateLimitObject`; to keep the objects in a jurisdiction, its
  * `namespace.jurisdiction('eu')`
@@ -81,7 +81,7 @@ export function durableObjectStore(
   return remoteStore(new ObjectStore(namespace, options));
 }
 
-/** The store by the clock of its objects, or by one that a test sets and tells with each call. */
+/** The store, on the clock of its objects, or on a test's clock that is sent with each call. */
 export class ObjectStore implements DurableObjectStore {
   readonly sync = false;
   readonly label = 'Durable Objects';
@@ -90,7 +90,7 @@ export class ObjectStore implements DurableObjectStore {
   readonly values: Values;
   private readonly nameOf: (key: string) => string;
   private readonly calls: ObjectCalls;
-  /** The limiters that were registered: as many as stand in code. */
+  /** The names of the registered limiters. Names come from code, so there are few. */
   private readonly known = new Set<string>();
 
   constructor(
@@ -118,7 +118,7 @@ export class ObjectStore implements DurableObjectStore {
     if (this.known.size < MAX_LIMITERS) this.known.add(limiter);
   }
 
-  /** Each object may fail by itself. */
+  /** Each object can fail on its own. */
   domainOf({ key }: Step): string {
     return this.nameOf(key);
   }
@@ -132,13 +132,13 @@ export class ObjectStore implements DurableObjectStore {
     const group = uniqueGroup(steps);
     const parts = partsOf(group.steps, ({ key }) => this.nameOf(key));
     const answers = await askParts(parts, (own, name, always) =>
-      this.decide(own, name, always ? Infinity : deadlineUs),
+      this.applyInObject(own, name, always ? Infinity : deadlineUs),
     );
     return spread(group, answers);
   }
 
-  /** In one object. */
-  private async decide(
+  /** Decides steps in one object. */
+  private async applyInObject(
     steps: readonly Step[],
     name: string,
     deadlineUs: number,
@@ -146,12 +146,13 @@ export class ObjectStore implements DurableObjectStore {
     const untilUs = steps.every(isEnd) ? Infinity : deadlineUs;
     if (systemClock.nowUs() > untilUs) throw tooLate();
     const latestUs = untilUs === Infinity ? undefined : untilUs + SKEW_US;
-    // The object is told no key: its own name says which one it is.
-    const plain = steps.map((step) => plainStep(step, name));
+    // Keys are replaced by the object's name, a digest: they never leave the Worker.
+    const nowUs = (this.testClock ?? systemClock).nowUs();
+    const plain = steps.map((step) => plainStep(step, name, nowUs));
     const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
     const known = resets.length > 0 ? resets.map(({ limiter }) => limiter) : undefined;
     const call = { steps: plain, latestUs, known };
-    const { answers } = await this.calls.send(name, call, steps.every(mayRepeat));
+    const { answers } = await this.calls.sendCall(name, call, steps.every(mayRepeat));
     if (answers?.length !== steps.length) throw noReply();
     return answers;
   }
@@ -159,17 +160,21 @@ export class ObjectStore implements DurableObjectStore {
   private async setValue(name: ValueName, bytes: Uint8Array, ttlUs: number): Promise<void> {
     checkValue(bytes, ttlUs);
     const key = this.nameOf(name.key);
-    await this.calls.send(key, { set: { ...name, key }, text: textOfBytes(bytes), ttlUs }, true);
+    await this.calls.sendCall(
+      key,
+      { set: { ...name, key }, text: textOfBytes(bytes), ttlUs },
+      true,
+    );
   }
 
   private async getValue(name: ValueName): Promise<Uint8Array | undefined> {
     const key = this.nameOf(name.key);
-    const { value } = await this.calls.send(key, { get: { ...name, key } }, true);
+    const { value } = await this.calls.sendCall(key, { get: { ...name, key } }, true);
     return value === undefined ? undefined : bytesOfText(value);
   }
 }
 
-/** Whether a step may be done twice: it changes nothing, or names the permit or the claim that it is about. */
+/** Whether a step is safe to retry: it is idempotent, because it only reads or resets, or names a permit or claim. */
 function mayRepeat({ op, lease, claim }: Step): boolean {
   if (op === 'look' || op === 'reset') return true;
   return op !== 'take' && (lease !== undefined || claim !== undefined);
@@ -185,7 +190,7 @@ function checkNamespace(namespace: unknown): void {
 function checkSecret(secret: unknown): void {
   if (secret === undefined) return;
   const isSecret = typeof secret === 'string' || secret instanceof Uint8Array;
-  // Not shown: it is a secret.
+  // Shows the type only, because the value is a secret.
   if (!isSecret) throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof secret);
   if (secret.length === 0)
     throw mustBe('hashKeys', 'a secret, as a string or bytes', 'an empty one');

@@ -1,16 +1,16 @@
-/** One call of one object. */
+/** Sends calls to objects. */
 
 import { failedCall, isRetryable, noReply } from '../failures.js';
 import type { ObjectNamespace } from '../platform.js';
 import { type Call, type Reply, readReply, writeCall } from '../wire/calls.js';
 
-/** Read by nobody: an object has one thing to do. */
+/** Required by `fetch`, ignored by the object. */
 const URL = 'https://rate-limit-object/';
 
 export class ObjectCalls {
   private readonly namespace: ObjectNamespace;
   private readonly place: { readonly locationHint?: string };
-  /** Fields of every call, for tests. */
+  /** Headers of every call, for tests. */
   private readonly fields: (() => Record<string, string>) | undefined;
 
   constructor(
@@ -24,23 +24,23 @@ export class ObjectCalls {
   }
 
   /**
-   * @param isRepeatable whether it does no harm to do it twice: then a call that the platform lost is sent once more
+   * @param isRepeatable whether the call is idempotent: then it is retried once if the platform fails
    * @throws SpillwayError
    */
-  async send(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {
+  async sendCall(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {
     const body = writeCall(call);
     try {
-      return await this.ask(name, body);
+      return await this.fetchReply(name, body);
     } catch (cause) {
       if (!isRepeatable || !isRetryable(cause)) throw failedCall(cause);
     }
-    return this.ask(name, body).catch((cause) => {
+    return this.fetchReply(name, body).catch((cause) => {
       throw failedCall(cause);
     });
   }
 
-  /** Through a stub of its own: one whose object has failed does not work any more. */
-  private async ask(name: string, body: string): Promise<Reply> {
+  /** Uses a new stub each time: a stub stops working once its object has failed. */
+  private async fetchReply(name: string, body: string): Promise<Reply> {
     const { namespace, fields } = this;
     const stub = namespace.get(namespace.idFromName(name), this.place);
     const headers = fields && { headers: fields() };

@@ -1,4 +1,4 @@
-/** What a Worker and an object say to each other, as JSON. All numbers in it are whole and exact. */
+/** The JSON that a Worker and an object exchange. All numbers in it are integers and exact. */
 
 import { type Answer, SpillwayError, type Step } from '@spillway/core';
 import type { ValueName } from '@spillway/core/store';
@@ -6,15 +6,15 @@ import { noReply } from '../failures.js';
 import { numbersOf, type RuleNumbers } from './rules.js';
 
 /**
- * The form of calls. An object that is older than its Worker, as it may be for a moment after a deploy, refuses a form
- * that it does not know.
+ * The version of the call format. An object rejects an unknown version: shortly after a deploy, it may still run older
+ * code than its Worker.
  */
 export const FORM = 1;
 
-/** A step whose rule is without code. */
+/** A step whose rule has only its numbers. */
 type PlainStep = Omit<Step, 'rule'> & { readonly rule: RuleNumbers };
 
-/** One of the three things that an object is asked. */
+/** A call to an object: decides steps, stores a value, or reads a value. */
 export type Call =
   | GroupCall
   | { readonly set: ValueName; readonly text: string; readonly ttlUs: number }
@@ -22,13 +22,13 @@ export type Call =
 
 export interface GroupCall {
   readonly steps: readonly PlainStep[];
-  /** By the clock of the object: after it, nothing is charged. */
+  /** The deadline on the object's clock, after which nothing is charged. */
   readonly latestUs?: number | undefined;
-  /** Limiters of which a reset forgets all counts of its key, and not only the one that its step names. */
+  /** Limiters whose resets clear all counts of the key, not only the count that the step names. */
   readonly known?: readonly string[] | undefined;
 }
 
-/** What it answers: to steps with answers, to `get` with a value if there is one. */
+/** The reply: `answers` to steps, `value` to `get` if it exists. */
 export interface Reply {
   readonly answers?: readonly Answer[];
   readonly value?: string | undefined;
@@ -38,10 +38,14 @@ interface Failed {
   readonly error: { readonly code: SpillwayError['code']; readonly text: string; kind?: string };
 }
 
-/** A step as it travels: without what only the Worker needs. */
-export function plainStep(step: Step, key: string): PlainStep {
+/**
+ * A step in its wire format, without the parts that only the Worker needs.
+ *
+ * @param nowUs by the Worker's clock
+ */
+export function plainStep(step: Step, key: string, nowUs: number): PlainStep {
   const { onStoreError: _, receipt, rule, ...rest } = step;
-  const plain = { ...rest, key, rule: numbersOf(rule) };
+  const plain = { ...rest, key, rule: numbersOf(rule, nowUs) };
   if (!receipt) return plain;
   const { atUs, num, units } = receipt;
   return { ...plain, receipt: { atUs, num, units } };
@@ -59,14 +63,14 @@ export function writeReply(reply: Reply): string {
   return JSON.stringify(reply);
 }
 
-/** Of an error about this call alone. Its text is sent without the code, which an error adds by itself. */
+/** The reply for an error that concerns this call only. The text omits the code, which `SpillwayError` adds again. */
 export function writeFailure({ code, message, kind }: SpillwayError): string {
   const text = message.replace(` (${code})`, '');
   return JSON.stringify({ error: { code, text, kind } });
 }
 
 /**
- * @throws SpillwayError what the object failed with; `SPW_STORE_ERROR` if `text` is no reply
+ * @throws SpillwayError the error that the object replied; `SPW_STORE_ERROR` if `text` is not a reply
  */
 export function readReply(text: string): Reply {
   let reply: (Reply & Partial<Failed>) | null;

@@ -1,11 +1,14 @@
-/** Rules as they travel: their numbers. The code of the algorithm is added again in the object. */
+/** The wire format of rules: their numbers. The object adds the code of the algorithm. */
 
 import {
+  type Calendar,
   type Machine,
+  makeCalendarRule,
   makeClaimsRule,
   makeLeasesRule,
   makeRule,
   makeShaperRule,
+  type Period,
   type Rule,
 } from '@spillway/core/store';
 import { unknownCall } from '../failures.js';
@@ -13,14 +16,36 @@ import { unknownCall } from '../failures.js';
 /** A rule without its code. */
 export type RuleNumbers = { readonly machine: Rule['machine'] } & Readonly<Record<string, unknown>>;
 
-export function numbersOf(rule: Rule): RuleNumbers {
-  const { logic: _, ...numbers } = rule;
-  return numbers;
+/** The numbers of a rule. Of a calendar its periods around `nowUs`, so that the object needs none of its code. */
+export function numbersOf(rule: Rule, nowUs: number): RuleNumbers {
+  const { logic: _, soft: __, ...numbers } = rule;
+  if (rule.machine !== 'calendar') return numbers;
+  const { name } = rule.calendar;
+  const { previous, current, next } = rule.calendar.around(nowUs);
+  const calendar: SentCalendar = { name, periods: [previous, current, next] };
+  return { ...numbers, calendar };
 }
 
-/** Makes rules of numbers, with the code of any rule of the same algorithm. */
+interface SentCalendar {
+  readonly name: string;
+  readonly periods: readonly [previous: Period, current: Period, next: Period];
+}
+
+/** The period of an instant among those that were sent. Clocks of Workers and objects are never a period apart. */
+function calendarOf({ name, periods }: SentCalendar): Calendar {
+  const [previous, current, next] = periods;
+  return {
+    name,
+    around(us) {
+      const own = periods.find(({ startUs, endUs }) => us >= startUs && us < endUs);
+      return { previous, current: own ?? current, next };
+    },
+  };
+}
+
+/** Makes rules from numbers, by adding the `logic` of their algorithm. */
 export class Rules {
-  private readonly logics: Readonly<Record<Rule['machine'], Machine>> = {
+  private readonly logics: Readonly<Record<Exclude<Rule['machine'], 'calendar'>, Machine>> = {
     bucket: makeRule('token-bucket', 1, 1_000).logic,
     queue: makeShaperRule(1, 1_000, 1, 0).logic,
     window: makeRule('fixed-window', 1, 1_000).logic,
@@ -30,8 +55,11 @@ export class Rules {
   };
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
-  of(numbers: RuleNumbers): Rule {
-    const { machine } = numbers;
+  ruleOf(numbers: RuleNumbers): Rule {
+    const { machine, limit, calendar } = numbers;
+    if (machine === 'calendar') {
+      return makeCalendarRule(limit as number, calendarOf(calendar as SentCalendar));
+    }
     if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
     return { ...numbers, logic: this.logics[machine] } as unknown as Rule;
   }

@@ -1,8 +1,8 @@
-/** Claims about a reply. A claim that is not true throws an error that says what is wrong. */
+/** Assertions about replies, which throw a readable error. */
 
 import type { Reply } from './wire.js';
 
-/** A claim that was not true. */
+/** The error of a failed assertion. */
 class ClaimError extends Error {
   override readonly name = 'ClaimError';
 }
@@ -11,13 +11,13 @@ export function claim(holds: boolean, message: () => string): asserts holds {
   if (!holds) throw new ClaimError(message());
 }
 
-/** Claims that two values are the same in JSON. */
+/** Asserts that two values have the same JSON. */
 export function same(what: string, actual: unknown, expected: unknown): void {
   const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
   claim(got === wanted, () => `${what}: expected ${wanted}, got ${got}`);
 }
 
-/** The value of a header; undefined if it is absent. Claims that it does not have two lines. */
+/** The value of a header; undefined if it is absent. Asserts that it has at most one line. */
 export function field(reply: Reply, name: string): string | undefined {
   const values = reply.lines.flatMap(([key, value]) => (key === name ? [value] : []));
   claim(
@@ -27,7 +27,7 @@ export function field(reply: Reply, name: string): string | undefined {
   return values[0];
 }
 
-/** Claims the values of headers; undefined claims that there is none. */
+/** Asserts the values of headers; undefined means that the header must be absent. */
 export function hasFields(
   reply: Reply,
   expected: Readonly<Record<string, string | undefined>>,
@@ -37,7 +37,7 @@ export function hasFields(
   }
 }
 
-/** Claims the status. The error shows the body. */
+/** Asserts the status. The error shows the body. */
 export function hasStatus(reply: Reply, expected: number): void {
   claim(
     reply.status === expected,
@@ -46,7 +46,7 @@ export function hasStatus(reply: Reply, expected: number): void {
   );
 }
 
-/** Repeats `attempt` until no claim fails, for five seconds, about 25 times. Then throws the last error. */
+/** Retries `attempt` until no assertion fails, for five seconds, about 25 times. Then throws the last error. */
 export async function eventually<Value>(attempt: () => Value | Promise<Value>): Promise<Value> {
   const end = performance.now() + 5_000;
   for (let pauseMs = 5; ; pauseMs = Math.min(2 * pauseMs, 250)) {

@@ -1,31 +1,31 @@
 /** The policies of the demo API, and the headers and bodies that follow from them. */
 
-/** How much is left under each policy of a route; `perKey` only behind the second guard. */
+/** What remains under each policy of a route; `perKey` only on routes with the second guard. */
 export interface Quotas {
   readonly inFlight: number;
   readonly perAddress: number;
   readonly perKey?: number;
 }
 
-/** So many requests in an hour; one comes back after so many seconds. */
+/** Requests per hour, and the seconds in which one unit refills. */
 const PER_ADDRESS = { quota: 60, seconds: 60 };
 const PER_KEY = { quota: 5, seconds: 720 };
 const IN_FLIGHT = 5;
 
-/** What is left for a new caller. */
+/** What remains for a new caller. */
 export const FULL: Quotas = {
   inFlight: IN_FLIGHT,
   perAddress: PER_ADDRESS.quota,
 };
 
-/** What is left after a new caller's requests, the last of them in progress. */
+/** What remains after a new caller's requests, while the last of them is in flight. */
 export function after(requests: number): Quotas {
   return { inFlight: IN_FLIGHT - 1, perAddress: PER_ADDRESS.quota - requests };
 }
 
 /**
- * What is left after the limit per key was used up by five requests and has refused more. The guard in front let those
- * pass, unless there is one guard for both.
+ * What remains after five requests have used up the limit per key, and more were rejected. The first guard has charged
+ * the rejected ones too, unless one guard has both limits.
  */
 export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
   return oneGuard
@@ -33,7 +33,7 @@ export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
     : { ...after(5 + refusals), perKey: 0 };
 }
 
-/** What the reply says of a route's own limit when a limit in front of it refuses: one guard tells of all limits. */
+/** The quotas in a rejection by a limit for all routes. If one guard has all limits, it also shows the route's own. */
 export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
   return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
 }
@@ -56,8 +56,8 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
 }
 
 /**
- * `actual`, in which each `t` that is at most `elapsedMs` less than the expected one is replaced by the expected one. A
- * comparison then still shows every other difference.
+ * Sets each `t` in `actual` to the expected one if it is lower by at most `elapsedMs`. A comparison then shows only
+ * other differences.
  */
 export function withoutTime(
   actual: string | undefined,
@@ -77,10 +77,10 @@ export function isWithin(seconds: number, wanted: number, elapsedMs: number): bo
   return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
 }
 
-/** A refusal: the limiter, the reason, and how long to wait. */
+/** A rejection: its status, its reason, and the violated policies. */
 export interface Refusal {
   readonly status: 429 | 503;
-  /** The policy that the text names, and the reason. A shedder names no policy. */
+  /** The reason, and the policy that the text names. A shedder names none. */
   readonly detail:
     | { readonly reason: 'rate'; readonly policy: string }
     | { readonly reason: 'concurrency'; readonly policy: string; readonly limit: number }
@@ -88,7 +88,7 @@ export interface Refusal {
   readonly violated: readonly string[];
 }
 
-/** The body of a refusal that tells the caller to wait so many seconds. */
+/** The body of a rejection that asks the caller to wait `seconds`. */
 export function problemText({ status, detail, violated }: Refusal, seconds: number): string {
   const [type, title] =
     status === 429
@@ -117,7 +117,7 @@ function detailText(detail: Refusal['detail'], wait: string): string {
   }
 }
 
-// One limiter alone refuses.
+// Rejections by a single limiter.
 export const RATE_BY_KEY: Refusal = {
   status: 429,
   detail: { reason: 'rate', policy: 'per-key' },
@@ -144,13 +144,13 @@ export const WORKERS: Refusal = {
   violated: ['workers'],
 };
 
-/** The headers of a refusal by `per-address` that the process remembers without asking its store. */
+/** The headers of a cached rejection by `per-address`. */
 export const REMEMBERED = {
   policy: '"per-address";q=60;w=3600',
   limit: '"per-address";r=0;t=60',
 };
 
-/** The longest wait that a refusal may tell, in seconds. For all but rates it is a hint of one to two seconds. */
+/** The longest `Retry-After` of a rejection, in seconds. Except for rates, it is a hint of one to two seconds. */
 export function waitOf({ detail }: Refusal): number {
   if (detail.reason !== 'rate') return 2;
   return detail.policy === 'per-key' ? PER_KEY.seconds : PER_ADDRESS.seconds;

@@ -17,9 +17,9 @@ import { Visit } from './visit.js';
 import { Wire } from './wire.js';
 
 /**
- * The checks that a service behind an adapter must pass. Run each in a test of its own, with any runner, one after
- * another for one service. They know only the service's address, and use keys and client addresses that nobody has used
- * before. So their order makes no difference, and a service can be checked again. They need node:http where they run.
+ * The checks that a service behind an adapter must pass. Run each in a separate test, with any runner; against one
+ * service, run them one after another. Each uses new random keys and client addresses, so their order is irrelevant,
+ * and a service can be checked again. They need node:http.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export function adapterConformance(target: AdapterTarget, options: AdapterOption
       try {
         await prove(new Visit(wire, settings));
       } finally {
-        wire.close();
+        wire.abortRequests();
       }
     },
   }));

@@ -9,8 +9,8 @@ export interface AdapterTarget {
 /** Options of {@link adapterConformance}. */
 export interface AdapterOptions {
   /**
-   * The header that tells the service a client's address. Default `'x-forwarded-for'`, of which the service must use
-   * the last entry; any other header must hold one address.
+   * The header from which the service reads a client's address. Default `'x-forwarded-for'`, of which the service must
+   * use the last entry; any other header must hold one address.
    */
   readonly addressHeader?: string;
   /**
@@ -18,15 +18,15 @@ export interface AdapterOptions {
    */
   readonly workers?: boolean;
   /**
-   * True if one guard decides the limits of a route together with those of all routes, as in NestJS. Then a request
-   * that one of them refuses is charged by none. Default false: a second guard stands behind the first.
+   * True if one guard decides a route's limits together with those of all routes, as in NestJS: a request that one of
+   * them rejects is charged to none. Default false: the route has a second guard.
    */
   readonly oneGuard?: boolean;
-  /** False where the platform may send a body without its length. Default true. */
+  /** False if the platform may send a body without its length. Default true. */
   readonly lengths?: boolean;
   /**
-   * False where the platform does not report that a client went away before its reply began: its permit is then free
-   * when the lease expires. Default true.
+   * False if the platform does not report that a client disconnected before its reply started: its permit is then freed
+   * only when the lease expires. Default true.
    */
   readonly aborts?: boolean;
 }
@@ -34,5 +34,5 @@ export interface AdapterOptions {
 /** The options with their defaults. */
 export type AdapterSettings = Required<AdapterOptions>;
 
-/** The header that proxies write. */
+/** The default header for addresses. */
 export const FORWARDED = 'x-forwarded-for';

@@ -1,4 +1,4 @@
-/** One check's requests to a service: new callers, and claims about the replies to them. */
+/** One check's requests to a service: new callers, and claims about their replies. */
 
 import { claim, field, hasFields, hasStatus, pause, same } from './claims.js';
 import {
@@ -27,41 +27,41 @@ export class Visit {
     this.settings = settings;
   }
 
-  /** A new caller, with an API key and an address of its own unless given. With key null it sends no API key. */
+  /** A new caller. Its default API key and address are new; with key null it sends no API key. */
   caller(given: { readonly key?: string | null; readonly address?: string } = {}): Caller {
     const { key = newKey(), address = newIPv6() } = given;
     return new Caller(this, key, address);
   }
 
   /**
-   * Sends a request. Sends it again if it gets 503 from the worker shedder, or since the store was late with an
-   * idempotency key: both happen on a busy machine.
+   * Sends a request. Retries it after a 503 by the worker shedder, or because the store was late with an idempotency
+   * key: both happen on a busy machine.
    */
-  async open(path: string, ask: Ask): Promise<Opened> {
+  async openReply(path: string, ask: Ask): Promise<Opened> {
     const end = performance.now() + SHED_PATIENCE_MS;
     for (;;) {
-      const opened = await this.wire.open(path, ask);
+      const opened = await this.wire.openReply(path, ask);
       const isShed = opened.reply.status === 503 && isShedForNow(await opened.rest(), opened);
       if (!isShed || performance.now() > end) return opened;
       await pause(100);
     }
   }
 
-  /** Claims the headers of a reply to a request that passed. */
+  /** Asserts the headers of a reply to a request that passed. */
   showsPassed(reply: Reply, status: number, quotas: Quotas): void {
     hasStatus(reply, status);
     this.showsQuotas(reply, quotas);
     hasFields(reply, { 'retry-after': undefined, 'cache-control': undefined });
   }
 
-  /** Claims every header and the body of a refusal. A reply to HEAD has no body, but its length. */
+  /** Asserts every header and the body of a rejection. A reply to HEAD has the length of the body, but no body. */
   showsRefusal(reply: Reply, refusal: Refusal, quotas: Quotas | undefined): void {
     hasStatus(reply, refusal.status);
     this.showsQuotas(reply, quotas);
     this.showsProblem(reply, refusal);
   }
 
-  /** Claims the same of a second refusal by the limit per address, which may tell of that limit only. */
+  /** Like {@link showsRefusal}, but allows a cached rejection, which shows only the limit per address. */
   showsRefusalAgain(reply: Reply, refusal: Refusal, quotas: Quotas): void {
     if (field(reply, 'ratelimit-policy') !== REMEMBERED.policy) {
       this.showsRefusal(reply, refusal, quotas);
@@ -95,8 +95,7 @@ export class Visit {
   }
 
   /**
-   * Claims the headers that say what is left, of the front guard and then of the one behind it. With undefined, claims
-   * that there are none.
+   * Asserts the rate limit headers, first those of the first guard. With undefined, asserts that there are none.
    */
   showsQuotas(reply: Reply, quotas: Quotas | undefined): void {
     const legacy = reply.lines.filter(([name]) => name.startsWith('x-ratelimit-'));
@@ -112,7 +111,7 @@ export class Visit {
     return isWithin(seconds, wanted, this.elapsedMs);
   }
 
-  /** The longest time since any charge of this visit. */
+  /** At least the time since any charge of this visit. */
   private get elapsedMs(): number {
     return performance.now() - this.startMs;
   }
@@ -139,17 +138,17 @@ export class Caller {
   }
 
   open(path: string, { headers, ...ask }: Ask = {}): Promise<Opened> {
-    return this.visit.open(path, { ...ask, headers: { ...this.headers, ...headers } });
+    return this.visit.openReply(path, { ...ask, headers: { ...this.headers, ...headers } });
   }
 
-  /** Sends a request, and claims that it passes and what is left then. */
+  /** Sends a request, and claims that it passes and what remains. */
   async passes(path: string, quotas: Quotas, ask: Ask = {}, status = 200): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsPassed(reply, status, quotas);
     return reply;
   }
 
-  /** Sends a request, and claims that it is refused, why, and what is left then. */
+  /** Sends a request, and claims that it is rejected, why, and what remains. */
   async refused(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsRefusal(reply, refusal, quotas);
@@ -157,13 +156,13 @@ export class Caller {
   }
 
   /**
-   * Like {@link refused}, for a caller whom the same limit per address has refused before: a process may remember that.
+   * Like the method above, for a caller that the limit per address has rejected before: the rejection may be cached.
    */
   async refusedAgain(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<void> {
     this.visit.showsRefusalAgain(await this.ask(path, ask), refusal, quotas);
   }
 
-  /** Begins a stream that lasts a minute unless it is stopped, and claims what is left while it runs. */
+  /** Starts a stream that lasts a minute unless it is aborted, and claims what remains while it runs. */
   async streams(quotas?: Quotas): Promise<Opened> {
     const opened = await this.open('/stream?chunks=600');
     const { reply } = opened;
@@ -183,7 +182,7 @@ function newKey(): string {
   return `conformance-${crypto.randomUUID()}`;
 }
 
-/** A random private network of 64 bits, so that no check uses another's. */
+/** An address in a random private /64 network, which no other check uses. */
 export function newIPv6(host = '1'): string {
   const digits = crypto.randomUUID().replaceAll('-', '');
   return `fd${digits.slice(0, 2)}:${digits.slice(2, 6)}:${digits.slice(6, 10)}:${digits.slice(16, 20)}::${host}`;

@@ -1,4 +1,4 @@
-/** HTTP requests that see every line of a reply and can be broken off. Over node:http, because fetch can do neither. */
+/** HTTP requests that show every header line and can be aborted at any time. Over node:http: fetch can't show lines. */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
 
@@ -8,7 +8,7 @@ export interface Ask {
   readonly body?: string;
 }
 
-/** A reply as it came. */
+/** A reply as it was received. */
 export interface Reply {
   /** Method and path of the request, for messages. */
   readonly request: string;
@@ -18,18 +18,18 @@ export interface Reply {
   readonly body: string;
 }
 
-/** A reply of which the head and the first bytes have come. */
+/** A reply whose head and first bytes have arrived. */
 export interface Opened {
   readonly reply: Reply;
   /** Reads the rest. */
   rest(): Promise<string>;
-  /** Breaks the request off. */
+  /** Aborts the request. */
   abort(): void;
 }
 
 /** A connection on which any text can be sent. */
 export interface RawConnection {
-  /** The text that has come so far. */
+  /** The text received so far. */
   received(): string;
   /** Waits until it is closed. */
   ended(): Promise<void>;
@@ -46,25 +46,25 @@ export class Wire {
     this.url = url;
   }
 
-  /** Begins a request. Resolves when it has been sent; its reply may never be read. */
-  async begin(path: string, ask: Ask = {}): Promise<ClientRequest> {
+  /** Starts a request, without waiting for its reply. */
+  async sendRequest(path: string, ask: Ask = {}): Promise<ClientRequest> {
     const { method = 'GET', headers = {}, body } = ask;
-    // Imported when first needed, so that the rest of this package loads on hosts without node:http.
+    // Imported lazily: the rest of this package must load on hosts without node:http.
     const { request: open } =
       this.url.protocol === 'https:' ? await import('node:https') : await import('node:http');
     const request = open(new URL(path, this.url), { method, headers, agent: false });
     this.opened.add(request);
     request.setTimeout(PATIENCE_MS, () =>
-      request.destroy(new Error(`${method} ${path}: nothing came for ${PATIENCE_MS} ms`)),
+      request.destroy(new Error(`${method} ${path}: received nothing for ${PATIENCE_MS} ms`)),
     );
-    request.on('error', () => undefined); // code that waits for the reply listens too
+    request.on('error', () => undefined); // callers that wait for the reply add their own listener
     request.end(body);
     return request;
   }
 
   /** Sends a request, and waits for the head and the first bytes of the reply. */
-  async open(path: string, ask: Ask = {}): Promise<Opened> {
-    const request = await this.begin(path, ask);
+  async openReply(path: string, ask: Ask = {}): Promise<Opened> {
+    const request = await this.sendRequest(path, ask);
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request.once('response', resolve);
       request.once('error', reject);
@@ -89,12 +89,12 @@ export class Wire {
   }
 
   /** Sends a request, and waits for the whole reply. */
-  async ask(path: string, ask: Ask = {}): Promise<Reply> {
-    const { reply, rest } = await this.open(path, ask);
+  async request(path: string, ask: Ask = {}): Promise<Reply> {
+    const { reply, rest } = await this.openReply(path, ask);
     return { ...reply, body: await rest() };
   }
 
-  /** Sends text on a connection of its own, and collects what comes back. */
+  /** Sends text on a new connection, and collects the replies. */
   async raw(text: string): Promise<RawConnection> {
     const { connect } = await import('node:net');
     const socket = connect(Number(this.url.port || 80), this.url.hostname.replace(/[[\]]/g, ''));
@@ -110,8 +110,8 @@ export class Wire {
     return { received: () => received, ended: () => ended, abort: () => socket.destroy() };
   }
 
-  /** Breaks off everything that is not finished. */
-  close(): void {
+  /** Aborts all unfinished requests. */
+  abortRequests(): void {
     for (const one of this.opened) one.destroy();
   }
 }

@@ -1,4 +1,4 @@
-/** Checks of windows that begin with a key's first charge: when one begins, when it ends, and what does neither. */
+/** Checks of windows that start with a key's first charge: what starts and ends one, and what does not. */
 
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -16,7 +16,7 @@ export function anchoredChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Each key has a window of its own; charges and refusals inside it move neither its begin nor its end. */
+/** Each key has a separate window. Charges and rejections inside a window don't move its start or end. */
 async function beginsAtFirstCharge(probe: Probe): Promise<void> {
   const ada = probe.fresh(rule);
   const bob = { ...ada, key: 'bob' };

@@ -1,4 +1,4 @@
-/** Checks of claims in groups: beside limits, in shadow, several times in one group, and asked for wrongly. */
+/** Checks of claims in groups: beside limits, in shadow mode, several times in one group, and invalid ones. */
 
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -19,13 +19,13 @@ const KEEP_US = RULE.keepUs;
 
 export function claimGroupChecks(harness: Harness): Check[] {
   return [
-    check('takes no claim of a group of which one refuses', harness, takesNone),
+    check('takes no claim if a step of its group is rejected', harness, takesNone),
     check('charges nothing of a group whose claim is held', harness, chargesNothing),
-    check('lets a shadow claim refuse nothing', harness, shadowRefusesNothing),
+    check('rejects nothing for a shadow claim', harness, shadowRefusesNothing),
     check('ends claim, permit and grant in one group', harness, endsTogether),
     check('does what several steps ask of one claim in order', harness, inOrder),
     check('drops a claim at a reset that names it, and no other', harness, drops),
-    check('refuses a group that asks for a claim wrongly', harness, refusesMistakes),
+    check('rejects a group with an invalid claim', harness, refusesMistakes),
   ];
 }
 

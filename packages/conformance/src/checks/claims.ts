@@ -1,4 +1,4 @@
-/** Checks of claims: who runs one, for how long, and what is kept of it. */
+/** Checks of claims: who may run one, for how long, and what is stored when it is done. */
 
 import { type ClaimsAnswer, type ClaimsRule, makeClaimsRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -6,11 +6,11 @@ import type { Subject } from '../oracle.js';
 import { check, claim, expectEqual, type Probe, type Seen } from '../probe.js';
 import { HOSTILE_KEYS } from './keys.js';
 
-/** Longer than a lease, so that both can be told apart. */
+/** Different from the lease, to distinguish the two. */
 const KEEP_US = 60_000_000;
 const LEASE_US = 10_000_000;
 const DAY_US = 86_400_000_000;
-/** Under leases of 10 s, kept for a minute. */
+/** Leases of 10 s, kept for a minute. */
 export const RULE: ClaimsRule = makeClaimsRule(LEASE_US, KEEP_US);
 
 export function claimChecks(harness: Harness): Check[] {
@@ -29,7 +29,7 @@ export function claimChecks(harness: Harness): Check[] {
   ];
 }
 
-/** What an answer tells, with the wait and the rest in milliseconds. */
+/** An answer as text, with its wait and its remaining time in milliseconds. */
 function told({ allowed, answer, used, remaining, retryAfterMs, resetMs }: Seen): string {
   const { state, owner, note } = answer as ClaimsAnswer;
   const who = owner === '' ? '' : ` ${owner.replace(/^o+/, '')}`;
@@ -112,7 +112,7 @@ async function keeps(probe: Probe): Promise<void> {
   const longest = '~'.repeat(256);
   const most = await probe.ask('done', subject, 1, claim('other', 1, longest));
   expectTold('the longest note', `yes: done 1 "${longest}", 1 used, 0 left, 0, 60000`, most);
-  // What a client could take for JSON, or for a number.
+  // A client could mistake these for JSON, or for a number.
   const number = { id: 'number', owner: '12345678901234e5', note: 'null' };
   await probe.ask('done', subject, 1, { claim: number });
   const read = await probe.ask('look', subject, 1, { claim: number });
@@ -178,14 +178,14 @@ async function countsApart(probe: Probe): Promise<void> {
   const claims = [
     ...HOSTILE_KEYS.map((id) => [here, id] as const),
     ...subjects.map((subject) => [subject, 'id'] as const),
-    // The same text, if a separator is taken for a part of a key or an id.
+    // Equal texts, if a store doesn't escape its separator.
     ...['a b', 'a:b', 'a}b', 'a\0b'].flatMap((text) => [
       [{ ...here, key: text }, 'c'] as const,
       [{ ...here, key: 'a' }, `${text.slice(1)}c`] as const,
       [{ ...here, key: '' }, `${text}c`] as const,
     ]),
   ];
-  // Each by an owner of its own: one who runs a claim may take it again.
+  // With distinct owners, because the owner of a claim may take it again.
   for (const [at, [subject, id]] of claims.entries()) {
     const what = `${JSON.stringify(id).slice(0, 40)} of ${JSON.stringify(subject.key).slice(0, 40)}`;
     const first = await probe.ask('take', subject, 1, claim(id, at));
@@ -195,7 +195,7 @@ async function countsApart(probe: Probe): Promise<void> {
   }
 }
 
-/** A claim that ends later than any can was made before the clock went back: it gets the times of this rule. */
+/** A claim that ends later than possible was made before the clock went back: it gets the times of this rule. */
 async function wasAhead(probe: Probe): Promise<void> {
   const subject = probe.fresh(RULE);
   const startUs = probe.nowUs;

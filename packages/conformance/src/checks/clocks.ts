@@ -1,4 +1,4 @@
-/** Checks over time: the most that may pass in any interval, and clocks that jump. */
+/** Checks over time: the most that may pass in an interval, and clocks that jump. */
 
 import {
   type BucketRule,
@@ -90,8 +90,8 @@ async function wasAhead(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
 }
 
 /**
- * Fills a count, looks at it with every operation that does not charge while the clock stands far back, and finds it
- * full when the clock is right again.
+ * Fills a count, sets the clock far back, runs every operation that doesn't charge, and expects the count to be full
+ * when the clock is right again.
  */
 async function looksWithoutATrace(probe: Probe, rule: Rule): Promise<void> {
   const seenTwice = probe.fresh(rule);
@@ -129,7 +129,7 @@ interface Arrival {
   readonly cost: number;
 }
 
-/** Requests in bursts and after pauses, around the time that one unit, or all units, take to come back. */
+/** Requests in bursts, and after pauses of about as long as one unit, or all, take to become available again. */
 function arrivals(algorithm: RateAlgorithm) {
   return smallRulesOf(algorithm).chain((rule) => {
     const unitUs = Math.floor(rule.windowUs / rule.limit);
@@ -165,7 +165,7 @@ async function admittedOf(
   return admitted;
 }
 
-/** For every two moments: units admitted between them, both counted, x W <= B x W + length x N. */
+/** Any interval of length t, including both of its ends, admits at most B + t x N / W units. */
 function expectBucketEnvelope(rule: BucketRule, admitted: readonly Event[]): void {
   const window = BigInt(rule.windowUs);
   for (const [from, first] of admitted.entries()) {

@@ -1,4 +1,4 @@
-/** Checks of rules of one limiter and key: which share a count, and what a group may do to one count. */
+/** Checks of several rules for one limiter and key: which share a count, and what a group may do with one count. */
 
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
@@ -15,13 +15,13 @@ export function countChecks(harness: Harness): Check[] {
     check('decides rules apart that meet on a key in one group', harness, decidesApart),
     check('shares what was used among rules that differ in the limit', harness, sharesUse),
     check('cuts no lease because another is shorter', harness, leavesLongLeases),
-    check('refuses a group that asks two things of one count', harness, refusesConflicts),
+    check('rejects a group with conflicting steps on one count', harness, refusesConflicts),
     check('binds a repeated step if one of them binds', harness, bindsIfAny),
     check('renews and gives back several permits in one group, in order', harness, inOrder),
   ];
 }
 
-/** Pairs of rules that one limiter may have during a deploy, and that must not share a count. */
+/** Pairs of rules that one limiter may have during a deploy, but that must not share a count. */
 const STRANGERS: readonly (readonly [Rule, Rule])[] = [
   [bucket(10, 1, 50), bucket(10, 1, 5)],
   [bucket(1_000, 1, 100), bucket(10, 1, 100)],
@@ -50,7 +50,7 @@ function atOnce(rule: Rule): number {
   return rule.machine === 'bucket' ? rule.burst : rule.limit;
 }
 
-/** Taken in turns at one instant, each rule admits as much as it promises, whatever was refused. */
+/** Takes from both rules in turn, at one instant: each must admit exactly its limit. */
 async function countsApart(probe: Probe): Promise<void> {
   for (const pair of STRANGERS) {
     const first = probe.fresh(pair[0]);
@@ -86,7 +86,7 @@ async function sharesUse(probe: Probe): Promise<void> {
     const old = probe.fresh(rateRule(algorithm, 10, SECOND_US));
     const raised = { ...old, rule: rateRule(algorithm, 20, SECOND_US) };
     await probe.ask('take', old, 5);
-    // A bucket keeps what it owes in time, here half of the window. A window keeps five of twenty units.
+    // A bucket keeps its debt as a time, here half of the window. A window keeps five of twenty units.
     const left = algorithm === 'token-bucket' ? 10 : 15;
     const told = `${algorithm}, 5 of 10 used, raised to 20`;
     expectEqual(`${told}: remaining`, left, (await probe.ask('look', raised)).remaining);
@@ -102,12 +102,12 @@ async function leavesLongLeases(probe: Probe): Promise<void> {
   await probe.ask('take', short, 1, lease('short'));
   await probe.ask('take', short, 1, lease('refused'));
   await probe.pass(SECOND_US);
-  expectEqual('the short one is over: left', 1, (await probe.ask('look', short)).remaining);
+  expectEqual('the short one expired: left', 1, (await probe.ask('look', short)).remaining);
   await probe.pass(58 * SECOND_US);
   await probe.ask('take', short, 1, lease('again'));
-  expectEqual('the long one is not: left', 0, (await probe.ask('look', short)).remaining);
+  expectEqual('the long one did not: left', 0, (await probe.ask('look', short)).remaining);
   await probe.pass(SECOND_US);
-  expectEqual('both are over: left', 2, (await probe.ask('look', short)).remaining);
+  expectEqual('both expired: left', 2, (await probe.ask('look', short)).remaining);
 }
 
 async function refusesConflicts(probe: Probe): Promise<void> {
@@ -122,7 +122,7 @@ async function refusesConflicts(probe: Probe): Promise<void> {
     [step('take', permits, 1, lease('a')), step('take', permits, 1, lease('b'))],
     [step('take', permits, 1, lease('a')), step('put', permits, 1, lease('b'))],
   ];
-  // Also in a large group, where stores find repeated counts in another way.
+  // Also in a large group, where stores find repeated counts by another method.
   const others = Array.from({ length: 20 }, () => step('look', probe.fresh(bucket(10, 1))));
   for (const group of [...groups, ...groups.map((group) => [...others, ...group])]) {
     const ops = group.slice(-2).map(({ op, rule }) => `${op} of ${describe(rule)}`);
@@ -142,7 +142,7 @@ async function bindsIfAny(probe: Probe): Promise<void> {
       const other = probe.fresh(rateRule(algorithm, 5, SECOND_US));
       const steps = binding.map((binding) => step('take', repeated, 1, { binding }));
       await probe.apply([...steps, step('take', other)]);
-      const told = `${algorithm}, a shadow step and an enforced one of one key refused`;
+      const told = `${algorithm}, a shadow step and an enforced one of one key rejected`;
       expectEqual(`${told}: remaining`, 5, (await probe.ask('look', other)).remaining);
     }
   }

@@ -12,11 +12,11 @@ const BIG = 300;
 
 export function groupChecks(harness: Harness, settings: Settings): Check[] {
   return [
-    check('charges none of a group of which one refuses', harness, chargesNone),
+    check('charges no step of a group if one is rejected', harness, chargesNone),
     check('lets a shadow step charge exactly as its enforcing twin would', harness, (probe) =>
       forAll(shadowed, settings, (input) => judgesShadowAsTwin(probe, input)),
     ),
-    check('never refuses a group for a shadow step', harness, neverVetoes),
+    check('never rejects a group for a shadow step', harness, neverVetoes),
     check('counts the same key twice in a group together', harness, countsTogether),
     check(`decides a group of ${BIG} steps as one`, harness, decidesBigGroups),
   ];
@@ -27,14 +27,14 @@ function oneOfEach(probe: Probe, limit: number): Subject[] {
 }
 
 async function chargesNone(probe: Probe): Promise<void> {
-  // Each algorithm in turn refuses, in each place of the group.
+  // Each algorithm in turn rejects.
   for (let refusing = 0; refusing < ALGORITHMS.length; refusing += 1) {
     const subjects = oneOfEach(probe, 3);
     const full = subjects[refusing] as Subject;
     await probe.ask('take', full, 3);
     const answers = await probe.apply(subjects.map((subject) => step('take', subject, 2)));
     for (const [at, subject] of subjects.entries()) {
-      const told = `${describe(subject.rule)} beside a refusing ${describe(full.rule)}`;
+      const told = `${describe(subject.rule)} beside a rejecting ${describe(full.rule)}`;
       expectEqual(`${told}: allowed`, at !== refusing, answers[at]?.allowed ?? false);
       expectEqual(`${told}: remaining`, at === refusing ? 0 : 3, answers[at]?.remaining ?? -1);
       const look = await probe.ask('look', subject, 1);
@@ -64,8 +64,7 @@ const shadowed: fc.Arbitrary<Shadowed> = fc.record({
 });
 
 /**
- * The twin has the shadow's rule and enforces it. It takes only what the other limiter let pass, and must answer the
- * same.
+ * The twin enforces the shadow's rule. It takes only what the other limiter admitted, and must give the same answers.
  */
 async function judgesShadowAsTwin(probe: Probe, input: Shadowed): Promise<void> {
   const enforced = probe.fresh(input.enforced);
@@ -141,7 +140,7 @@ async function decidesBigGroups(probe: Probe): Promise<void> {
   const refused = await probe.apply(takes);
   expectEqual('steps that pass', BIG - 1, refused.filter((answer) => answer.allowed).length);
   const kept = (await probe.apply(looks)).filter((answer) => answer.remaining === 2);
-  expectEqual('keys untouched by a refusal of the last step', BIG - 1, kept.length);
+  expectEqual('keys untouched by a rejection of the last step', BIG - 1, kept.length);
 
   await probe.ask('reset', last);
   const admitted = await probe.apply(takes);

@@ -1,4 +1,4 @@
-/** Checks that keys cannot be forged: two different strings are never counted together. */
+/** Checks that keys can't be forged: two different strings never share a count. */
 
 import type { Check, Harness } from '../harness.js';
 import { check, expectEqual, type Probe } from '../probe.js';
@@ -64,7 +64,7 @@ export const HOSTILE_KEYS: readonly string[] = [
   `${LONG}b`,
 ];
 
-/** Limiters and keys that are the same text if a separator is taken for part of a name. */
+/** Limiters and keys whose concatenations are equal, if a store doesn't escape its separator. */
 const SPLITS: readonly (readonly [limiter: string, key: string])[] = [
   ['a', 'b:c'],
   ['a:b', 'c'],
@@ -110,7 +110,7 @@ export function keyChecks(harness: Harness): Check[] {
   });
 }
 
-/** Takes from each count: all must pass. Takes from each again: all must be refused. */
+/** Takes from each count, which must pass, then from each again, which must be rejected. */
 async function countsApart(
   probe: Probe,
   subjects: readonly Parameters<Probe['ask']>[1][],

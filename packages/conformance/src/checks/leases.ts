@@ -1,4 +1,4 @@
-/** Checks of leases: who holds a permit, for how long, and how many permits only critical holders get. */
+/** Checks of leases: who holds a permit, for how long, and how many permits are reserved for critical holders. */
 
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
@@ -19,10 +19,10 @@ export function leaseChecks(harness: Harness, settings: Settings): Check[] {
     check('renews a lease without a second permit', harness, renews),
     check('takes a lapsed lease again only where there is room', harness, takesAgain),
     check('frees a permit once, and only for its own lease', harness, releasesOnce),
-    check('counts critical holders, and never refuses them', harness, neverRefusesCritical),
+    check('counts critical holders, and never rejects them', harness, neverRefusesCritical),
     check('keeps the reserve for critical holders', harness, keepsReserve),
-    check('takes no lease of a group of which one refuses', harness, takesNoneOfARefusedGroup),
-    check('lets a shadow lease refuse nothing', harness, shadowRefusesNothing),
+    check('takes no lease if a step of its group is rejected', harness, takesNoneOfARefusedGroup),
+    check('rejects nothing for a shadow lease', harness, shadowRefusesNothing),
     check('tells leases apart by all of their ids', harness, tellsApart),
     check('holds no lease for a year when the clock was a year ahead', harness, wasAhead),
   ];
@@ -46,7 +46,7 @@ const holders = fc.record({
   ),
 });
 
-/** Counts by itself what was granted and neither given back nor expired. */
+/** Counts independently which leases were granted and neither released nor expired. */
 async function neverHoldsTooMany(
   probe: Probe,
   { limit, arrivals }: { limit: number; arrivals: readonly Arrival[] },
@@ -60,7 +60,7 @@ async function neverHoldsTooMany(
     else if (allowed) until.set(id, probe.nowUs + LEASE_US);
     const held = [...until.values()].filter((end) => end > probe.nowUs).length;
     expectEqual(`${held} of ${limit} leases held at once`, true, held <= limit);
-    if (op === 'take' && !allowed) expectEqual('leases held at a refusal', limit, held);
+    if (op === 'take' && !allowed) expectEqual('leases held at a rejection', limit, held);
   }
 }
 
@@ -142,7 +142,7 @@ async function keepsReserve(probe: Probe): Promise<void> {
   const subject = probe.fresh(makeLeasesRule(10, LEASE_US, 0.25));
   const takes = (from: number, to: number, critical: boolean): Promise<number> =>
     countTakes(probe, subject, from, to, critical);
-  // An ordinary holder passes while fewer than 7.5 are in progress: the eighth does, the ninth does not.
+  // An ordinary holder passes while fewer than 7.5 are held: the eighth does, the ninth does not.
   expectEqual('ordinary holders admitted', 8, await takes(0, 10, false));
   expectEqual('critical holders beside them', 2, await takes(10, 12, true));
   await probe.ask('put', subject, 1, lease(0));
@@ -218,7 +218,7 @@ async function tellsApart(probe: Probe): Promise<void> {
   }
 }
 
-/** We choose the ids, so no surrogate stands alone in them. */
+/** Ids of leases never have lone surrogates, because this library generates them. */
 function isWellFormed(id: string): boolean {
   return !/\p{Surrogate}/u.test(id);
 }

@@ -1,4 +1,4 @@
-/** Checks of the sliding window log alone: many entries, refunds by instant, and the edges of time. */
+/** Checks of the sliding window log: many entries, refunds by instant, and the edges of time. */
 
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness, Settings } from '../harness.js';
@@ -71,7 +71,7 @@ async function looksAhead(probe: Probe): Promise<void> {
   await probe.ask('take', subject, 0);
   await probe.ask('record', subject, 0);
   await probe.ask('put', subject, 1, { receipt: { atUs: startUs - 1, num: 0, units: 1 } });
-  // What was taken counts when its time comes: no step has moved it.
+  // The units still count at the right time: no step has moved them.
   await probe.at(startUs + 3 * WINDOW_US + 1);
   expectEqual('back in time: remaining', 0, (await probe.ask('look', subject)).remaining);
 }

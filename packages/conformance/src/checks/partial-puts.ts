@@ -1,4 +1,4 @@
-/** Checks of partial puts: a `put` gives back as many units as it is asked for, but at most those of its receipt. */
+/** Checks of partial puts: a `put` refunds as many units as it asks for, but at most those of its receipt. */
 
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type RateRule } from '@spillway/core/store';
@@ -36,7 +36,7 @@ export function partialPutChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Takes `cost` units. Returns what gives back some of them and checks the answer. */
+/** Takes `cost` units. Returns a function that refunds some of them and checks the answer. */
 async function grantOf(probe: Probe, subject: Subject, cost: number) {
   const { answer } = await probe.ask('take', subject, cost);
   const receipt = receiptOf(answer, cost);
@@ -83,14 +83,14 @@ async function givesBackAtMost(probe: Probe, algorithm: RateAlgorithm): Promise<
     await probe.ask('take', subject, 2);
     await put(asked, true, 5);
   }
-  // The receipt of a cost of 0: nothing was granted.
+  // With the receipt of a cost of 0, which granted nothing.
   const subject = probe.fresh(rule);
   await probe.ask('take', subject, 6);
   const put = await grantOf(probe, subject, 0);
   await put(3, false, 4);
 }
 
-/** A put of nothing does not keep the others of its group from giving back: units, a permit, or nothing as well. */
+/** A put of nothing does not affect other puts of its group: of units, of a permit, or of nothing as well. */
 async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
   const rule = rateRule(algorithm, 10, SECOND_US);
   const units = probe.fresh(rule);
@@ -124,11 +124,11 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
   }
 }
 
-/** The end of a grant: when it counts no more, and what is left of 10 units if 2 of its 5 were given back before. */
+/** The end of a grant of 5 of 10 units: when it stops counting, and what remains if 2 units are refunded around it. */
 interface End {
-  /** How long after the grant, which is made at `nowUs`. */
+  /** Time from the grant, which is made at `nowUs`, to its end. */
   readonly afterUs: (rule: RateRule, units: number, nowUs: number) => number;
-  /** What is left the moment before the end, and then. */
+  /** What remains just before the end, and at the end. */
   readonly left: readonly [before: number, then: number];
 }
 
@@ -158,7 +158,7 @@ async function givesBackUntilTheEnd(probe: Probe, algorithm: RateAlgorithm): Pro
   await put(2, false, left[1]);
 }
 
-/** One unit refills in 100 ms. Of a grant of 5 after one of 3, two units count still at 600 ms. */
+/** One unit refills in 100 ms: of a grant of 5 after one of 3, two units still count at 600 ms. */
 async function onlyNotRefilled(probe: Probe): Promise<void> {
   for (const [units, remaining] of [
     [1, 7],
@@ -194,7 +194,7 @@ async function keepsTheRest(probe: Probe): Promise<void> {
   await probe.ask('take', subject, 3);
   await put(2, true, 2);
   await put(1, true, 3);
-  // 2 units are left of each of the first two entries, and 3 of the last.
+  // The first two entries have 2 units left each, the last has 3.
   for (const [cost, waitMs] of [
     [4, 800],
     [5, 800],

@@ -1,4 +1,4 @@
-/** Checks of single promises: the wait in an answer, what a refusal takes, and what a cost takes. */
+/** Checks of single promises: the wait in an answer, the effect of a rejection, and the effect of a cost. */
 
 import { capacityOf, type RateRule } from '@spillway/core/store';
 import fc from 'fast-check';
@@ -34,7 +34,7 @@ interface History {
   readonly arrivals: readonly Arrival[];
 }
 
-/** A few requests under a small rule, so close together that many are refused. */
+/** A few requests under a small rule, so close together that many are rejected. */
 function histories(algorithm: RateAlgorithm): fc.Arbitrary<History> {
   return smallRulesOf(algorithm).chain((rule) =>
     fc.record({
@@ -51,7 +51,7 @@ function histories(algorithm: RateAlgorithm): fc.Arbitrary<History> {
 }
 
 function keepsItsPromise(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {
-  const name = `admits after exactly the promised wait, one microsecond less is refused (${algorithm})`;
+  const name = `admits after exactly the promised wait, one microsecond less is rejected (${algorithm})`;
   return check(name, harness, (probe) =>
     forAll(histories(algorithm), settings, async ({ rule, arrivals }) => {
       const subject = probe.fresh(rule);
@@ -76,7 +76,7 @@ function refusesWithoutATrace(
   harness: Harness,
   settings: Settings,
 ): Check {
-  return check(`changes nothing when it refuses (${algorithm})`, harness, (probe) =>
+  return check(`changes nothing when it rejects (${algorithm})`, harness, (probe) =>
     forAll(histories(algorithm), settings, async ({ rule, arrivals }) => {
       const all = probe.fresh(rule);
       const admittedOnly = probe.fresh(rule);
@@ -87,7 +87,7 @@ function refusesWithoutATrace(
         expectEqual(`${describe(rule)}: look before take`, answer.allowed, before.allowed);
         if (answer.allowed) await probe.ask('take', admittedOnly, cost);
         else
-          expectSame(`${describe(rule)}: refused, compared with the look before`, before, answer);
+          expectSame(`${describe(rule)}: rejected, compared with the look before`, before, answer);
         expectSame(
           `${describe(rule)}: compared with a twin that saw only what was admitted`,
           await probe.ask('look', admittedOnly, cost),

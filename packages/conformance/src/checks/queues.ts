@@ -1,4 +1,4 @@
-/** Checks of buckets that wait: slots, waits that are too long, what is given back, and live changes. */
+/** Checks of shapers' queues: slots, waits that are too long, refunds, and live changes. */
 
 import { makeShaperRule, type QueueRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -15,7 +15,7 @@ import {
 
 export const SECOND_US = 1_000_000;
 
-/** One unit in 250 ms. */
+/** One unit per 250 ms. */
 export const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
 /** The same, with two units at once. */
 const PAIRS: QueueRule = makeShaperRule(4, SECOND_US, 2, 30 * SECOND_US);
@@ -25,7 +25,7 @@ export const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);
 export function queueChecks(harness: Harness): Check[] {
   return [
     check('lets units wait for their turn', harness, waitsItsTurn),
-    check('refuses a wait that is too long, and charges nothing', harness, refusesLongWaits),
+    check('rejects a wait that is too long, and charges nothing', harness, refusesLongWaits),
     check('gives back to a queue only what was taken last', harness, givesBackTheLast),
     check('keeps a queue when pace, burst or longest wait are changed', harness, keepsTheQueue),
     check('reads a fraction of a queue over another one rounded up', harness, roundsUp),
@@ -36,7 +36,7 @@ export function queueChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Takes units one by one, and compares how long each is to wait. */
+/** Takes units one by one, and compares how long each must wait. */
 export async function expectDelays(
   probe: Probe,
   told: string,
@@ -80,7 +80,7 @@ async function refusesLongWaits(probe: Probe): Promise<void> {
   const refused = await probe.ask('take', subject);
   expectEqual('a fourth passes', false, refused.allowed);
   expectEqual('until a fourth passes', 250, refused.retryAfterMs);
-  expectSame('after a refusal', before, await probe.ask('look', subject));
+  expectSame('after a rejection', before, await probe.ask('look', subject));
   await probe.pass(249_999);
   expectEqual('a microsecond too early', false, (await probe.ask('take', subject)).allowed);
   await probe.pass(1);
@@ -90,13 +90,13 @@ async function refusesLongWaits(probe: Probe): Promise<void> {
 async function givesBackTheLast(probe: Probe): Promise<void> {
   const subject = probe.fresh(PACED);
   const [, second, third] = await expectDelays(probe, 'three', subject, [0, 250, 500]);
-  const put = async (grant: Seen | undefined, units = 1): Promise<boolean> => {
+  const putBack = async (grant: Seen | undefined, units = 1): Promise<boolean> => {
     const receipt = receiptOf((grant as Seen).answer, 1);
     return (await probe.ask('put', subject, units, { receipt })).allowed;
   };
-  expectEqual('the second is given back', false, await put(second));
+  expectEqual('the second is given back', false, await putBack(second));
   await expectDelays(probe, 'after a put from the middle', subject, [750]);
-  expectEqual('the third of four is given back', false, await put(third));
+  expectEqual('the third of four is given back', false, await putBack(third));
 
   const other = probe.fresh(PAIRS);
   const first = await probe.ask('take', other, 2);
@@ -152,14 +152,14 @@ async function cutsTheQueue(probe: Probe): Promise<void> {
   await probe.pass(-60 * SECOND_US);
   const refused = await probe.ask('take', subject);
   expectEqual('the clock went back: passes', false, refused.allowed);
-  // The bucket stands as far ahead as the rule that charged it allows: 250 ms and the longest wait.
+  // The bucket is as far ahead as the rule that charged it allows: 250 ms plus the longest wait.
   expectEqual('the clock went back: until it passes', 250, refused.retryAfterMs);
   await probe.pass(250_000);
   await expectDelays(probe, 'the clock went back, after the promised wait', subject, [500]);
 
   await expectDelays(probe, 'with a longer wait', longer, [750, 1000]);
   await probe.pass(-60 * SECOND_US);
-  // The longest wait of all who charged counts: their units are not forgotten.
+  // The longest wait of all rules that charged applies: their units are not dropped.
   const far = await probe.ask('look', subject);
   expectEqual('the clock went back, after a longer wait: until all are back', 30_250, far.resetMs);
 }

@@ -9,6 +9,7 @@ import { forAll } from '../property.js';
 import { replay } from '../replay.js';
 import {
   ALGORITHMS,
+  calendarRules,
   changedQueueRules,
   claimsRules,
   extremesOf,
@@ -31,6 +32,9 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
           replay(probe, trace),
         ),
       ),
+    ),
+    check('replays traces by calendar exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(calendarRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
     ),
     check('replays traces of leases exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(leasesRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
@@ -68,14 +72,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
   ];
 }
 
-/** Lease and keeping are changed while claims run. All rules share their claims. */
+/** Rules whose lease and keep times change while claims run. All of them share their claims. */
 const severalClaims = fc.array(claimsRules, { minLength: 1, maxLength: 2 });
 
 function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
   return rule.map((one) => [one]);
 }
 
-/** Limits that divide the window, so that under each of them a bucket's instant is a whole number. */
+/** Limits that divide the window: a bucket's instant is then an integer under each of them. */
 const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);
 
 function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {
@@ -94,7 +98,7 @@ function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Sett
       forAll(input, settings, async ({ costs, changes, passUs }) => {
         const oracle = new Oracle();
         const first = probe.fresh(rateRule(algorithm, 10, 1_000_000));
-        const take = async (subject: Subject, cost: number): Promise<void> => {
+        const takeUnits = async (subject: Subject, cost: number): Promise<void> => {
           await probe.pass(passUs);
           const taken = step('take', subject, cost);
           const [got] = await probe.apply([taken]);
@@ -104,9 +108,9 @@ function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Sett
             expectEqual(what, expected[field], got?.[field] ?? Number.NaN);
           }
         };
-        for (const cost of costs) await take(first, cost);
+        for (const cost of costs) await takeUnits(first, cost);
         for (const { limit, cost } of changes) {
-          await take({ ...first, rule: rateRule(algorithm, limit, 1_000_000) }, cost);
+          await takeUnits({ ...first, rule: rateRule(algorithm, limit, 1_000_000) }, cost);
         }
       }),
   );

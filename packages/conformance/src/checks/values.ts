@@ -1,4 +1,4 @@
-/** Checks of what a store keeps beside its counts. One that keeps nothing passes them. */
+/** Checks of the values that a store keeps besides its counts. A store without values passes them. */
 
 import { isSpillwayError } from '@spillway/core';
 import type { ValueName, Values } from '@spillway/core/store';
@@ -8,7 +8,7 @@ import { HOSTILE_KEYS } from './keys.js';
 
 const MINUTE_US = 60_000_000;
 const SECOND_US = 1_000_000;
-/** More than this, a store may refuse. */
+/** The largest value; a store must reject a larger one. */
 const MOST_BYTES = 1_048_576;
 
 export function valueChecks(harness: Harness): Check[] {
@@ -21,11 +21,11 @@ export function valueChecks(harness: Harness): Check[] {
     valued('keeps a value for its time, and at most a second longer', keepsForItsTime),
     valued('keeps values apart by limiter, key and id', keepsApart),
     valued('keeps of one name the value that was set last', keepsTheLast),
-    valued('refuses a value that is too large or has no time', refusesMistakes),
+    valued('rejects a value that is too large or has no time to live', refusesMistakes),
   ];
 }
 
-function nameOf(probe: Probe, key = 'ada', id = 'id'): ValueName {
+function valueNameOf(probe: Probe, key = 'ada', id = 'id'): ValueName {
   return { limiter: probe.freshName(), key, id };
 }
 
@@ -66,15 +66,15 @@ async function keepsBytes(probe: Probe, values: Values): Promise<void> {
     ['the most', new Uint8Array(MOST_BYTES).fill(97)],
   ];
   for (const [what, bytes] of all) {
-    const name = nameOf(probe);
+    const name = valueNameOf(probe);
     await values.set(name, bytes, MINUTE_US);
     await expectKept(what, values, name, bytes);
   }
-  await expectKept('what was never set', values, nameOf(probe), undefined);
+  await expectKept('what was never set', values, valueNameOf(probe), undefined);
 }
 
 async function keepsForItsTime(probe: Probe, values: Values): Promise<void> {
-  const [name, shortest] = [nameOf(probe), nameOf(probe)];
+  const [name, shortest] = [valueNameOf(probe), valueNameOf(probe)];
   await values.set(name, bytesOf('kept'), MINUTE_US);
   await probe.pass(MINUTE_US - 1);
   await expectKept('1 us before the end', values, name, bytesOf('kept'));
@@ -105,7 +105,7 @@ async function keepsApart(probe: Probe, values: Values): Promise<void> {
 }
 
 async function keepsTheLast(probe: Probe, values: Values): Promise<void> {
-  const name = nameOf(probe);
+  const name = valueNameOf(probe);
   await values.set(name, bytesOf('first'), 10 * MINUTE_US);
   await values.set(name, bytesOf('2nd'), MINUTE_US);
   await expectKept('set twice', values, name, bytesOf('2nd'));
@@ -114,7 +114,7 @@ async function keepsTheLast(probe: Probe, values: Values): Promise<void> {
 }
 
 async function refusesMistakes(probe: Probe, values: Values): Promise<void> {
-  const name = nameOf(probe);
+  const name = valueNameOf(probe);
   const wrong: readonly (readonly [string, Uint8Array, number])[] = [
     ['too many bytes', new Uint8Array(MOST_BYTES + 1), MINUTE_US],
     ['a text', 'kept' as unknown as Uint8Array, MINUTE_US],

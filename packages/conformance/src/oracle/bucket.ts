@@ -16,7 +16,7 @@ export function unit(rule: Numbers): Fraction {
   return Fraction.of(rule.windowUs, rule.limit);
 }
 
-/** B x T: how far the instant may lie ahead of now. */
+/** B x T: how far the instant may be ahead of now. */
 export function tolerance(rule: Numbers): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }
@@ -29,7 +29,7 @@ export function refill(rule: Numbers, cost: bigint): Fraction {
   return unit(rule).times(Fraction.of(cost));
 }
 
-/** The denominator over which stores keep fractions: limit / gcd(limit, window). */
+/** The denominator of the fractions in stores: limit / gcd(limit, window). */
 export function denominator(rule: Numbers): bigint {
   const limit = BigInt(rule.limit);
   return limit / gcd(limit, BigInt(rule.windowUs));

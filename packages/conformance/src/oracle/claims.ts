@@ -1,4 +1,4 @@
-/** The oracle's claims: of one id whether it runs or is done, by whom, and until when. */
+/** The oracle's claims: whether an id is running or done, by which owner, and until when. */
 
 import type { ClaimsRule } from '@spillway/core/store';
 import type { Machine, Named } from './machine.js';
@@ -14,7 +14,7 @@ const FREE: ClaimState = { state: 'free', owner: '', ends: 0n, note: '' };
 
 const DAY_US = 86_400_000_000n;
 
-/** Under any rule, nobody runs a claim for longer than 24 hours without renewing it, and none is kept longer. */
+/** The longest lease, and the longest time a finished claim is kept, under any rule. */
 const LONGEST_US = { running: DAY_US, done: 400n * DAY_US };
 
 function isOver({ state, ends }: ClaimState, now: bigint): boolean {

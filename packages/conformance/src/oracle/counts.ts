@@ -1,8 +1,9 @@
-/** The oracle's counts: where each is kept, and which rules of one limiter and key share one. */
+/** The oracle's counts, and which rules of one limiter and key share a count. */
 
 import type { Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { bucketMachine } from './bucket.js';
+import { calendarMachine } from './calendar.js';
 import { claimsMachine } from './claims.js';
 import { leasesMachine } from './leases.js';
 import { logMachine } from './log.js';
@@ -10,13 +11,14 @@ import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
-/** A count: a limiter, a key, a rule that uses the count, and of a claim its id. */
-export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim'>;
+/** What identifies a count: a limiter, a key, a rule that uses the count, and the id of a claim; and its period. */
+export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim' | 'period'>;
 
 const machines = {
   bucket: bucketMachine,
   queue: queueMachine,
   window: windowMachine,
+  calendar: calendarMachine,
   log: logMachine,
   leases: leasesMachine,
   claims: claimsMachine,
@@ -35,7 +37,7 @@ interface Count extends Pick<Subject, 'rule' | 'claim'> {
   readonly state: unknown;
 }
 
-/** Whether a count is that of a rule, and of the same claim if it is one. */
+/** Whether two rules, and their claims if any, refer to the same count. */
 export function isCount(
   a: Pick<Subject, 'rule' | 'claim'>,
   b: Pick<Subject, 'rule' | 'claim'>,
@@ -43,7 +45,7 @@ export function isCount(
   return sharesCount(a.rule, b.rule) && a.claim?.id === b.claim?.id;
 }
 
-/** Owners come and go: of a claim the id names the count. */
+/** Without the owner, because the id alone identifies a claim. */
 function claimOf({ claim }: Subject): Pick<Subject, 'claim'> {
   return claim ? { claim: { id: claim.id, owner: '' } } : {};
 }
@@ -57,8 +59,8 @@ export class Counts {
     return this.all(subject).find((count) => isCount(count, subject))?.state;
   }
 
-  /** Stores a state; undefined forgets the count. */
-  keep(subject: Subject, state: unknown): void {
+  /** Stores a state; undefined deletes the count. */
+  storeState(subject: Subject, state: unknown): void {
     const { limiter, key, rule } = subject;
     const others = this.all(subject).filter((count) => !isCount(count, subject));
     const keys = this.limiters.get(limiter) ?? new Map<string, Count[]>();

@@ -1,6 +1,6 @@
 /** Exact fractions of big integers, with the operations that the oracle needs. */
 
-/** A fraction in lowest terms. It never changes. */
+/** An immutable fraction in lowest terms. */
 export class Fraction {
   readonly n: bigint;
   readonly d: bigint;
@@ -37,13 +37,13 @@ export class Fraction {
     return this.n * other.d <= other.n * this.d;
   }
 
-  /** The greatest whole number that is not above this. */
+  /** The greatest integer that is not above this. */
   floor(): bigint {
     const quotient = this.n / this.d;
     return this.n < 0n && quotient * this.d !== this.n ? quotient - 1n : quotient;
   }
 
-  /** The least whole number that is not below this. */
+  /** The least integer that is not below this. */
   ceil(): bigint {
     return -Fraction.of(-this.n, this.d).floor();
   }

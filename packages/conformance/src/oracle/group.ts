@@ -1,10 +1,10 @@
-/** The oracle's groups: which steps are merged into one, and which groups are not valid. */
+/** The oracle's groups: which steps are merged, and which groups are invalid. */
 
 import { SpillwayError, type Step } from '@spillway/core';
-import type { Rule } from '@spillway/core/store';
+import type { CalendarRule, Rule } from '@spillway/core/store';
 import { isCount } from './counts.js';
 
-/** The steps of a group that do the same to the same count, merged into one step of their summed cost. */
+/** The steps of a group with the same operation on the same count, merged into one step with their summed cost. */
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
@@ -13,17 +13,17 @@ export interface MergedStep {
   readonly together: boolean;
 }
 
-/** Whether two steps are about the same count. */
+/** Whether two steps use the same count. */
 function isOneCount(a: Step, b: Step): boolean {
   return a.limiter === b.limiter && a.key === b.key && isCount(a, b);
 }
 
-/** Whether steps under the rule name a permit or a claim each: they are never merged. */
+/** Whether steps under the rule name a permit or a claim. Such steps are never merged. */
 function names(rule: Rule): boolean {
   return rule.machine === 'leases' || rule.machine === 'claims';
 }
 
-/** Steps that renew what they name or give it back are done in order. */
+/** Whether a step acts separately, in order: it renews or releases the permit or claim that it names. */
 function isInOrder({ op, rule }: Step): boolean {
   return names(rule) && op !== 'take';
 }
@@ -35,8 +35,8 @@ function isSame(a: Step, b: Step): boolean {
 /**
  * The merged steps of a group, in the order in which each count first appears.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if a count is named twice and the two steps cannot be merged, a hold is of
- * a rule that lets nobody wait, or a step asks for a claim wrongly
+ * @throws SpillwayError `SPW_GROUP_INVALID` if two steps on one count can't be merged, a hold is for a rule without
+ * waits, or a step has an invalid claim
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const step of steps) checkStep(step);
@@ -61,7 +61,7 @@ export function placesOf(steps: readonly Step[], merged: readonly MergedStep[]):
 const OWNER = /^[A-Za-z0-9_-]{16}$/;
 const PRINTABLE = /^[ -~]*$/;
 
-/** Why a step that has to do with claims is not valid; undefined if it is. */
+/** Why the claim of a step is invalid; undefined if it is valid. */
 function faultOf({ op, rule, cost, claim, onStoreError }: Step): string | undefined {
   if (rule.machine !== 'claims') return claim || op === 'done' ? 'no rule of claims' : undefined;
   if (typeof onStoreError === 'object') return 'another rule in its place';
@@ -78,10 +78,10 @@ function checkStep(step: Step): void {
   const { op, limiter, rule } = step;
   const fault = faultOf(step);
   if (fault) {
-    throw new SpillwayError('SPW_GROUP_INVALID', `a group asks to ${op} ${limiter}: ${fault}`);
+    throw new SpillwayError('SPW_GROUP_INVALID', `invalid ${op} of ${limiter}: ${fault}`);
   }
   if (op === 'hold' && rule.machine !== 'queue') {
-    throw new SpillwayError('SPW_GROUP_INVALID', `a group asks hold of ${limiter}: nobody waits`);
+    throw new SpillwayError('SPW_GROUP_INVALID', `invalid hold of ${limiter}: not a shaper`);
   }
 }
 
@@ -91,10 +91,11 @@ function checkPair(a: Step, b: Step): void {
   if (isOne && numbers(a.rule) === numbers(b.rule)) return;
   throw new SpillwayError(
     'SPW_GROUP_INVALID',
-    `a group asks ${a.op} and ${b.op} of one count of ${a.limiter}, which cannot be merged`,
+    `${a.op} and ${b.op} on one count of ${a.limiter} cannot be merged`,
   );
 }
 
 function numbers(rule: Rule): string {
-  return JSON.stringify(Object.entries(rule).sort());
+  const { calendar } = rule as Partial<CalendarRule>;
+  return JSON.stringify(Object.entries({ ...rule, calendar: calendar?.name }).sort());
 }

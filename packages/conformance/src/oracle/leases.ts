@@ -1,4 +1,4 @@
-/** The oracle's leases: who holds a permit, and until when. */
+/** The oracle's leases: who holds permits, and until when. */
 
 import type { Lease, LeasesRule } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
@@ -11,7 +11,7 @@ interface Held {
 
 interface LeasesState {
   readonly held: readonly Held[];
-  /** When the last of the leases expired that a grant removed; undefined if none was removed. */
+  /** When the latest lease that a grant removed had expired; undefined if none was removed. */
   readonly purged?: bigint;
 }
 
@@ -19,11 +19,11 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
   return held.filter(({ expires }) => expires > now);
 }
 
-/** No lease is longer than 24 hours, under any rule. */
+/** The longest lease under any rule: 24 hours. */
 const LONGEST_US = 86_400_000_000n;
 
 /**
- * A lease that ends later than any lease can was taken before the clock went back. It gets the length of this rule's
+ * A lease that ends later than possible was taken before the clock went back. It is cut to the length of this rule's
  * leases.
  */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
@@ -41,7 +41,7 @@ function lastOf(held: readonly Held[]): bigint | undefined {
   );
 }
 
-function hold(rule: LeasesRule, state: LeasesState, now: bigint, lease: Lease): LeasesState {
+function holdLease(rule: LeasesRule, state: LeasesState, now: bigint, lease: Lease): LeasesState {
   const dead = lastOf(state.held.filter(({ expires }) => expires <= now));
   const others = live(cut(rule, state, now), now).filter(({ id }) => id !== lease.id);
   const held = [...others, { ...lease, expires: now + BigInt(rule.leaseUs) }];
@@ -71,13 +71,13 @@ export const leasesMachine: Machine<LeasesRule, LeasesState> = {
   },
 
   charge(rule, view, now, _cost, { lease }) {
-    return lease && hold(rule, view, now, lease);
+    return lease && holdLease(rule, view, now, lease);
   },
 
   record(rule, view, now, cost, named) {
     const { lease } = named;
     if (!lease || !leasesMachine.passes(rule, view, now, cost, named)) return undefined;
-    return hold(rule, view, now, lease);
+    return holdLease(rule, view, now, lease);
   },
 
   put(_rule, view, now, _cost, _receipt, { lease }) {

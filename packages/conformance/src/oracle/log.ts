@@ -1,4 +1,4 @@
-/** The oracle's sliding window log: the units that were admitted at each instant. */
+/** The oracle's sliding window log: the units admitted at each instant. */
 
 import type { LogRule } from '@spillway/core/store';
 import { larger, leastWait, type Machine, smaller } from './machine.js';
@@ -12,7 +12,7 @@ interface Entry {
 interface LogState {
   /** Oldest first. */
   readonly entries: readonly Entry[];
-  /** Time of the newest entry that a grant removed; undefined if none was removed. */
+  /** The time of the newest entry that a grant removed; undefined if none was removed. */
   readonly purged?: bigint;
 }
 

@@ -1,19 +1,19 @@
-/** The interface of an algorithm in the oracle: pure functions over states that never change. */
+/** The interface of an algorithm in the oracle: pure functions over immutable states. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { Receipt, Rule } from '@spillway/core/store';
 
-/** What a step names beside its key. */
+/** The permit or claim that a step names. */
 export type Named = Pick<Step, 'lease' | 'claim'>;
 
-/** The numbers of a decision in whole microseconds; undefined where nobody can know them. */
+/** The numbers of a decision in integer microseconds; undefined if they can't be known. */
 interface ExactNumbers {
   readonly used: bigint;
   readonly remaining: bigint;
   /** Null if the cost can never pass. */
   readonly retryUs: bigint | null | undefined;
   readonly resetUs: bigint | undefined;
-  /** How long who was charged last is to wait; only of rules that let somebody wait. */
+  /** How long the last charged unit must wait; only for rules with waits. */
   readonly delayUs?: bigint;
 }
 
@@ -22,13 +22,13 @@ export interface Machine<R extends Rule, S> {
   /** Whether two rules of one limiter and key share a count. */
   shares(a: R, b: R): boolean;
   /**
-   * The view of a state: expired units are removed, and what the rule does not allow is cut. Without a state, the view
-   * of a key that was never used.
+   * The view of a state: without expired units, and cut to what the rule allows. If `state` is undefined, the view of
+   * an unused key.
    */
   view(rule: R, state: S | undefined, now: bigint): S;
   /** Whether `view` must cut the state, because the rule does not allow it at `now`. */
   impossible(rule: R, state: S, now: bigint): boolean;
-  /** The state without what no rule allows, if `view` does not remove that. */
+  /** The state, cut to what any rule allows; only if `view` does not do that. */
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
@@ -39,11 +39,11 @@ export interface Machine<R extends Rule, S> {
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
-   * The state after a charge that may not pass, which charges at most what the limit holds; undefined if nothing
+   * The state after an unconditional charge, which fills the count at most up to the limit; undefined if nothing
    * changes.
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
-  /** The state after a grant was given back; undefined if nothing was given back. */
+  /** The state after a refund; undefined if nothing was refunded. */
   put(
     rule: R,
     view: S,
@@ -52,9 +52,9 @@ export interface Machine<R extends Rule, S> {
     receipt: Receipt | undefined,
     named: Named,
   ): S | undefined;
-  /** The state after a `hold`; only of rules that let somebody wait. */
+  /** The state after a `hold`; only for rules with waits. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S;
-  /** After a `done`: the view itself if it was done before, undefined if it is not allowed; only of claims. */
+  /** The state after a `done`: the view itself if it was done before, undefined if not allowed; only for claims. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
   /** The view as a store's answer. */
@@ -65,15 +65,14 @@ export interface Machine<R extends Rule, S> {
     retryUs: bigint | null | undefined,
   ): Omit<Answer, 'allowed'>;
   /**
-   * Whether a part of the state no longer counts at `now` but would count again if the clock went back to `earlier`. A
-   * store may have forgotten such a part, or not.
+   * Whether a part of the state no longer counts at `now`, but would count again if the clock went back to `earlier`.
+   * Stores may drop such parts, or keep them.
    */
   forgettable(rule: R, state: S, now: bigint, earlier: bigint): boolean;
 }
 
 /**
- * The least wait from 0 to `most` after which `passes` holds. Once true, `passes` must stay true, and it must hold at
- * `most`.
+ * The least wait from 0 to `most` after which `passes` is true. `passes` must be monotonic, and true at `most`.
  */
 export function leastWait(most: bigint, passes: (waitUs: bigint) => boolean): bigint {
   let low = 0n;

@@ -1,4 +1,4 @@
-/** The oracle's bucket that waits: an exact instant, how far ahead it may be, and the end of a pause. */
+/** The oracle's queue of a shaper: an exact instant, how far ahead it may be, and the end of a pause. */
 
 import type { QueueRule } from '@spillway/core/store';
 import { debt, denominator, refill, tolerance, unit } from './bucket.js';
@@ -10,7 +10,7 @@ interface QueueState {
   readonly tat: Fraction;
   /** The denominator of the rule that set it. */
   readonly den: bigint;
-  /** How far ahead of now, or of the pause, `tat` may be: the most of all rules that charged. */
+  /** How far `tat` may be ahead of now, or of the pause: the maximum of all rules that charged. */
   readonly span: bigint;
   /** The end of the pause, 0 if there was none. */
   readonly pause: bigint;
@@ -22,22 +22,22 @@ function span(rule: QueueRule): bigint {
   return tolerance(rule).plus(Fraction.of(rule.waitUs)).ceil();
 }
 
-/** How far ahead of now a charge may bring the instant. */
+/** How far ahead of now a charge may move the instant. */
 function reach(rule: QueueRule): Fraction {
   return tolerance(rule).plus(Fraction.of(rule.waitUs));
 }
 
-/** Where the instant is at least while a pause lasts: after it, units come one by one. */
+/** The earliest instant during a pause: after the pause, units start one by one. */
 function afterPause(rule: QueueRule, pause: bigint): Fraction {
   return Fraction.of(pause).plus(tolerance(rule).minus(unit(rule)));
 }
 
-/** Whether the state is that of a key that was never used. */
+/** Whether the state equals that of an unused key. */
 function rests(state: QueueState, now: bigint): boolean {
   return state.tat.atMost(Fraction.of(now)) && state.pause <= now;
 }
 
-/** An instant over another denominator is rounded up to a whole microsecond. */
+/** Converts a state to a rule's denominator. If that changes, the instant is rounded up to an integer microsecond. */
 function readBy(rule: QueueRule, state: QueueState): QueueState {
   const den = denominator(rule);
   return state.den === den ? state : { ...state, den, tat: Fraction.of(state.tat.ceil()) };

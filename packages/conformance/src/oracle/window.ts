@@ -1,6 +1,6 @@
 /**
- * The oracle's fixed window, on the epoch or anchored, and sliding window counter: two counts, and the start of the
- * newest window that was charged.
+ * The oracle's fixed window (aligned to the epoch, or anchored) and sliding window counter: two counts, and the start
+ * of the newest window that was charged.
  */
 
 import type { WindowRule } from '@spillway/core/store';
@@ -13,7 +13,7 @@ interface WindowState {
   readonly previous: bigint;
 }
 
-/** Start of the window of `now`. Windows are aligned to the epoch. */
+/** The start of the window that contains `now`, aligned to the epoch. */
 function aligned(rule: WindowRule, now: bigint): bigint {
   return now - (now % BigInt(rule.windowUs));
 }

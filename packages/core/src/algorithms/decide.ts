@@ -13,7 +13,7 @@ import type { Step } from '../contract/store.js';
 
 /** The numbers of a rule as clients see them. */
 export function policyOf(name: string, rule: Rule): Policy {
-  return rule.logic.policy(name, rule);
+  return rule.logic.policy(name, rule.soft ?? rule);
 }
 
 /** {@link policyOf} for a rate limit. */
@@ -29,7 +29,7 @@ export function ratePolicy(
  * The decision of the limiter named `limiter` about one step. `reason` is the reason of a rejection, unless the cost
  * can never pass.
  */
-export function decide(
+export function decideStep(
   limiter: string,
   step: Step,
   answer: Answer,
@@ -55,13 +55,13 @@ export function decide(
     answer,
     cost,
   );
-  const passes = answer.allowed;
+  const passes = answer.allowed || rule.soft !== undefined;
   let outcome: Decision['outcome'] = 'allowed';
   if (answer.failure) outcome = 'error';
   else if (!passes) outcome = binding ? 'denied' : 'would-deny';
   let why: Decision['reason'] = null;
   if (!passes) why = cost > capacityOf(rule) ? 'never' : reason;
-  return {
+  const decision: Decision = {
     limiter,
     allowed: passes || !binding,
     outcome,
@@ -73,11 +73,19 @@ export function decide(
     resetMs,
     policy,
   };
+  return isOver(rule, used) ? { ...decision, over: true } : decision;
+}
+
+/** Whether more units are used than the limit of a rule that counts on. */
+export function isOver({ soft }: Rule, used: number): boolean {
+  return soft !== undefined && used > capacityOf(soft);
 }
 
 /** `used`, `remaining`, `retryAfterMs` and `resetMs` for a store's answer to a step of `cost` units under `rule`. */
 export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
-  return rule.logic.measure(rule, answer, cost);
+  const numbers = rule.logic.measure(rule, answer, cost);
+  const { soft } = rule;
+  return soft ? { ...soft.logic.measure(soft, answer, cost), used: numbers.used } : numbers;
 }
 
 /**

@@ -12,10 +12,10 @@ const NOTHING = -1;
  * they charged too.
  */
 export function receiptFrom(rule: Rule, answer: Answer, units: number): Receipt {
-  const { standIn, failure } = answer;
-  if (failure) return { atUs: NOTHING, num: 0, units, ...(standIn && { standIn }) };
+  const { fallbackReceipt, failure } = answer;
+  if (failure) return { atUs: NOTHING, num: 0, units, ...(fallbackReceipt && { fallbackReceipt }) };
   const receipt = rule.logic.receipt(answer, units);
-  return standIn ? { ...receipt, standIn } : receipt;
+  return fallbackReceipt ? { ...receipt, fallbackReceipt } : receipt;
 }
 
 /**
@@ -41,10 +41,10 @@ export function receiptFrom(rule: Rule, answer: Answer, units: number): Receipt 
 export function receiptOfRest({ rule, cost, receipt, onStoreError }: Step): Receipt | undefined {
   if (!receipt) return undefined;
   const rest = restOf(rule, receipt, cost);
-  const { standIn } = receipt;
-  if (!rest || !standIn || typeof onStoreError !== 'object') return rest;
-  const ofStandIn = restOf(onStoreError, standIn, cost);
-  return ofStandIn && { ...rest, standIn: ofStandIn };
+  const { fallbackReceipt } = receipt;
+  if (!rest || !fallbackReceipt || typeof onStoreError !== 'object') return rest;
+  const fallbackRest = restOf(onStoreError, fallbackReceipt, cost);
+  return fallbackRest && { ...rest, fallbackReceipt: fallbackRest };
 }
 
 function restOf(rule: Rule, receipt: Receipt, cost: number): Receipt | undefined {

@@ -4,6 +4,7 @@ import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { readBucket } from './bucket/bucket-text.js';
+import { readCalendar } from './calendar/calendar-text.js';
 import { readClaim } from './claims/claim-text.js';
 import { readLeases } from './leases/lease-text.js';
 import { readLog } from './log/log-text.js';
@@ -17,6 +18,7 @@ const READERS: Readonly<Record<Rule['machine'], Read>> = {
   bucket: readBucket,
   queue: readQueue,
   window: readWindow,
+  calendar: readCalendar,
   log: readLog,
   leases: readLeases,
   claims: readClaim,

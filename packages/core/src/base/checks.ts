@@ -2,7 +2,7 @@
 
 import type { Clock } from './clock.js';
 import { type Duration, parseDuration } from './duration.js';
-import { mustBe, SpillwayError, type SpillwayErrorCode, show } from './errors.js';
+import { mustBe, planHint, SpillwayError, type SpillwayErrorCode } from './errors.js';
 
 /** The largest limit and burst. */
 export const MAX_LIMIT = 1_000_000_000;
@@ -49,18 +49,17 @@ export function checkKey(key: unknown, alternative = ''): asserts key is string 
  */
 export function checkLimit(option: string, limit: unknown, addition = ''): number {
   if (isLimit(limit)) return limit;
-  let hint = '';
-  if (limit === 0) hint = ": to reject a key use block, to turn a limit off use mode: 'off'";
-  if (typeof limit === 'function') hint = ': for limits that differ between callers use plan';
-  throw new SpillwayError(
-    'SPW_LIMIT_INVALID',
-    `${option} must be ${integers(1, MAX_LIMIT)}${addition}, got ${show(limit)}${hint}`,
-  );
+  const hint =
+    limit === 0
+      ? ": to reject a key use block, to turn a limit off use mode: 'off'"
+      : planHint(limit);
+  throw mustBe(option, `${integers(1, MAX_LIMIT)}${addition}`, limit, 'SPW_LIMIT_INVALID', hint);
 }
 
 /** @throws SpillwayError `SPW_BURST_INVALID` */
 export function checkBurst(burst: unknown): number {
-  return integerBetween('burst', burst, 1, MAX_LIMIT, 'SPW_BURST_INVALID');
+  if (isLimit(burst)) return burst;
+  throw mustBe('burst', integers(1, MAX_LIMIT), burst, 'SPW_BURST_INVALID', planHint(burst));
 }
 
 /** @throws SpillwayError `SPW_COST_INVALID` */
@@ -84,7 +83,7 @@ export function checkName(name: unknown): string {
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, or `code`
  */
-export function oneOf<Word extends string>(
+export function oneOf<Word extends string | number>(
   option: string,
   value: Word | undefined,
   words: readonly Word[],

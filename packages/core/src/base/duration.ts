@@ -1,6 +1,6 @@
 /** Durations such as `'10s'`, converted to whole microseconds. */
 
-import { mustBe } from './errors.js';
+import { mustBe, planHint } from './errors.js';
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w';
 
@@ -90,5 +90,5 @@ export function windowToMicroseconds(window: Duration): number {
   const us = parseDuration(window);
   if (us >= 1_000 && us <= MAX_WINDOW_US) return us;
   const what = "a duration from 1ms to 400d such as '10s' or '1m'";
-  throw mustBe('window', what, window, 'SPW_WINDOW_INVALID');
+  throw mustBe('window', what, window, 'SPW_WINDOW_INVALID', planHint(window));
 }

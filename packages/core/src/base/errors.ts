@@ -122,6 +122,7 @@ export function isSpillwayError(error: unknown): error is SpillwayError {
  * most 60 characters of the value, so never pass a secret.
  *
  * @param code default `SPW_OPTION_INVALID`
+ * @param hint what to write instead, appended to the message
  * @example
  * ```ts run
  * import { mustBe } from '@spillway/core/adapter';
@@ -135,8 +136,14 @@ export function mustBe(
   what: string,
   value: unknown,
   code: SpillwayErrorCode = 'SPW_OPTION_INVALID',
+  hint = '',
 ): SpillwayError {
-  return new SpillwayError(code, `${option} must be ${what}, got ${show(value)}`);
+  return new SpillwayError(code, `${option} must be ${what}, got ${show(value)}${hint}`);
+}
+
+/** The hint for a number of a limit that is a function; otherwise empty. */
+export function planHint(value: unknown): string {
+  return typeof value === 'function' ? ': for limits that differ between callers use plan' : '';
 }
 
 /** The end of a log line about an error: the URL that explains it, for a SpillwayError. */
@@ -144,7 +151,7 @@ export function seeHelp(error: unknown): string {
   return isSpillwayError(error) ? ` See ${helpFor(error.code)}` : '';
 }
 
-/** What was thrown, wrapped in an Error if it is none. */
+/** The thrown value as an Error: itself if it is one, otherwise an Error whose message shows it. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(show(thrown));
 }

@@ -1,4 +1,4 @@
-/** Writes log lines, and remembers values by their reason. */
+/** Writes log lines, and stores a value for each recent subject of a line. */
 
 import { disregard, type Logger } from './host.js';
 
@@ -11,8 +11,8 @@ export function warn(logger: Logger, text: string): void {
   }
 }
 
-/** A map that keeps the 1,000 most recently set reasons. */
-export class Remembered<Value> {
+/** A map of the 1,000 most recently set entries. */
+export class RecentSubjects<Value> {
   private readonly values = new Map<string, Value>();
 
   get(reason: string): Value | undefined {

@@ -1,5 +1,7 @@
 /** The parts of a step on one count, and the answers of a store. */
 
+import type { Period } from './calendar.js';
+
 /**
  * What a step does to one key.
  *
@@ -74,6 +76,8 @@ export interface Ask<Rule> {
    * (`reset`). The cost of such a step must be 1.
    */
   readonly claim?: Claim;
+  /** With a `calendar` rule for billing periods: the period of the request. */
+  readonly period?: Period | undefined;
 }
 
 /** Identifies a grant, so that `put` can give it back. */
@@ -83,6 +87,7 @@ export interface Receipt {
    *
    * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
    * - `window`: the start of the charged window ({@link WindowAnswer.startUs});
+   * - `calendar`: the start of the charged period ({@link CalendarAnswer.startUs});
    * - `log`: the time of the added entry ({@link LogAnswer.lastUs});
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
@@ -91,8 +96,8 @@ export interface Receipt {
   readonly num: number;
   /** The granted cost. A `put` gives back at most this many units. */
   readonly units: number;
-  /** The receipt of the fallback counters for the same grant: see {@link AnswerBase.standIn}. Stores ignore it. */
-  readonly standIn?: Receipt;
+  /** The fallback counters' receipt of the same grant: see {@link AnswerBase.fallbackReceipt}. Stores ignore it. */
+  readonly fallbackReceipt?: Receipt;
 }
 
 interface AnswerBase {
@@ -110,7 +115,7 @@ interface AnswerBase {
   /**
    * The receipt of the fallback counters for this grant. They count in this process, for the time when the store fails.
    */
-  readonly standIn?: Receipt;
+  readonly fallbackReceipt?: Receipt;
 }
 
 /**
@@ -136,6 +141,14 @@ export interface WindowAnswer extends AnswerBase {
   readonly current: number;
   /** Count of the previous window; always 0 unless the rule is sliding. */
   readonly previous: number;
+}
+
+/** State of a calendar count after the step. If the clock went back, `startUs` may be later than `nowUs`. */
+export interface CalendarAnswer extends AnswerBase {
+  readonly startUs: number;
+  /** The first instant after the period. */
+  readonly endUs: number;
+  readonly current: number;
 }
 
 /** State of a log after the step. */
@@ -173,6 +186,7 @@ export type Answer =
   | BucketAnswer
   | QueueAnswer
   | WindowAnswer
+  | CalendarAnswer
   | LogAnswer
   | LeasesAnswer
   | ClaimsAnswer;

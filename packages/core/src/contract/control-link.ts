@@ -4,7 +4,7 @@ import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
 import type { Decision, Mode, Policy } from './decision.js';
 import type { Fault } from './observer.js';
-import type { Rule } from './rule.js';
+import type { CalendarWindow, Rule } from './rule.js';
 
 /**
  * A control that guards and limiters accept: `memoryControl()`, `redisControl(client)`, or a control wrapped by
@@ -30,7 +30,7 @@ export interface ControlUser {
 /** The checked settings of a control. Reading them never throws; an invalid setting counts as not set. */
 export interface ControlLink extends Control, LiveLink {
   /** The decision for a key that an operator has blocked or allowed, for a limiter in `mode`. */
-  ruled(limiter: string, mode: Mode, key: string): Decision | undefined;
+  decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }
 
 /** Applies live limits to the declared numbers of limiters. */
@@ -76,6 +76,6 @@ export interface RuleVariant<Declared extends Numbers> {
 /** The numbers that can be set live. Concurrency limits have no window. */
 export interface Numbers {
   readonly limit: number;
-  readonly window?: Duration | undefined;
+  readonly window?: Duration | CalendarWindow<never> | undefined;
   readonly burst?: number | undefined;
 }

@@ -58,7 +58,10 @@ export interface Policy {
   readonly unit: 'requests' | 'concurrent-requests';
   /** Units per window, or concurrent requests. */
   readonly limit: number;
-  /** The window in milliseconds; `Infinity` for concurrent requests. */
+  /**
+   * The window in milliseconds; for a day, week or month by calendar 24 hours, 7 or 31 days; `Infinity` for billing
+   * periods and concurrent requests.
+   */
   readonly windowMs: number;
   /** The most units that pass at once. */
   readonly burst: number;
@@ -80,7 +83,8 @@ export interface Numbers {
   /** Units left after this decision, rounded down. */
   readonly remaining: number;
   /**
-   * Milliseconds until the same cost would pass if there are no other requests: 0 if it passes now, `Infinity` if it
+   * Milliseconds until the same cost would pass if there are no other requests (with `overage`: would pass within the
+   * limit): 0 if it passes now, `Infinity` if it
    * never passes. For concurrency limits and load shedders it can't be known. There it is a hint: one to two times the
    * limiter's `retryAfter`.
    */
@@ -101,6 +105,8 @@ export interface Decision extends Numbers {
   readonly status?: number | undefined;
   /** The cost of the request in units. */
   readonly cost: number;
+  /** True if more than the limit is used, and the limiter admits that: see its option `overage`. */
+  readonly over?: true | undefined;
   /** The limit that was applied. Absent for load shedders and if the limiter was skipped. */
   readonly policy?: Policy | undefined;
   /** The load signal that made a load shedder reject. Otherwise absent. */
@@ -144,7 +150,7 @@ export function statusOf({ reason, status }: Decision): number {
 /**
  * The decision that determines the response.
  *
- * If any are rejected: a rejection of the caller (429, 403) before one for overload (503) before one about an
+ * If any are rejected: a rejection of the caller (429, 403, 402) before one for overload (503) before one about an
  * idempotency key; of those, the one with the longest wait. If all pass: the one with the least `remaining`, except
  * skipped ones, which have none.
  */
@@ -165,7 +171,7 @@ function rankOf(decision: Decision): number {
   if (decision.outcome === 'replayed') return 3;
   const status = statusOf(decision);
   if (status === 503) return 1;
-  return status === 429 || status === 403 ? 0 : 2;
+  return status === 429 || status === 403 || status === 402 ? 0 : 2;
 }
 
 export function skippedDecision(limiter: string): Decision {

@@ -14,7 +14,7 @@ import type { Step, Values } from './store.js';
 import type { LateValue, Upkeep } from './upkeep.js';
 
 /** The parts of a request and its response that a limiter with stored responses needs. */
-export interface KeptExchange {
+export interface StoredExchange {
   readonly recorder: Recorder;
   /** The object that identifies the request: `claimOf` finds the claim by it. */
   readonly holder: object;
@@ -92,7 +92,7 @@ export interface KeeperParts {
 }
 
 /** One limiter's part in a request. */
-export interface KeptTurn<Raw> {
+export interface ClaimTurn<Raw> {
   readonly limiter: {
     readonly name: string;
     readonly onStoreError?: OnStoreError | undefined;
@@ -126,26 +126,26 @@ export interface Keeper<Raw> {
    * The turn whose claim is the only reason for the rejection; undefined if there is another reason, or if the store
    * couldn't answer.
    */
-  refusing<Turn extends KeptTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
+  rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
   /** Settles such a turn. If the limiter throws, the request is rejected, because it may have run before. */
-  settle(turn: KeptTurn<Raw>, exchange: KeptExchange): Settlement | Promise<Settlement>;
+  settle(turn: ClaimTurn<Raw>, exchange: StoredExchange): Settlement | Promise<Settlement>;
   /**
    * Tells the limiter that the handler is about to run. The handler waits for the promise. If the limiter throws, that
    * is reported as a fault and the response is not stored.
    */
-  begin(turns: readonly KeptTurn<Raw>[], exchange: KeptExchange): Promise<void> | undefined;
+  begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined;
   /** The stored response to send, if the request is a replay. */
-  answerIn(turns: readonly KeptTurn<Raw>[]): StoredResponse | undefined;
+  answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined;
   /** The problem document of a rejection by such a limiter; undefined for other rejections. */
   problemOf(decision: Decision): OwnProblem | undefined;
   /** Headers to add to a rejection. */
-  headersIn(turns: readonly KeptTurn<Raw>[]): readonly Header[] | undefined;
+  headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined;
 }
 
 /** The part of a limiter that stores responses and replays them. */
 export interface Keeping<Raw> {
   /** The exchange as the limiter sees it. */
-  readonly see: (exchange: RecordedExchange, holder: object) => KeptExchange;
+  readonly see: (exchange: RecordedExchange, holder: object) => StoredExchange;
   /**
    * Makes the keeper of a guard. Only guards with such a limiter have the code for it.
    *
@@ -157,12 +157,16 @@ export interface Keeping<Raw> {
    */
   settle(
     turn: LimiterTurn<Raw>,
-    exchange: KeptExchange,
+    exchange: StoredExchange,
     context: KeepContext,
   ): Settlement | Promise<Settlement>;
   /**
    * Called before the handler runs under the claim of `turn`. The handler waits for the promise, if one is returned.
    * `finish` ends the claim.
    */
-  begin(turn: LimiterTurn<Raw>, exchange: KeptExchange, context: KeepContext): void | Promise<void>;
+  begin(
+    turn: LimiterTurn<Raw>,
+    exchange: StoredExchange,
+    context: KeepContext,
+  ): void | Promise<void>;
 }

@@ -56,13 +56,25 @@ export interface Observer {
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
     | undefined;
+  /**
+   * Like {@link onDecision}, for observers that only count: they get the decision itself, which they must not keep or
+   * change, instead of a copy. The copy costs as much as counting does.
+   */
+  readonly countDecision?:
+    | ((decision: Decision, mode: Mode, key: string | undefined) => void)
+    | undefined;
+  /**
+   * The response to a request that a guard let pass has closed. With such an observer, a guard watches the end of every
+   * response.
+   */
+  readonly onEnd?: ((request: LimitRequest) => void) | undefined;
   /** Something of yours, or the store, failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** A call of the store has ended. */
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   /** A breaker opened or closed: the store, or a part of it, is down or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
-  /** Called by each new guard whose store is in memory. The number can be read at any time. */
+  /** Called by each new guard whose store is in memory. `overflowed` can be read at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;
   /** Called by each new guard with its control. `settingsLost` can be read at any time. */
   readonly onControl?: ((control: Pick<Control, 'settingsLost'>) => void) | undefined;
@@ -79,6 +91,7 @@ export interface Fault {
     | 'key'
     | 'cost'
     | 'plan'
+    | 'period'
     | 'capacity'
     | 'priority'
     | 'signal'

@@ -1,7 +1,9 @@
 /** A rule as data: checked integers that a store in any language can evaluate. */
 
 import type { Answer, Ask, Claim, Receipt } from './ask.js';
+import type { BillingPeriod, Calendar } from './calendar.js';
 import type { Numbers, Policy } from './decision.js';
+import type { LimitRequest } from './request.js';
 import type { Shelf } from './shelf.js';
 import type { UpkeepOf } from './upkeep.js';
 
@@ -10,6 +12,11 @@ interface RuleBase {
   readonly logic: Machine;
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
+  /**
+   * The limit as it was declared, if units beyond it are counted and admitted: then the rule's own limit is the most
+   * that is counted. Stores ignore it; steps under such a rule are not binding.
+   */
+  readonly soft?: Rule;
 }
 
 /** The numbers of a bucket. One unit takes `windowUs / limit` microseconds to refill: exactly `period / den`. */
@@ -70,6 +77,14 @@ export interface WindowRule extends RuleBase {
   readonly kind: 'fixed' | 'anchored' | 'sliding';
 }
 
+/** A count per period of a calendar. One count for each limiter and key, whatever the calendar. */
+export interface CalendarRule extends RuleBase {
+  readonly machine: 'calendar';
+  readonly limit: number;
+  /** Finds the period of an instant of the store's clock, unless the step has its own {@link Ask.period}. */
+  readonly calendar: Calendar;
+}
+
 /** Every admitted request with its time. Exact over any interval, but stores an entry for each request. */
 export interface LogRule extends RuleBase {
   readonly machine: 'log';
@@ -105,11 +120,11 @@ export interface ClaimsRule extends RuleBase {
   readonly keepUs: number;
 }
 
-/** The rule of a rate limit. */
+/** The rule of a rate limit that an algorithm makes. */
 export type RateRule = BucketRule | WindowRule | LogRule;
 
 /** The numbers of a limit as data, for any algorithm. */
-export type Rule = RateRule | QueueRule | LeasesRule | ClaimsRule;
+export type Rule = RateRule | CalendarRule | QueueRule | LeasesRule | ClaimsRule;
 
 /** The names of the algorithms in metrics, the registry and the command line. */
 export type Algorithm =
@@ -134,6 +149,33 @@ export interface RateAlgorithm {
   makeRule(limit: number, windowUs: number, burst: number, anchor: Anchor): RateRule;
 }
 
+/** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
+export interface CalendarWindow<Raw = unknown> {
+  readonly calendar: Calendar;
+  /** Looks up the billing period of a request. */
+  readonly periodOf?:
+    | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
+    | undefined;
+  /**
+   * Makes the rule of a limit, whose `limit` must have been checked.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID` if `algorithm`, `burst` or `anchor` is given
+   */
+  makeRule(options: {
+    readonly limit: number;
+    readonly algorithm?: unknown;
+    readonly burst?: unknown;
+    readonly anchor?: unknown;
+  }): CalendarRule;
+  /** The name of the calendar. */
+  toString(): string;
+}
+
+/** Where a machine reports what is wrong with a request. */
+interface FaultSink {
+  fault(fault: { limiter: string; source: 'period'; error: unknown }): void;
+}
+
 /**
  * Everything that differs between algorithms. Each rule carries the machine of its algorithm ({@link RuleBase.logic}),
  * so a program contains only the algorithms that it uses, and the compiler finds missing members. A machine gets only
@@ -146,6 +188,8 @@ export interface Machine {
   capacity(rule: Rule): number;
   /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
+  /** The rule that counts beyond the limit, without {@link RuleBase.soft}. Omitted if the algorithm can't. */
+  soften?(rule: Rule): Rule;
   /** The same rule with a limit of 0. */
   closed(rule: Rule): Rule;
   /** The numbers of the rule as clients see them. */
@@ -153,7 +197,7 @@ export interface Machine {
   /** The numbers of the rule as operators see them. */
   declared(rule: Rule): DeclaredNumbers;
   /** After this many microseconds without a step, a count has expired: it decides like that of an unused key. */
-  restUs(rule: Rule): number;
+  expiresAfterUs(rule: Rule): number;
   /** The numbers of a decision, from the store's answer to a step of `cost` units. */
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
@@ -185,6 +229,15 @@ export interface Machine {
    * @throws SpillwayError `SPW_GROUP_INVALID`
    */
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
+  /**
+   * Adds to a step what the rule needs of its request. Omitted if it needs nothing.
+   *
+   * @param given the period of the request, as the app said it
+   * @param limiter the name of the limiter, for faults
+   */
+  complete?<S extends Ask<Rule>>(step: S, given: unknown, limiter: string, sink: FaultSink): S;
+  /** Reports what the answer shows to be wrong with the request. Omitted if nothing can be. */
+  examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   /** The code of the count of one claim. Omitted if rules have no claims. */
   codeOf?(rule: Rule, claim: Claim): string;
   /** The numbers of the rule in words, if they are not a limit per window. */
@@ -198,8 +251,9 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm as users write it, with the suffix `:first-request` for that anchor; `concurrency` for concurrency
-   * limits; `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
+   * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
+   * calendar; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the
+   * registry separates its entries with them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in flight. */
@@ -221,7 +275,7 @@ export interface DenialMemory {
   /** For how many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
   /** Whether a cached rejection of `kept` units also applies to `cost` units. */
-  tells(cost: number, kept: number): boolean;
+  covers(cost: number, kept: number): boolean;
   /** Writes the state in the answer as at most five numbers, starting at index `at`. */
   write(answer: Answer, numbers: Float64Array, at: number): void;
   /** The rejection as the store would return it at `nowUs` of the store's clock. */
@@ -230,8 +284,11 @@ export interface DenialMemory {
 
 /**
  * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
- * if each can read the other's state unchanged: buckets with the same tolerance in time and the same denominator,
- * windows and logs with the same window, all shaper rules, and all permits.
+ * if each can read the other's state unchanged:
+ *
+ * - buckets with the same tolerance in time and the same denominator,
+ * - windows and logs with the same window,
+ * - all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses the count of that id alone: its code is the rule's code, `:` and the id, escaped as in
  * `encodeName`.
@@ -242,7 +299,15 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
 
 /** Whether all numbers of two rules are equal. Then they also share a count. */
 export function sameRule(a: Rule, b: Rule): boolean {
-  return a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
+  const same =
+    a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
+  return same && a.soft?.limit === b.soft?.limit;
+}
+
+/** The rule that counts and admits what exceeds `rule`; undefined if its algorithm can't. */
+export function softRule(rule: Rule): Rule | undefined {
+  const soft = rule.logic.soften?.(rule);
+  return soft && { ...soft, soft: rule };
 }
 
 /** The most units that the rule can admit at once. A higher cost never passes. */
@@ -256,5 +321,6 @@ export function capacityOf(rule: Rule): number {
  * become limit x share, rounded down, but at least 1.
  */
 export function shareOf(rule: Rule, share: number): Rule {
-  return share === 1 ? rule : rule.logic.share(rule, share);
+  if (share === 1) return rule;
+  return rule.soft ? (softRule(shareOf(rule.soft, share)) as Rule) : rule.logic.share(rule, share);
 }

@@ -37,13 +37,13 @@ export interface Shelf<Rule, Count = unknown> {
    * {@link find} and {@link step} in one call, which is faster; undefined if no count is stored. Omitted if a key may
    * also have a shared count: see {@link holds}.
    */
-  stepKept?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
+  stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
   /** Whether `count` holds the permit of `ask`. Only for algorithms with permits. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
   /** Applies the step and stores the changed count. */
   step(step: ShelfStep<Rule, Count>): Answer;
   /** When the count of `answer` expires if there are no further steps. */
-  restsAt(rule: Rule, answer: Answer): number;
+  expiresAtUs(rule: Rule, answer: Answer): number;
   /** Evicts the expired ones of the next few counts. */
   reclaim(nowUs: number): void;
 }

@@ -22,7 +22,7 @@ export interface Linked {
 export interface StoreUser {
   readonly resilience: Resilience;
   /** Whether it wants rejections to be cached. */
-  readonly remembers: boolean;
+  readonly cachesDenials: boolean;
   /** Logs outages. */
   readonly logger: Logger | false;
   /** The clock, if the app has set one. */
@@ -33,7 +33,7 @@ export interface StoreUser {
 
 interface StoreObservers {
   /** Whether any observer uses `storeCall`. */
-  readonly hearsStoreCalls: boolean;
+  readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
   breaker(event: BreakerEvent): void;
 }
@@ -95,7 +95,7 @@ export interface BreakerSettings {
   readonly failures: number;
   /** The shortest time between two probes while it is down, in microseconds. */
   readonly probeUs: number;
-  /** Calls that take longer are slow, in microseconds. Omitted: measured from healthy minutes. */
+  /** The duration above which a call is slow, in microseconds. If omitted, it is learned from healthy minutes. */
   readonly slowUs?: number | undefined;
 }
 

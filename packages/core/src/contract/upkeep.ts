@@ -102,7 +102,7 @@ export interface ClaimContext {
   readonly callbackTimeoutMs?: number | undefined;
 }
 
-/** A value that could not be written yet. It is retried as long as the end of its claim is. */
+/** A value that could not be written yet. It is retried together with the end of its claim, and for as long. */
 export interface LateValue {
   /** Whether its claim was ended. */
   readonly isMarked: boolean;

@@ -77,14 +77,14 @@ export class ActiveOverrides implements Control {
   put(override: Override): void {
     this.overrides.set(fieldOf(override.limiter, override), override);
     if (override.untilMs !== null) this.nextEndMs = Math.min(this.nextEndMs, override.untilMs);
-    this.forget(override.limiter);
+    this.forgetLimiter(override.limiter);
   }
 
   remove(field: string): void {
     const override = this.overrides.get(field);
     if (!override) return;
     this.overrides.delete(field);
-    this.forget(override.limiter);
+    this.forgetLimiter(override.limiter);
   }
 
   /** Latest first, without resets, which are single events. */
@@ -130,7 +130,7 @@ export class ActiveOverrides implements Control {
     return isConcerned ? { settings: Object.freeze(settings), verdicts, limits, resets } : NONE;
   }
 
-  private forget(limiter: string): void {
+  private forgetLimiter(limiter: string): void {
     if (limiter === EVERY_LIMITER) this.byLimiter.clear();
     else this.byLimiter.delete(limiter);
   }

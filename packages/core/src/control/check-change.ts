@@ -62,7 +62,7 @@ export function checkKeyOverride(
   value: 'allow' | 'block' | 'reset',
   note: OverrideNote,
 ): CheckedChange {
-  checkRuledKey(key);
+  checkKey(key);
   const who = checkWho(limiter, note);
   if (value === 'reset') {
     return { ...who, set: [{ what: 'reset', key, value }], clear: [], durationMs: RESET_MS };
@@ -92,7 +92,7 @@ export function checkClearKey(
   note: ChangeNote,
   only: readonly ClearableOfKey[] = OF_KEY,
 ): CheckedChange {
-  checkRuledKey(key);
+  checkKey(key);
   const clear = checkOnly(only, OF_KEY).map((what) => {
     return { what: what === 'limits' ? ('key-limits' as const) : ('key' as const), key };
   });
@@ -117,15 +117,15 @@ export function checkSetting(setting: Setting): void {
       checkLimits(value);
       return;
     case 'key':
-      checkRuledKey(setting.key);
+      checkKey(setting.key);
       oneOf('what is set for a key', value, ['allow', 'block']);
       return;
     case 'key-limits':
-      checkRuledKey(setting.key);
+      checkKey(setting.key);
       checkLimits(value);
       return;
     case 'reset':
-      checkRuledKey(setting.key);
+      checkKey(setting.key);
       return;
     default:
       throw mustBe('what is set', 'mode, share, limits, key or key-limits', what);
@@ -138,8 +138,11 @@ function checkLimits(limits: LiveLimits): void {
   if (given.every(([name]) => name === 'allPlans')) {
     throw mustName('limits', 'a limit, a window, a burst or a factor');
   }
-  if (allPlans !== undefined && (typeof allPlans !== 'boolean' || factor !== undefined)) {
-    throw mustBe('allPlans', 'true or false, beside limit, window or burst', allPlans);
+  if (allPlans !== undefined && factor !== undefined) {
+    throw mustBe('allPlans', 'left out: a factor applies to all plans', allPlans);
+  }
+  if (allPlans !== undefined && typeof allPlans !== 'boolean') {
+    throw mustBe('allPlans', 'true or false', allPlans);
   }
   // The limiter's algorithm is not known here. If it has no burst, the limiter itself reports that and keeps its
   // declared numbers.
@@ -164,7 +167,7 @@ function checkOnly<What extends string>(
   return only;
 }
 
-function checkRuledKey(key: unknown): void {
+function checkKey(key: unknown): void {
   if (typeof key === 'string' && key !== '' && key.length <= LONGEST_KEY) return;
   throw mustBe('key', `a string of 1 to ${LONGEST_KEY} characters`, key, 'SPW_KEY_INVALID');
 }

@@ -85,7 +85,7 @@ class Link implements ControlLink {
     try {
       said = this.control.settingsOf(limiter);
     } catch (error) {
-      this.tell(limiter, error);
+      this.reportFault(limiter, error);
       return undefined;
     }
     const last = this.last.get(limiter);
@@ -97,7 +97,7 @@ class Link implements ControlLink {
     return obeyed;
   }
 
-  ruled(limiter: string, mode: Mode, key: string): Decision | undefined {
+  decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined {
     const override = this.overrideOf(limiter, key);
     return override && overriddenDecision(limiter, mode, override);
   }
@@ -113,7 +113,7 @@ class Link implements ControlLink {
         `overrideOf() must return allow or block with a positive time, got ${show(verdict)} for ${show(endsInMs)} ms`,
       );
     } catch (error) {
-      this.tell(limiter, error);
+      this.reportFault(limiter, error);
       return undefined;
     }
   }
@@ -123,7 +123,7 @@ class Link implements ControlLink {
     try {
       return this.control.limitsOf?.(limiter, key) ?? undefined;
     } catch (error) {
-      this.tell(limiter, error);
+      this.reportFault(limiter, error);
       return undefined;
     }
   }
@@ -144,7 +144,7 @@ class Link implements ControlLink {
       }
       return variant;
     } catch (error) {
-      this.tell(limiter.name, error);
+      this.reportFault(limiter.name, error);
       return from;
     }
   }
@@ -153,7 +153,7 @@ class Link implements ControlLink {
   private checked(limiter: string, said: unknown): LimiterSettings | undefined {
     if (said === undefined || said === null) return undefined;
     if (typeof said !== 'object') {
-      this.tell(limiter, mustBe('settings', 'an object', said));
+      this.reportFault(limiter, mustBe('settings', 'an object', said));
       return undefined;
     }
     const obeyed: Record<string, unknown> = {};
@@ -164,7 +164,7 @@ class Link implements ControlLink {
         checkSetting({ what, value } as Setting);
         obeyed[what] = value;
       } catch (error) {
-        this.tell(limiter, error);
+        this.reportFault(limiter, error);
       }
     }
     return obeyed;
@@ -180,11 +180,11 @@ class Link implements ControlLink {
       }
       this.resets.set(limiter, new Map(resets));
     } catch (error) {
-      this.tell(limiter, error);
+      this.reportFault(limiter, error);
     }
   }
 
-  private tell(limiter: string, error: unknown): void {
+  private reportFault(limiter: string, error: unknown): void {
     this.user.fault({ limiter, source: 'control', error });
   }
 }

@@ -8,7 +8,7 @@ import type { Store } from '../contract/store.js';
 import { checkShare } from '../limits/limiter-options.js';
 import { checkObservers } from '../observe/check-observers.js';
 import { checkClientOptions } from '../stores/check-store.js';
-import type { KeyedLimiterOptions, LimitOptions } from './options.js';
+import type { KeyedLimiterOptions, LimitOptions } from './limiter-options.js';
 
 /**
  * Checks the second argument of a function that creates limits.

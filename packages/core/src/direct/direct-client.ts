@@ -2,7 +2,6 @@
 
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
-import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import { type Eventually, isLater, isThenable } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
@@ -27,7 +26,7 @@ import { Notices } from '../observe/notices.js';
 import { Observers } from '../observe/observers.js';
 import { linkTo, StoreClient } from '../stores/store-client.js';
 import { type KeyedPart, Limit } from './limit.js';
-import type { KeyedLimiterOptions, LimitOptions } from './options.js';
+import type { KeyedLimiterOptions, LimitOptions } from './limiter-options.js';
 
 type Answers = readonly Answer[];
 type Then<Value> = (decisions: readonly Decision[], allowed: boolean) => Eventually<Value>;
@@ -36,7 +35,7 @@ type DirectOptions = KeyedLimiterOptions<Store>;
 /** A limit as it was declared. */
 interface Made {
   readonly name: string;
-  readonly window: Duration;
+  readonly window: LimitOptions['window'];
   readonly mode: Mode;
 }
 
@@ -73,7 +72,7 @@ export class DirectClient {
 
   /** Whether decisions are passed to observers. */
   get isObserved(): boolean {
-    return this.observers.hearsDecisions;
+    return this.observers.wantsDecisions;
   }
 
   /** Warns about probable mistakes in how the limits were declared. Call it after they are created. */
@@ -135,9 +134,9 @@ export class DirectClient {
       // If the group does not pass, nothing was charged. A plain copy of a decision can't be refunded.
       return then(allowed ? decisions : decisions.map((decision) => ({ ...decision })), allowed);
     };
-    const open = pipeline.open(parts, op === 'take');
+    const open = pipeline.decideWithoutStore(parts, op === 'take');
     if (!open) return this.known(conclude());
-    return pipeline.decideNow(open) ? conclude() : pipeline.ask(open, conclude);
+    return pipeline.decideNow(open) ? conclude() : pipeline.askStore(open, conclude);
   }
 
   /** Returns a value as the store would: at once if it is synchronous, else as a promise. */
@@ -175,7 +174,7 @@ export class DirectClient {
     const at = answers.findIndex(({ failure }) => failure);
     const { failure: error } = answers[at] ?? {};
     if (error) {
-      // The step has the name in the store, which is the limiter's name except without a store, which doesn't fail.
+      // The name in the store. It differs from the limiter's name only without a store, and then no call fails.
       const { limiter } = steps[at] as Step;
       this.fault({ limiter, source: 'store', error });
     }

@@ -1,5 +1,6 @@
 /** A decision that privately keeps what is needed to refund it. */
 
+import { isOver } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/ask.js';
 import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
@@ -20,6 +21,7 @@ export class GrantedDecision implements Decision {
   declare readonly retryAfterMs: number;
   declare readonly resetMs: number;
   declare readonly policy: Policy;
+  declare readonly over?: true;
   /** The charged step; undefined after the refund. */
   #step: Step | undefined;
   readonly #answer: Answer;
@@ -43,6 +45,7 @@ export class GrantedDecision implements Decision {
     this.retryAfterMs = numbers.retryAfterMs;
     this.resetMs = numbers.resetMs;
     this.policy = policy;
+    if (isOver(step.rule, numbers.used)) this.over = true;
     this.#step = step;
     this.#answer = answer;
     this.#store = store;
@@ -52,7 +55,7 @@ export class GrantedDecision implements Decision {
    * The step that refunds what the decision charged in `store` under the name `limiter`, or at most `cost` units of it;
    * undefined if it charged nothing there, or was refunded before.
    */
-  static giveBack(
+  static refundStep(
     decision: Decision,
     store: Store,
     limiter: string,

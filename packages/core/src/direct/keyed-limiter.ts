@@ -22,7 +22,7 @@ import {
   LIMITER_OPTIONS,
   type LimiterOptions,
   SETTINGS,
-} from './options.js';
+} from './limiter-options.js';
 
 /**
  * Creates a limiter that you call with keys, without HTTP.
@@ -81,13 +81,13 @@ class Keyed {
     checkModeAndShare(options);
     this.client = new DirectClient([this.name], settings);
     this.limit = this.client.limit(this.name, this.rule, options);
-    this.isPlain = this.limit.isPlain && !this.client.isObserved;
+    this.isPlain = this.limit.isPlain && !this.client.isObserved && !this.rule.logic.complete;
     this.client.tellOf([{ name: this.name, window: options.window, mode: this.limit.mode }]);
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
-    // Without a mode, share, control, plan or observer, the pipeline would do just this. Through it, a decision in
-    // memory takes a third longer, and a rejection twice as long.
+    // Without a mode, share, control, plan, calendar or observer, the pipeline would do just this. Through it, a
+    // decision in memory takes a third longer, and a rejection twice as long.
     if (this.isPlain && !options?.plan) {
       const step = this.limit.step('take', key, costIn(options));
       const now = this.client.store.link.askNow(step);
@@ -124,7 +124,7 @@ class Keyed {
 
   private decideOne(op: Op, key: string, options?: CostOptions): Eventually<Decision> {
     const { limit } = this;
-    const part = limit.part(op, key, costIn(options), limit.settings(), options?.plan);
+    const part = limit.part(op, key, costIn(options), limit.settings(), options);
     return this.client.decide([part], op, ([decision]) => decision as Decision);
   }
 
@@ -144,7 +144,7 @@ class Keyed {
       costs.set(key, Math.min((costs.get(key) ?? 0) + step.cost, Number.MAX_SAFE_INTEGER));
     }
     const settings = limit.settings();
-    const parts = [...costs].map(([key, sum]) => limit.part(op, key, sum, settings, options?.plan));
+    const parts = [...costs].map(([key, sum]) => limit.part(op, key, sum, settings, options));
     return this.client.decide(parts, op, (own, allowed) => {
       const byKey = new Map([...costs.keys()].map((key, at) => [key, own[at] as Decision]));
       const decisions = keys.map((key) => byKey.get(key) as Decision);
@@ -153,7 +153,7 @@ class Keyed {
   }
 }
 
-/** By a method: limiters can come from another copy of this package, and shedders must be recognized too. */
+/** Looks for a method, because limiters can come from another copy of this package, and shedders count as limiters. */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }

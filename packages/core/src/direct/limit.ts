@@ -1,10 +1,11 @@
 /** One keyed limit: turns a key into a part of a decision, and the store's answer into the decision. */
 
-import { decide, measure, policyOf } from '../algorithms/decide.js';
+import { decideStep, measure, policyOf } from '../algorithms/decide.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/ask.js';
+import type { BillingPeriod } from '../contract/calendar.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import type { Decision, Mode, Policy } from '../contract/decision.js';
@@ -16,9 +17,9 @@ import type { Decider, Part } from '../engine/pipeline.js';
 import type { RuleVariants } from '../limits/rule-variants.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
-import type { CostOptions, LimitOptions } from './options.js';
+import type { CostOptions, LimitOptions } from './limiter-options.js';
 
-const COST: NamesOf<CostOptions> = { cost: 1, plan: 1 };
+const COST: NamesOf<CostOptions> = { cost: 1, plan: 1, period: 1 };
 
 /** Where a limit reads live settings and reports faults. */
 interface LimitOwner {
@@ -87,15 +88,15 @@ export class Limit implements Decider {
     key: string,
     cost: number | undefined,
     settings: LimiterSettings | undefined,
-    plan?: Plan | null,
+    own?: Pick<CostOptions, 'plan' | 'period'>,
   ): KeyedPart {
-    const step = this.step(op, key, cost);
+    const step = this.step(op, key, cost, own?.period);
     const mode = settings?.mode ?? this.mode;
     return {
       limiter: this,
       mode,
       settings,
-      step: mode === 'off' ? undefined : this.stepIn(mode, step, settings, plan),
+      step: mode === 'off' ? undefined : this.stepIn(mode, step, settings, own?.plan),
       answer: undefined,
       decision: undefined,
     };
@@ -106,32 +107,41 @@ export class Limit implements Decider {
    *
    * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
    */
-  step(op: Op, key: string, cost = 1): Step {
+  step(op: Op, key: string, cost = 1, period?: BillingPeriod): Step {
     // The short `isKey` and `isCost` can be inlined; only invalid values reach the functions that throw.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, policyOnError: onStoreError } = this;
-    return { op, limiter: countedAs, key, rule, cost, binding: true, onStoreError };
+    const step: Step = {
+      op,
+      limiter: countedAs,
+      key,
+      rule,
+      cost,
+      binding: !rule.soft,
+      onStoreError,
+    };
+    return (op !== 'reset' && rule.logic.complete?.(step, period, this.name, this.owner)) || step;
   }
 
   /** The decision on a step. It can be refunded if it is a take that passes. */
   decide(step: Step, answer: Answer): Decision {
-    const { allowed, failure, standIn } = answer;
+    const { allowed, failure, fallbackReceipt } = answer;
     const policy = this.policyOf(step.rule);
     const { store } = this.client;
     if (allowed && !failure && step.op === 'take') {
       const numbers = measure(step.rule, answer, step.cost);
       return new GrantedDecision('allowed', numbers, policy, step, answer, store);
     }
-    const decision = decide(this.name, step, answer, policy);
-    if (!allowed || !standIn || step.op !== 'take') return decision;
+    const decision = decideStep(this.name, step, answer, policy);
+    if (!allowed || !fallbackReceipt || step.op !== 'take') return decision;
     return new GrantedDecision(decision.outcome, decision, policy, step, answer, store);
   }
 
   /** The step that refunds a decision, or `cost` units of it; undefined if there is nothing to refund. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
-    return GrantedDecision.giveBack(decision, this.client.store, this.countedAs, cost);
+    return GrantedDecision.refundStep(decision, this.client.store, this.countedAs, cost);
   }
 
   /** The step with the numbers of its plan and live settings, and not binding in shadow mode. */
@@ -156,7 +166,7 @@ export class Limit implements Decider {
     const { rule, local } = variant;
     this.client.note(this, rule);
     const onStoreError = typeof this.policyOnError === 'object' ? local : this.policyOnError;
-    return { ...step, binding, rule, onStoreError };
+    return { ...step, binding: binding && !rule.soft, rule, onStoreError };
   }
 
   private policyOf(rule: Rule): Policy {

@@ -1,12 +1,13 @@
 /** Types of `createLimiters`. */
 
 import type { NamesOf } from '../base/option-names.js';
+import type { BillingPeriod } from '../contract/calendar.js';
 import type { Decision } from '../contract/decision.js';
 import type { Header, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
-import type { CostOptions, KeyedLimiterOptions, Timely } from './options.js';
+import type { CostOptions, KeyedLimiterOptions, Timely } from './limiter-options.js';
 
 /** A key for each limit to check, by the names of the limits. */
 export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
@@ -20,6 +21,8 @@ export interface LimitCosts<Name extends string> {
    * it.
    */
   readonly plan?: { readonly [Of in Name]?: Plan | null | undefined } | undefined;
+  /** The billing periods of the keys, by the names of the limits: see {@link CostOptions.period}. */
+  readonly period?: { readonly [Of in Name]?: BillingPeriod | undefined } | undefined;
 }
 
 /** The second argument of `createLimiters`. */

@@ -2,7 +2,6 @@
 
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
-import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
@@ -14,6 +13,7 @@ import type { MemoryStore } from '../memory/memory-store.js';
 import { checkModeAndShare, checkSettings } from './check-settings.js';
 import { checkDecision, DirectClient } from './direct-client.js';
 import type { KeyedPart } from './limit.js';
+import { LIMIT_OPTIONS, type LimitOptions } from './limiter-options.js';
 import {
   type AlternativeDecision,
   LIMITERS_OPTIONS,
@@ -23,7 +23,6 @@ import {
   type LimitersOptions,
 } from './limiters-options.js';
 import { NamedLimits } from './named-limits.js';
-import { LIMIT_OPTIONS, type LimitOptions } from './options.js';
 
 /**
  * Creates several limits that decide together, without HTTP: all or nothing, over limits with different numbers and
@@ -94,7 +93,11 @@ class Several {
     const made = declared.map((one) => this.client.limit(...one));
     this.limits = new NamedLimits(made);
     this.client.tellOf(
-      made.map(({ name, mode }) => ({ name, mode, window: limits[name]?.window as Duration })),
+      made.map(({ name, mode }) => ({
+        name,
+        mode,
+        window: limits[name]?.window as LimitOptions['window'],
+      })),
     );
   }
 
@@ -114,18 +117,18 @@ class Several {
     return this.takeFirst(this.limits.alternatives(given, options), []);
   }
 
-  /** @param refused the decisions of the earlier alternatives */
+  /** @param rejected the decisions of the earlier alternatives */
   private takeFirst(
     alternatives: readonly (readonly KeyedPart[])[],
-    refused: readonly Group[],
+    rejected: readonly Group[],
   ): Eventually<AlternativeDecision<string>> {
-    const at = refused.length;
+    const at = rejected.length;
     const parts = alternatives[at];
-    if (!parts) return { ...soonest(refused), alternative: -1 };
+    if (!parts) return { ...soonest(rejected), alternative: -1 };
     return this.client.decide(parts, 'take', (decisions, allowed) => {
       const group = this.groupOf(parts, decisions, allowed);
       if (allowed) return { ...group, alternative: at };
-      return this.takeFirst(alternatives, [...refused, group]);
+      return this.takeFirst(alternatives, [...rejected, group]);
     });
   }
 

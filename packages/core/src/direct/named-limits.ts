@@ -3,6 +3,7 @@
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, type SpillwayErrorCode, show } from '../base/errors.js';
+import type { BillingPeriod } from '../contract/calendar.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { Plan } from '../contract/request.js';
 import type { Op } from '../contract/store.js';
@@ -17,6 +18,7 @@ type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
 interface Asked {
   readonly costOf: CostOf;
   readonly plans: ReadonlyMap<string, Plan | null | undefined>;
+  readonly periods: ReadonlyMap<string, BillingPeriod | undefined>;
   readonly settings: Settings;
 }
 
@@ -100,18 +102,26 @@ export class NamedLimits {
     return this.limits.get(name);
   }
 
-  private partsWith(op: Op, keys: unknown, { costOf, plans, settings }: Asked): KeyedPart[] {
+  private partsWith(
+    op: Op,
+    keys: unknown,
+    { costOf, plans, periods, settings }: Asked,
+  ): KeyedPart[] {
     return Object.entries(keys as Readonly<Record<string, string>>).map(([name, key]) => {
       const limit = this.limits.get(name) as Limit;
-      return limit.part(op, key, costOf(name), settings.get(name), plans.get(name));
+      return limit.part(op, key, costOf(name), settings.get(name), {
+        plan: plans.get(name),
+        period: periods.get(name),
+      });
     });
   }
 
-  /** Costs and plans in `options`, and live settings, for the limits `names`. */
+  /** Costs, plans and periods in `options`, and live settings, for the limits `names`. */
   private asked(options: LimitCosts<string> | undefined, names: readonly string[]): Asked {
     return {
       costOf: this.costs(options, names),
       plans: named('plan', options?.plan ?? {}, names, 'SPW_OPTION_INVALID'),
+      periods: named('period', options?.period ?? {}, names, 'SPW_OPTION_INVALID'),
       settings: new Map(names.map((name) => [name, this.limits.get(name)?.settings()])),
     };
   }

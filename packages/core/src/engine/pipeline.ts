@@ -36,6 +36,8 @@ export interface Decider {
   readonly name: string;
   readonly share?: number;
   readonly onStoreError?: OnStoreError | undefined;
+  /** The status of rejections, if it isn't that of the reason. */
+  readonly status?: number | undefined;
   decide(step: Step, answer: Answer): Decision;
 }
 
@@ -66,13 +68,13 @@ export class Pipeline<P extends Part> {
    *
    * @param takes whether the group takes something: then one rejection makes a call for the others unnecessary
    */
-  open(parts: readonly P[], takes = true): Open<P> | undefined {
+  decideWithoutStore(parts: readonly P[], takes = true): Open<P> | undefined {
     let open: P | P[] | undefined;
-    let isRefused = false;
+    let isRejected = false;
     for (let i = 0; i < parts.length; i += 1) {
       const part = parts[i] as P;
       if (part.mode !== 'off' && !part.decision) this.decideHere(part);
-      if (part.decision) isRefused ||= takes && !part.decision.allowed;
+      if (part.decision) isRejected ||= takes && !part.decision.allowed;
       else if (part.step) {
         if (!open) open = part;
         else if (Array.isArray(open)) open.push(part);
@@ -80,10 +82,10 @@ export class Pipeline<P extends Part> {
       }
     }
     // A group that is rejected here needs no call.
-    return isRefused ? undefined : open;
+    return isRejected ? undefined : open;
   }
 
-  /** Decides by a synchronous call for a single part; false if {@link ask} is needed. */
+  /** Decides by a synchronous call for a single part; false if {@link askStore} is needed. */
   decideNow(open: Open<P>): boolean {
     if (Array.isArray(open)) return false;
     const answer = this.client.link.askNow(open.step as Step);
@@ -96,7 +98,7 @@ export class Pipeline<P extends Part> {
    *
    * @param host the host of the request
    */
-  ask<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
+  askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);
     const judge = (answers: readonly Answer[]): Eventually<Value> => {
@@ -110,7 +112,7 @@ export class Pipeline<P extends Part> {
   conclude(part: P, request?: LimitRequest): Decision {
     const { observers } = this;
     part.decision ??= skippedDecision(part.limiter.name);
-    if (observers.hearsDecisions) {
+    if (observers.wantsDecisions) {
       observers.decision(part.decision, part.mode, part.step?.key, request);
     }
     return part.decision;
@@ -121,9 +123,9 @@ export class Pipeline<P extends Part> {
     const { step, settings } = part;
     if (!step) return;
     const limiter = part.limiter as Decider;
-    const ruled = this.control?.ruled(limiter.name, part.mode, step.key);
-    if (ruled) {
-      part.decision = ruled;
+    const overridden = this.control?.decisionByOverride(limiter.name, part.mode, step.key);
+    if (overridden) {
+      part.decision = overridden;
       return;
     }
     const share = settings?.share ?? limiter.share ?? 1;
@@ -133,7 +135,8 @@ export class Pipeline<P extends Part> {
     }
     // The limit of a plan can be 0.
     if (step.rule.limit === 0) {
-      part.decision = deniedDecision(limiter.name, part.mode, 'never', Infinity);
+      const denied = deniedDecision(limiter.name, part.mode, 'never', Infinity);
+      part.decision = limiter.status ? { ...denied, status: limiter.status } : denied;
     } else {
       this.decideByCache(part, limiter, step);
     }
@@ -161,8 +164,10 @@ export class Pipeline<P extends Part> {
   private judge(part: P, answer: Answer | undefined, before?: P): void {
     const { context } = this;
     const limiter = part.limiter as Decider;
+    const step = part.step as Step;
     part.answer = answer;
-    part.decision = this.decisionOf(limiter, part.mode, part.step as Step, answer as Answer);
+    part.decision = this.decisionOf(limiter, part.mode, step, answer as Answer);
+    step.rule?.logic?.examine?.(step, answer as Answer, limiter.name, context);
     const error = answer?.failure;
     if (!error || (before?.limiter === limiter && before.answer?.failure === error)) return;
     context.fault({ limiter: limiter.name, source: 'store', error });

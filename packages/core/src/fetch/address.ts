@@ -1,4 +1,7 @@
-/** The client's address where no socket tells it: only what the app says counts, and who needs it must have said. */
+/**
+ * The client's address on platforms that expose no socket. Only the app's options say where it is. Without them, a
+ * request that needs the address fails.
+ */
 
 import { checkCallback } from '../base/checks.js';
 import { SpillwayError } from '../base/errors.js';
@@ -16,23 +19,23 @@ import {
 import { tellFault } from '../observe/faults.js';
 import type { Notices } from '../observe/notices.js';
 
-/** How the client's address is found where no socket tells it. */
+/** How to find the client's address on platforms that expose no socket. */
 export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
   /**
-   * The address of the peer, from the request or from what the platform passes beside it: of the client, or of the last
-   * proxy (then with `trustProxy`). Without it a limiter that enforces and needs the address makes its request fail
-   * with `SPW_ADDRESS_REQUIRED`; one in shadow only tells `onFault`.
+   * Returns the address of the peer, from the request or from what the platform passes with it: the client's, or with
+   * `trustProxy` that of the last proxy. Without this option, a request fails with `SPW_ADDRESS_REQUIRED` if a limiter
+   * that enforces needs the address; if only limiters in shadow mode need it, `onFault` is called.
    */
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
-  /** Told when `clientIp` throws, returns a promise, or is missing. */
+  /** Called when `clientIp` throws, returns a promise, or is missing. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Told of that, once a minute, where there is no `onFault`. Default: the console. */
+  /** Logs these faults, at most once a minute, if there is no `onFault`. Default: the console. */
   readonly logger?: Logger | false | undefined;
 }
 
-/** Finds addresses as an app said; for adapters. */
+/** Finds client addresses according to the app's options; for adapters. */
 export class AddressFinder<Args extends readonly unknown[]> {
-  /** Whether the app said how the address is found. */
+  /** Whether the app set `clientIp`. */
   readonly isConfigured: boolean;
   private readonly addressing: Addressing;
   private readonly options: PeerOptions<Args>;
@@ -48,12 +51,12 @@ export class AddressFinder<Args extends readonly unknown[]> {
     this.isConfigured = options.clientIp !== undefined;
   }
 
-  /** The canonical address; undefined where it cannot be known. */
+  /** The canonical address; undefined if it is unknown. */
   find(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
     return clientOf(this.addressing, this.peer(args), request);
   }
 
-  /** {@link find}, but nothing is told. */
+  /** {@link find} without fault reports and warnings. */
   peek(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
     try {
       const own: unknown = this.options.clientIp?.(...args);
@@ -64,9 +67,9 @@ export class AddressFinder<Args extends readonly unknown[]> {
     }
   }
 
-  /** Tells of a request whose address was asked for though nobody said how to find it. */
+  /** Reports that a limiter read the address of a request although `clientIp` is not set. */
   tellMissing(): void {
-    this.tell(missingAddressError());
+    this.reportFault(missingAddressError());
   }
 
   private peer(args: Args): string | undefined {
@@ -75,18 +78,18 @@ export class AddressFinder<Args extends readonly unknown[]> {
       if (own === undefined || typeof own === 'string') return own;
       throw new Junk('clientIp', own);
     } catch (error) {
-      this.tell(error);
-      return undefined; // everybody whose address cannot be known is counted together
+      this.reportFault(error);
+      return undefined; // all clients with an unknown address share one count
     }
   }
 
-  private tell(error: unknown): void {
+  private reportFault(error: unknown): void {
     const { onFault, logger } = this.options;
     tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
   }
 }
 
-/** A request whose address is found on demand; for adapters, which add what their framework knows. */
+/** A request that finds its client address on demand; adapters add what their framework knows. */
 export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   implements LimitRequest<Raw>
 {
@@ -124,8 +127,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   }
 
   /**
-   * To be called after the guard, which catches what is thrown in it. An address that nobody said how to find is a
-   * fault; where a limiter that enforces needed it, it is an error, and `admission` holds nothing any more.
+   * To be called after the guard, which catches errors that limiters throw. Reports a fault if `clientIp` is missing.
+   * If a limiter that enforces needed the address, it releases `admission` and throws.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */
@@ -143,7 +146,7 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
 function missingAddressError(): SpillwayError {
   return new SpillwayError(
     'SPW_ADDRESS_REQUIRED',
-    'clientIp is required for a limiter that counts by client address: say where this platform tells it, or give the ' +
-      'limiter a key for every request; it is never guessed from headers',
+    'clientIp is required for a limiter that counts by client address: write a function that returns the address on ' +
+      'your platform, or give the limiter a key for every request; the address is never guessed from headers',
   );
 }

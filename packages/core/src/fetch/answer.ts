@@ -1,4 +1,4 @@
-/** The answer that a fetch handler gives, seen as its body is sent. */
+/** Records the response of a fetch handler while its body is sent. */
 
 import type { ResponseWatcher } from '../contract/recorder.js';
 import {
@@ -13,11 +13,14 @@ import {
 /** The response to send in place of `response`, and when it may be sent. */
 interface WatchedResponse<Res> {
   readonly response: Res;
-  /** Of a response without a body: it must not be sent before. */
+  /** Set for a response without a body, which must not be sent before this settles. */
   readonly kept: Promise<void> | undefined;
 }
 
-/** Shows `response` to `watcher`; `sendsBody` is false for HEAD. What is no response, or was read, is not shown. */
+/**
+ * Shows `response` to `watcher`. `sendsBody` is false for HEAD. A value that is not a response, or whose body was read,
+ * is not shown.
+ */
 export function watchResponse<Res extends WebResponse>(
   response: Res,
   watcher: ResponseWatcher,
@@ -35,14 +38,14 @@ export function watchResponse<Res extends WebResponse>(
     const { Response, ReadableStream } = webClasses();
     const source = new AnswerBody(body, watcher, signal);
     head();
-    const stream = new ReadableStream(source, { highWaterMark: 0 }); // reads nothing ahead
+    const stream = new ReadableStream(source, { highWaterMark: 0 }); // no read-ahead
     return { response: new Response(stream, response) as Res, kept: undefined };
   } catch {
-    return { response, kept: undefined }; // read already, or locked: it cannot be sent either
+    return { response, kept: undefined }; // the body was read or is locked, so the response can't be sent either
   }
 }
 
-/** A body that is shown to its end, also when its client has gone away: what is left of it is then read here. */
+/** A body that is recorded to its end. If the client goes away, the rest is read here. */
 class AnswerBody implements WebSource {
   private readonly reader: WebReader;
   private readonly watcher: ResponseWatcher;
@@ -61,7 +64,7 @@ class AnswerBody implements WebSource {
   async pull(controller: WebController): Promise<void> {
     let value: unknown;
     try {
-      value = await this.read();
+      value = await this.readChunk();
     } catch (error) {
       this.watcher.fail();
       controller.error(error);
@@ -72,7 +75,7 @@ class AnswerBody implements WebSource {
         controller.enqueue(value);
         return;
       }
-      await this.end();
+      await this.endWatching();
       controller.close();
     } catch (error) {
       controller.error(error);
@@ -90,8 +93,8 @@ class AnswerBody implements WebSource {
     this.isLeft = true;
     try {
       while (this.isWanted) {
-        if ((await this.read()) !== undefined) continue;
-        await this.end();
+        if ((await this.readChunk()) !== undefined) continue;
+        await this.endWatching();
         return;
       }
       this.watcher.fail();
@@ -101,15 +104,15 @@ class AnswerBody implements WebSource {
     }
   }
 
-  /** The next piece; undefined at the end. */
-  private async read(): Promise<unknown> {
+  /** The next chunk; undefined at the end. */
+  private async readChunk(): Promise<unknown> {
     const { done, value } = await this.reader.read();
     if (done) return undefined;
     this.isWanted = this.watcher.chunk(value as Uint8Array);
     return value;
   }
 
-  private end(): Promise<void> | undefined {
+  private endWatching(): Promise<void> | undefined {
     this.signal?.removeEventListener('abort', this.abort);
     return this.watcher.end();
   }

@@ -1,4 +1,4 @@
-/** The body of a fetch request: seen as a handler reads it, or read to its end where no handler gets it. */
+/** Records the body of a fetch request while its handler reads it, or reads it if the handler doesn't run. */
 
 import { after } from '../base/host.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
@@ -13,19 +13,20 @@ import {
 
 type Read = () => Promise<unknown>;
 
-/** A request with what it has beside {@link WebRequest}; all but the first is there in every runtime. */
+/** The rest of `Request`. Every runtime has `body`, and the reading methods except `bytes`. */
 interface ReadableRequest extends WebRequest {
   readonly body?: object | null;
   readonly bodyUsed?: boolean;
   readonly [method: string]: unknown;
 }
 
-/** The ways to read a body at once. Not all runtimes have `bytes`. */
+/** Methods that read a whole body. Not all runtimes have `bytes`. */
 const WHOLE = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'];
 
 /**
- * Shows the bytes of a body when its handler reads it, by whatever method. The request stays the same object: only its
- * own methods, and its `body`, are replaced. What reads a clone of it, or hands it on as a whole, is not seen.
+ * Shows the bytes of a body when its handler reads it, by any method. The request object stays the same; only its
+ * `body` and its reading methods are replaced. Reads of a clone, or by a function that receives the request itself
+ * (such as `fetch`), are not seen.
  */
 export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   const source = request as ReadableRequest;
@@ -48,13 +49,17 @@ export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   };
   for (const name of WHOLE) {
     if (typeof source[name] !== 'function') continue;
-    const read: Read = async () => {
+    const readWatched: Read = async () => {
       const bytes = new Uint8Array(await readWhole());
       await showBytes(watcher, bytes);
       watcher.end();
       return name === 'arrayBuffer' ? bytes.buffer : readAs(name, bytes, source);
     };
-    Object.defineProperty(request, name, { value: read, configurable: true, writable: true });
+    Object.defineProperty(request, name, {
+      value: readWatched,
+      configurable: true,
+      writable: true,
+    });
   }
   let stream: object | undefined;
   const streamOf = (): object => {
@@ -65,14 +70,14 @@ export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   Object.defineProperty(request, 'body', { get: streamOf, configurable: true });
 }
 
-/** Reads a property as it would be without what is defined from now on. */
+/** Returns a function that reads the property as defined before this call, ignoring later redefinitions. */
 function readerOfProperty(of: object, name: string): () => unknown {
   const own = Object.getOwnPropertyDescriptor(of, name);
   if (!own) return () => Reflect.get(Object.getPrototypeOf(of), name, of);
   return () => (own.get ? Reflect.apply(own.get, of, []) : own.value);
 }
 
-/** Bytes that were read, as the method `name` of a request gives them. */
+/** Converts bytes to the result of the request method `name`. */
 function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promise<unknown> {
   const { Response } = webClasses();
   const type = headers.get('content-type');
@@ -82,8 +87,7 @@ function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promi
 }
 
 /**
- * A body that is read piece by piece; touched only when the first piece is asked for. A clone that was made before has
- * put another in its place.
+ * A body that is read as a stream. The original is looked up at the first read, because `request.clone()` replaces it.
  */
 class WatchedBody implements WebSource {
   private reader: WebReader | undefined;
@@ -118,7 +122,7 @@ class WatchedBody implements WebSource {
   }
 }
 
-/** Reads a body to its end. What is left of one that is too large, or late, is given up. */
+/** Reads a body to its end. A body that is too large or late is canceled. */
 export async function readBody(
   request: WebRequest,
   watcher: BodyWatcher,
@@ -134,7 +138,7 @@ export async function readBody(
   try {
     reader = readerOf(body);
   } catch {
-    return 'unknown'; // somebody else is reading it
+    return 'unknown'; // locked by another reader
   }
   let end: BodyEnd | undefined;
   const cancel = after(timeoutMs, () => {
@@ -152,7 +156,7 @@ export async function readBody(
   return end;
 }
 
-/** Whether the body has ended within `maxBytes`. */
+/** Whether the body ended within `maxBytes`. */
 async function readAll(
   reader: WebReader,
   watcher: BodyWatcher,

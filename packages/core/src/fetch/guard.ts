@@ -1,16 +1,16 @@
-/** The guard of a fetch handler: `Request` in, `Response` or nothing out. */
+/** The guard of a fetch handler: takes a `Request`, returns a `Response` if it is rejected. */
 
 import { checkCallback } from '../base/checks.js';
 import { isLater } from '../base/host.js';
 import { Turns } from '../base/turns.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
-import type { GuardOptions } from '../guard/options.js';
+import type { GuardOptions } from '../guard/guard-options.js';
 import { pathOf } from '../net/target.js';
 import { Gate, type Passage } from '../passage/gate.js';
 import type { OwnNames } from '../passage/gate-options.js';
 import { AddressedRequest, AddressFinder, type PeerOptions } from './address.js';
-import { FetchExchange } from './exchange.js';
+import { FetchExchange } from './fetch-exchange.js';
 import { ResponsePermits, type WaitUntil } from './permit.js';
 import { goneResponse } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';
@@ -21,8 +21,8 @@ export interface FetchGuardOptions<
 > extends GuardOptions<Req>,
     PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
-   * Keeps the platform from ending work before a permit is given back, or before a store that did not answer has said
-   * whether it is back: `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
+   * Keeps the platform alive until permits are released, or until a failed store was probed: `(promise, request, env,
+   * ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:
     | ((promise: Promise<unknown>, request: Req, ...rest: Rest) => void)
@@ -31,17 +31,20 @@ export interface FetchGuardOptions<
 
 const OWN: OwnNames<FetchGuardOptions> = { clientIp: 1, waitUntil: 1 };
 
-/** What a guard says of one request. */
+/** The result of a guard for one request. */
 export interface FetchCheck {
   readonly admission: Admission;
-  /** The answer to a request that was refused, or whose client is gone; undefined: go on, then `finish` or `fail`. */
+  /**
+   * The response if the request was rejected or its client is gone. If undefined, run the handler, then call `finish`
+   * or `fail`.
+   */
   readonly response: HostResponse | undefined;
-  /** Adds the fields to the final response, and gives back what is held when its body is over. */
+  /** Adds the headers to the final response. The permits are released when its body ends. */
   finish<Res extends WebResponse>(response: Res): Res;
-  /** For a handler that failed: gives back what is held. */
+  /** For a handler that failed: releases the permits. */
   fail(): void;
   /**
-   * With `keepFirst` of `idempotency()`, after `finish`: do not send a response without a body before this settles.
+   * With `keepFirst` of `idempotency()`, after `finish`: don't send a response without a body before this settles.
    * Never rejects.
    */
   readonly kept?: Promise<void> | undefined;
@@ -49,26 +52,26 @@ export interface FetchCheck {
 
 /** What {@link fetchGuard} returns. */
 export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknown[]> {
-  /** The handler behind the limits. What it throws is thrown. */
+  /** Returns the handler, guarded by the limits. It throws what the handler throws. */
   wrap<Args extends Rest, Res extends WebResponse>(
     handler: (request: Req, ...rest: Args) => Res | Promise<Res>,
   ): (request: Req, ...rest: Args) => Promise<Res>;
   /**
-   * Decides on a request, for where no handler can be wrapped. Asked again about the same object, it says the same and
-   * counts nothing.
+   * Decides about a request, where no handler can be wrapped. A second call with the same object returns the same
+   * decision and counts nothing.
    */
   check(request: Req, ...rest: Rest): Promise<FetchCheck>;
-  /** Gives back the permits of all requests still in progress: for a process that ends. */
+  /** Releases the permits of all requests in flight; call it on shutdown. */
   close(): Promise<void>;
-  /** Permits held now: a gauge. */
+  /** The number of permits held now, for a gauge. */
   readonly inProgress: number;
 }
 
 /**
- * Limits for whatever is a function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass
- * uncounted: answer them before, or, where the handler does not look at the method, set `preflights: 'count'`.
+ * Limits for any function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass uncounted:
+ * answer them before the guard. If the handler ignores the method, set `preflights: 'count'`.
  *
- * @throws SpillwayError for wrong options; also those of `createGuard`. At a request: `SPW_ADDRESS_REQUIRED`.
+ * @throws SpillwayError for invalid options, like `createGuard`. At a request: `SPW_ADDRESS_REQUIRED`.
  * @example
  * ```ts
  * import { rateLimit } from '@spillway/core';
@@ -95,8 +98,8 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
 {
   private readonly gate: Gate<Req>;
   private readonly permits: ResponsePermits;
-  /** Requests that are being decided on. */
-  private readonly underWay = new WeakMap<Req, Promise<Passage>>();
+  /** Requests that wait for their decision. */
+  private readonly undecided = new WeakMap<Req, Promise<Passage>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
   private readonly waitUntil: KeepAlive<Req, Rest> | undefined;
   private readonly turns = new Turns();
@@ -117,7 +120,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   ): (request: Req, ...rest: Args) => Promise<Res> {
     return async (request, ...rest) => {
       const check = await this.check(request, ...rest);
-      // The runtime has one class of responses, whatever its types call it.
+      // At run time this is the platform's `Response`, as is `Res`.
       if (check.response) return check.response as WebResponse as Res;
       try {
         const response = check.finish(await handler(request, ...rest));
@@ -135,13 +138,13 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   }
 
   private async checkNow(request: Req, rest: Rest): Promise<FetchCheck> {
-    const first = this.underWay.get(request);
+    const first = this.undecided.get(request);
     if (first) await first;
     const check = new Check(request, rest, this.permits, this.waitUntil);
     const asking = new FetchRequest(request, this.finder, [request, ...rest], this.waitUntil);
     const passage = this.gate.enter(asking, check, request);
     if (!isLater(passage)) return check;
-    this.underWay.set(request, passage);
+    this.undecided.set(request, passage);
     if ((await passage) === 'gone') check.response = goneResponse();
     return check;
   }
@@ -161,7 +164,7 @@ type KeepAlive<Req, Rest extends readonly unknown[]> = (
   ...rest: Rest
 ) => void;
 
-/** What is told of a request for which the guard itself failed. */
+/** The admission reported if the guard itself failed. */
 const EXCUSED: Admission = {
   allowed: true,
   decisions: [],

@@ -1,4 +1,4 @@
-/** A body chunk by chunk as it is asked for, which tells how it ended. */
+/** Passes a body through without read-ahead and reports how it ended. */
 
 import type { WebController, WebReader, WebSource } from './web.js';
 
@@ -6,7 +6,7 @@ export class ObservedBody implements WebSource {
   private readonly reader: WebReader;
   private readonly over: (aborted: boolean) => void;
 
-  /** @param over told once or more, when the body has ended, failed or was cancelled */
+  /** @param over called at least once, when the body has ended, failed or was canceled */
   constructor(body: object, over: (aborted: boolean) => void) {
     this.over = over;
     this.reader = (body as { getReader(): WebReader }).getReader();

@@ -1,4 +1,4 @@
-/** When a fetch response is over: its body has ended, was cancelled or failed, or its client is gone. */
+/** Releases permits when a fetch response has ended: its body ended, was canceled or failed, or its client is gone. */
 
 import type { Logger } from '../base/host.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
@@ -8,30 +8,31 @@ import type { OnClosed } from '../passage/exchange.js';
 import { ObservedBody } from './observed-body.js';
 import { type WebResponse, type WebSignal, webClasses } from './web.js';
 
-/** Takes a promise that the platform should wait for though the response is complete. */
+/** Keeps the platform alive until a promise settles, even if the response is complete. */
 export type WaitUntil = (promise: Promise<unknown>) => void;
 
-/** Watches the responses of one guard that have something to give back; for adapters. */
+/** Watches the responses of one guard that hold permits; for adapters. */
 export class ResponsePermits {
-  /** Where another middleware throws a response away unread, nothing else would tell. */
+  /** The only sign that another middleware has dropped a response unread. */
   private readonly losses: FinalizationRegistry<Permit> | undefined;
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly logger: Logger | false | undefined;
 
   /**
-   * @param onFault told when `waitUntil` throws
-   * @param logger told of that, once a minute, where there is no `onFault`; default the console
+   * @param onFault called when `waitUntil` throws
+   * @param logger logs these faults, at most once a minute, if there is no `onFault`; default the console
    */
   constructor(onFault?: (fault: Fault) => void, logger?: Logger | false) {
     this.onFault = onFault;
     this.logger = logger;
-    if (typeof FinalizationRegistry === 'undefined') return; // a Worker must ask for it
+    if (typeof FinalizationRegistry === 'undefined') return; // Workers have it only behind a compatibility flag
     this.losses = new FinalizationRegistry((permit) => permit.release({ aborted: true }));
   }
 
   /**
-   * @param signal aborts when the client goes away, where the platform tells
-   * @param waitUntil told at once: where the client's going ends all work, it keeps alive what gives the permit back
+   * @param signal aborts when the client goes away, if the platform reports that
+   * @param waitUntil called immediately: on platforms that end all work when the client disconnects, it keeps the
+   * release alive
    */
   hold(
     closed: OnClosed,
@@ -49,7 +50,7 @@ export class ResponsePermits {
   }
 }
 
-/** What one request has to give back. */
+/** The permits of one request, and when to release them. */
 export class Permit {
   private done: (() => void) | undefined;
   private isReleased = false;
@@ -68,14 +69,14 @@ export class Permit {
     signal?.addEventListener('abort', this.abort);
   }
 
-  /** Settles when the store has the permit back; to be asked for before that. */
+  /** Settles when the store has released the permit. Must be called before the release. */
   released(): Promise<void> {
     return new Promise((resolve) => {
       this.done = resolve;
     });
   }
 
-  /** Gives back what is held; the first time only. */
+  /** Releases the permit; only the first call counts. */
   release(outcome: ResponseEnd): void {
     if (this.isReleased) return;
     this.isReleased = true;
@@ -88,8 +89,8 @@ export class Permit {
   }
 
   /**
-   * The response to send, which gives back the permit when it is over; at once if there is nothing to follow, or it is
-   * no response at all: that is for the runtime to say.
+   * Returns the response to send. The permit is released when its body ends, or immediately if there is no body. A
+   * value that is not a response is returned as is, for the runtime to reject.
    */
   follow<Res extends WebResponse>(response: Res, sendsBody: boolean): Res {
     if (this.isReleased) return response; // the client went away while the handler ran
@@ -103,20 +104,20 @@ export class Permit {
       return response;
     }
     try {
-      return this.watch(response, body);
+      return this.watchBody(response, body);
     } catch {
-      this.release({ status, aborted: true }); // read already, or locked: it cannot be sent either
+      this.release({ status, aborted: true }); // the body was read or is locked, so the response can't be sent either
       return response;
     }
   }
 
-  private watch<Res extends WebResponse>(response: Res, body: object): Res {
+  private watchBody<Res extends WebResponse>(response: Res, body: object): Res {
     const { status } = response;
     const { Response, ReadableStream } = webClasses();
     const watched = new ObservedBody(body, (aborted) => this.release({ status, aborted }));
-    // What reads the stream holds its source, whatever becomes of the objects around it.
+    // A reader of the stream keeps its source alive, whatever happens to the response object.
     this.losses?.register(watched, this, this);
-    const stream = new ReadableStream(watched, { highWaterMark: 0 }); // reads nothing ahead
+    const stream = new ReadableStream(watched, { highWaterMark: 0 }); // no read-ahead
     return new Response(stream, response) as Res;
   }
 

@@ -1,4 +1,4 @@
-/** What an admission does to a fetch response: fields added to it, or a whole one for a refused request. */
+/** Applies an admission to a fetch response: adds headers, or builds the response to a rejected request. */
 
 import type { Admission } from '../contract/admission.js';
 import type { StoredResponse } from '../contract/recorder.js';
@@ -6,12 +6,15 @@ import type { Header } from '../contract/request.js';
 import { mergeHeaders } from '../http/fields.js';
 import { type HostResponse, type WebHeaders, type WebResponse, webClasses } from './web.js';
 
-/** The response with the fields set: itself, or a copy where its headers cannot be changed (one that was fetched). */
+/**
+ * Returns the response with the headers set: the same object, or a copy if its headers are immutable (a response of
+ * `fetch()`).
+ */
 export function withHeaders<Res extends WebResponse>(
   response: Res,
   fields: readonly Header[],
 ): Res {
-  // What has no headers is no response: the runtime says so in its own words.
+  // Not a response: the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
   try {
     setFields(response.headers, fields);
@@ -28,19 +31,19 @@ function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly
     setFields(copy.headers, fields);
     return copy;
   } catch {
-    return response; // of an error, or read already: no business of ours
+    return response; // `Response.error()`, or its body was read: leave it to the runtime
   }
 }
 
-/** The fields of a refusal, with the length of its body: for HEAD too, which is sent none. */
+/** The headers of a rejection, with the length of its body, which HEAD needs too. */
 export function rejectionHeaders({ headers, body }: Admission): Record<string, string> {
-  // Its own texts and names, which are ASCII: as many bytes as characters.
+  // The body is ASCII, so its length in characters is its length in bytes.
   const record: Record<string, string> = { 'Content-Length': String(body.length) };
   for (const [name, value] of headers) record[name] = value;
   return record;
 }
 
-/** The answer to a refused request. */
+/** The response to a rejected request. */
 export function rejectionResponse(admission: Admission, method: string): HostResponse {
   const { Response } = webClasses();
   const body = method === 'HEAD' ? null : admission.body;
@@ -48,28 +51,28 @@ export function rejectionResponse(admission: Admission, method: string): HostRes
   return new Response(body, init) as HostResponse;
 }
 
-/** An answer that was kept, given again. */
+/** The response of a replay. */
 export function replayedResponse(answer: StoredResponse, method: string): HostResponse {
   const { Response } = webClasses();
   const { status } = answer;
   const isBodiless = status === 204 || status === 205 || status === 304;
   const headers: Record<string, string> = {};
   for (const [name, value] of answer.headers) headers[name] = value;
-  // Where there is a body the runtime tells its length: middleware in front of the guard may change it.
+  // If there is a body, the runtime computes the length: middleware before the guard may change the body.
   if (!isBodiless && method === 'HEAD') headers['Content-Length'] = String(answer.body.length);
-  // None at all where it is empty: of an empty one, servers would guess a type.
+  // `null` instead of an empty body: for the latter, servers would add a content type.
   const isSent = !isBodiless && method !== 'HEAD' && answer.body.length > 0;
   const body = isSent ? answer.body : null;
   return new Response(body, { status, headers }) as HostResponse;
 }
 
-/** The answer that nobody reads, since the client is gone. */
+/** The response to a request whose client is gone. Nobody reads it. */
 export function goneResponse(): HostResponse {
   const { Response } = webClasses();
   return new Response(null, { status: 499 }) as HostResponse;
 }
 
-/** What the response has already is of guards behind this one: in lists they come after. */
+/** Existing values come from inner guards. In lists, they follow the new ones. */
 function setFields(headers: WebHeaders, fields: readonly Header[]): void {
   const theirs: Header[] = [];
   for (const [name] of fields) {

@@ -1,20 +1,18 @@
-/**
- * What is needed of the web's own classes: described, for neither browsers' nor any runtime's types are at hand here.
- */
+/** The parts of the web's classes that we use, declared here because core compiles without DOM or runtime types. */
 
 export interface WebHeaders {
   get(name: string): string | null;
   set(name: string, value: string): void;
 }
 
-/** What is used of an `AbortSignal`. */
+/** The part of `AbortSignal` that we use. */
 export interface WebSignal {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
-/** What is needed of `Request`. */
+/** The part of `Request` that we use. */
 export interface WebRequest {
   readonly method: string;
   readonly url: string;
@@ -22,14 +20,14 @@ export interface WebRequest {
   readonly signal?: WebSignal | null;
 }
 
-/** What is needed of `Response`; its body is a `ReadableStream`. */
+/** The part of `Response` that we use; its body is a `ReadableStream`. */
 export interface WebResponse {
   readonly status: number;
   readonly headers: WebHeaders;
   readonly body: object | null;
 }
 
-/** The `Response` of whoever compiles against this, if that has one. */
+/** The global type `Response` of the compiling project, if it has one. */
 export type HostResponse = typeof globalThis extends { Response: { prototype: infer Own } }
   ? Own
   : WebResponse;
@@ -61,7 +59,7 @@ interface WebClasses {
   ) => object;
 }
 
-/** The classes of the runtime; looked up when they are used, for frameworks put their own in place. */
+/** The classes of the runtime. Looked up at each use, because frameworks replace them. */
 export function webClasses(): WebClasses {
   return globalThis as unknown as WebClasses;
 }

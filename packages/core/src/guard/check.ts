@@ -11,7 +11,7 @@ import { CALLBACK_TIMEOUT_MS } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
 import { checkObservers } from '../observe/check-observers.js';
 import { checkClientOptions } from '../stores/check-store.js';
-import { GUARD_OPTIONS, type GuardOptions } from './options.js';
+import { GUARD_OPTIONS, type GuardOptions } from './guard-options.js';
 
 /** @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED` */
 export function checkLimiters<Raw>(

@@ -5,9 +5,10 @@ import { isThenable } from '../base/host.js';
 import type { Limiter, RequestOutcome } from '../contract/limiter.js';
 import type { ResponseEnd, StepContext } from '../contract/limiter-turn.js';
 import type { Step } from '../contract/store.js';
-import { read, stepsFrom } from '../limits/callbacks.js';
+import { readOption, stepsFrom } from '../limits/callbacks.js';
+import type { Observers } from '../observe/observers.js';
 import type { Releases } from './releases.js';
-import { type DecidedTurn, hearsEnd, mayEnd, takesHold } from './turn.js';
+import { type DecidedTurn, mayEnd, needsEnd, takesHold } from './turn.js';
 
 export class Ending<Raw> {
   private readonly releases: Releases;
@@ -17,6 +18,7 @@ export class Ending<Raw> {
   private readonly isTimed: boolean;
   /** How long permits and refunds wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;
+  readonly observers: Observers;
 
   constructor(
     limiters: readonly Limiter<Raw>[],
@@ -24,7 +26,9 @@ export class Ending<Raw> {
     clock: Clock,
     context: StepContext,
     patienceMs: number,
+    observers: Observers,
   ) {
+    this.observers = observers;
     this.patienceMs = patienceMs;
     this.releases = releases;
     this.clock = clock;
@@ -38,26 +42,26 @@ export class Ending<Raw> {
   }
 
   /** Starts renewing the permits and claims of a request. Returns the turns that need work at its end, if any. */
-  begin(
+  beginTurns(
     turns: readonly DecidedTurn<Raw>[],
     allowed: boolean,
   ): readonly DecidedTurn<Raw>[] | undefined {
     // The usual case, without allocation: no turn needs work at the end.
     for (let i = 0; i < turns.length; i += 1) {
-      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.open(turns, allowed);
+      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.turnsToEnd(turns, allowed);
     }
-    return undefined;
+    return this.watched(allowed);
   }
 
-  private open(
+  private turnsToEnd(
     turns: readonly DecidedTurn<Raw>[],
     allowed: boolean,
   ): readonly DecidedTurn<Raw>[] | undefined {
-    let open: DecidedTurn<Raw>[] | undefined;
+    let open = this.watched(allowed);
     for (const turn of turns) {
       const { step } = turn;
       const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
-      if (isHeld || hearsEnd(turn, !allowed)) {
+      if (isHeld || needsEnd(turn, !allowed)) {
         open ??= [];
         open.push(turn);
       }
@@ -65,12 +69,17 @@ export class Ending<Raw> {
     return open;
   }
 
+  /** No turns, if only observers wait for the end. */
+  private watched(allowed: boolean): DecidedTurn<Raw>[] | undefined {
+    return allowed && this.observers.hearsEnds ? [] : undefined;
+  }
+
   /**
-   * Ends the turns that {@link begin} returned. Everything to give back is sent to the store in one call, including the
-   * end of a claim if it is ready in time. What an async `refundIf` gives back is sent in a second call. The promise
-   * never rejects.
+   * Ends the turns that {@link beginTurns} returned. Everything to give back is sent to the store in one call,
+   * including the end of a claim if it is ready in time. What an async `refundIf` gives back is sent in a second call.
+   * The promise never rejects.
    */
-  end(
+  endTurns(
     turns: readonly DecidedTurn<Raw>[],
     end: ResponseEnd,
     rejected: boolean,
@@ -88,7 +97,7 @@ export class Ending<Raw> {
       if (step?.lease) steps.push(releases.permitsOf(step).release(step));
       const back = step?.claim
         ? this.endClaim(turn, step, outcome)
-        : hearsEnd(turn, rejected) && this.finish(turn, outcome);
+        : needsEnd(turn, rejected) && this.finish(turn, outcome);
       if (!back) continue;
       if (!isThenable(back)) steps.push(...back);
       else if (step?.claim) claim = back;
@@ -96,8 +105,8 @@ export class Ending<Raw> {
     }
     if (claim) {
       // Saves a call, but a slow claim must not delay permits and refunds.
-      const giveBack = (own: readonly Step[]) => releases.giveBack(own);
-      given = releases.permits?.giveBackWith(claim, steps, giveBack, this.patienceMs);
+      const giveBackNow = (own: readonly Step[]) => releases.giveBack(own);
+      given = releases.permits?.giveBackWith(claim, steps, giveBackNow, this.patienceMs);
     } else given = releases.giveBack(steps);
     return later.length === 0 ? given : releases.track(this.endLater(given, later));
   }
@@ -120,7 +129,7 @@ export class Ending<Raw> {
   ): readonly Step[] | Promise<readonly Step[]> {
     const { limiter, request } = turn;
     const asking = { limiter: limiter.name, request, context };
-    const own = read(asking, 'finish', () => limiter.finish?.(turn, outcome, this.context));
+    const own = readOption(asking, 'finish', () => limiter.finish?.(turn, outcome, this.context));
     return isThenable(own) ? own.then((steps) => stepsFrom(asking, steps)) : stepsFrom(asking, own);
   }
 

@@ -3,8 +3,8 @@
 import { isThenable } from '../base/host.js';
 import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
-import { isYes, read } from '../limits/callbacks.js';
-import type { GuardOptions } from './options.js';
+import { isYes, readOption } from '../limits/callbacks.js';
+import type { GuardOptions } from './guard-options.js';
 
 /** Whether the request is a preflight that passes, or `skip` returns true for it; a promise if `skip` is async. */
 export function isExempt<Raw>(
@@ -15,7 +15,7 @@ export function isExempt<Raw>(
   if (request.method === 'OPTIONS' && preflights !== 'count' && isPreflight(request)) return true;
   if (!skip) return false;
   const asking = { limiter: '', request, context };
-  const verdict: unknown = read(asking, 'skip', skip);
+  const verdict: unknown = readOption(asking, 'skip', skip);
   if (!isThenable(verdict)) return isYes(asking, 'skip', verdict);
   return (verdict as Promise<unknown>).then((own) => isYes(asking, 'skip', own));
 }

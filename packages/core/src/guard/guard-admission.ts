@@ -2,7 +2,7 @@
 
 import type { Admission } from '../contract/admission.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
-import type { Keeper, KeptExchange } from '../contract/keeping.js';
+import type { Keeper, StoredExchange } from '../contract/keeping.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
@@ -51,12 +51,12 @@ export class GuardAdmission<Raw> implements Admission {
     this.turns = turns;
     this.startUs = startUs;
     this.nowMs = shared.writer.nowMs();
-    this.open = shared.ending.begin(turns, this.allowed);
+    this.open = shared.ending.beginTurns(turns, this.allowed);
     this.knownDecisions = undefined;
     this.knownBinding = undefined;
     this.knownHeaders = undefined;
     this.knownBody = undefined;
-    if (this.open && !this.allowed) this.end({ status: this.status }, true);
+    if (this.open && !this.allowed) this.endTurns({ status: this.status }, true);
   }
 
   get decisions(): readonly Decision[] {
@@ -93,12 +93,12 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   /** Call it before the handler runs, if the guard has an `idempotency()`. The handler must wait for the promise. */
-  begin(exchange: KeptExchange): Promise<void> | undefined {
+  beginKeeping(exchange: StoredExchange): Promise<void> | undefined {
     return this.shared.keeper?.begin(this.turns, exchange);
   }
 
   release(end: ResponseEnd): Promise<void> | undefined {
-    return this.end(end, false);
+    return this.endTurns(end, false);
   }
 
   /** The name of a limiter whose count this admission and `other`, of another guard, have both charged. */
@@ -115,11 +115,13 @@ export class GuardAdmission<Raw> implements Admission {
     return own ? [...fields, ...own] : fields;
   }
 
-  private end(end: ResponseEnd, rejected: boolean): Promise<void> | undefined {
+  private endTurns(end: ResponseEnd, rejected: boolean): Promise<void> | undefined {
     const { open } = this;
     if (!open) return undefined;
     this.open = undefined;
-    return this.shared.ending.end(open, end, rejected, this.startUs);
+    const [turn] = this.turns;
+    if (turn && !rejected) this.shared.ending.observers.ended(turn.request);
+    return this.shared.ending.endTurns(open, end, rejected, this.startUs);
   }
 }
 

@@ -2,13 +2,13 @@
 
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
-import type { Keeping, KeptExchange, Settlement } from '../contract/keeping.js';
+import type { Keeping, Settlement, StoredExchange } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Notices } from '../observe/notices.js';
 import { isExempt } from './exempt.js';
 import { GuardAdmission } from './guard-admission.js';
-import { type Guard, type GuardLimiter, type GuardOptions, listed } from './options.js';
+import { type Guard, type GuardLimiter, type GuardOptions, listed } from './guard-options.js';
 import { type Parts, partsOf } from './parts.js';
 import type { DecidedTurn, Turn } from './turn.js';
 
@@ -55,6 +55,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
   readonly keeping: Keeping<Raw> | undefined;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;
+  private readonly list: readonly Limiter<Raw>[];
+  private readonly extra: object;
   private readonly parts: Parts<Raw>;
 
   /**
@@ -68,6 +70,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
   ) {
     const list = Array.isArray(limiters) ? limiters : [limiters as Limiter<Raw>];
     this.options = options;
+    this.list = list;
+    this.extra = extra;
     this.parts = partsOf(list, options, extra);
     this.limiters = listed(list);
     this.keeping = this.parts.keeping;
@@ -78,17 +82,21 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return this.parts.notices;
   }
 
-  admit(request: LimitRequest<Raw>, exchange?: KeptExchange): Admitted<Raw> {
+  admit(request: LimitRequest<Raw>, exchange?: StoredExchange): Admitted<Raw> {
     const { ending, questions, context, eventLoop, presence } = this.parts;
     presence.seen();
     const startUs = ending.startUs();
     const exempt = isExempt(request, this.options, context);
     // 1. Modes and steps: limiters that are off are skipped; each other stored limiter returns its step.
-    const turns = questions.begin(request, exempt === true);
+    const turns = questions.beginTurns(request, exempt === true);
     const later = questions.later(turns, exempt);
     return later
-      ? eventLoop.after(later.then(() => this.decide(request, turns, startUs, exchange)))
-      : this.decide(request, turns, startUs, exchange);
+      ? eventLoop.after(later.then(() => this.decideRequest(request, turns, startUs, exchange)))
+      : this.decideRequest(request, turns, startUs, exchange);
+  }
+
+  withOptions(options: GuardOptions<Raw>): Guard<Raw> {
+    return new ListGuard(this.list, { ...this.options, ...options }, this.extra);
   }
 
   get inProgress(): number {
@@ -97,7 +105,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
 
   close(): Promise<void> {
     this.parts.presence.seen();
-    return this.parts.releases.close();
+    return this.parts.releases.drain();
   }
 
   /** From now on a warning is logged if no request arrives. Not for guards that a framework runs for every route. */
@@ -106,42 +114,42 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return this;
   }
 
-  private decide(
+  private decideRequest(
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
     startUs: number,
-    exchange: KeptExchange | undefined,
+    exchange: StoredExchange | undefined,
   ): Admitted<Raw> {
     const { pipeline, releases } = this.parts;
     // 2. Local limiters, blocked and allowed keys, and cached rejections decide without the store.
-    const open = pipeline.open(turns);
+    const open = pipeline.decideWithoutStore(turns);
     if (!open) return this.conclude(turns, startUs);
     releases.permits?.keepUp();
     // 3. All other steps go to the store in one call.
     return pipeline.decideNow(open)
-      ? this.settle(request, turns, startUs, exchange)
-      : pipeline.ask(open, () => this.settle(request, turns, startUs, exchange), request);
+      ? this.settleClaim(request, turns, startUs, exchange)
+      : pipeline.askStore(open, () => this.settleClaim(request, turns, startUs, exchange), request);
   }
 
   /**
    * If only a claim rejects the request, its limiter decides: a replay, a rejection, or another attempt of all
    * limiters.
    */
-  private settle(
+  private settleClaim(
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
     startUs: number,
-    exchange: KeptExchange | undefined,
+    exchange: StoredExchange | undefined,
   ): Admitted<Raw> {
     const { keeper } = this.parts;
-    const turn = exchange && keeper?.refusing(turns);
+    const turn = exchange && keeper?.rejecting(turns);
     const settled = turn && keeper?.settle(turn, exchange);
     if (!settled) return this.conclude(turns, startUs);
     const go = (given: Settlement): Admitted<Raw> => {
       if (given === 'own') turn.leaveOut();
       if (given === 'again' || given === 'own') {
         for (const asked of turns) if (asked.step) asked.decision = undefined;
-        return this.decide(request, turns, startUs, exchange);
+        return this.decideRequest(request, turns, startUs, exchange);
       }
       turn.settled = given;
       turn.decision = given.decision;

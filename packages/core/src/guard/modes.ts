@@ -18,21 +18,21 @@ export class Modes<Raw> {
 
   /** The guard's mode: the upper bound for all its limiters. */
   ofGuard(request: LimitRequest<Raw>): Mode {
-    return this.read('', this.guardMode, request);
+    return this.resolveMode('', this.guardMode, request);
   }
 
   /** The weaker of the guard's mode and the limiter's. */
-  of(
+  modeFor(
     limiter: Limiter<Raw>,
     settings: LimiterSettings | undefined,
     request: LimitRequest<Raw>,
     ofGuard: Mode,
   ): Mode {
-    const own = this.read(limiter.name, settings?.mode ?? limiter.mode, request);
+    const own = this.resolveMode(limiter.name, settings?.mode ?? limiter.mode, request);
     return own === 'off' || ofGuard === 'enforce' ? own : ofGuard;
   }
 
-  private read(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {
+  private resolveMode(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {
     let error: unknown;
     try {
       const own = typeof mode === 'function' ? mode(request) : mode;

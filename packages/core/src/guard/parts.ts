@@ -16,9 +16,9 @@ import { storeTimeoutOf } from '../stores/resilience-options.js';
 import { linkTo, StoreClient } from '../stores/store-client.js';
 import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js';
 import { Ending } from './ending.js';
+import type { GuardOptions } from './guard-options.js';
 import { GuardPipeline } from './guard-pipeline.js';
 import { Modes } from './modes.js';
-import type { GuardOptions } from './options.js';
 import { Presence } from './presence.js';
 import { Asker, Questions } from './questions.js';
 import { Releases } from './releases.js';
@@ -90,7 +90,7 @@ export function partsOf<Raw>(
     eventLoop: new Turns(),
     questions: new Questions(askers, new Modes(options.mode, context), control, client),
     pipeline: new GuardPipeline(client, control, observers, context, notices),
-    ending: new Ending(limiters, releases, client.clock, context, timeoutMs),
+    ending: new Ending(limiters, releases, client.clock, context, timeoutMs, observers),
     presence: new Presence(client.store, client.clock, limiters, notices),
     writer,
     keeping,

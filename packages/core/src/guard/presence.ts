@@ -32,12 +32,12 @@ export class Presence {
     this.clock = clock;
     this.of = limiters.map(({ name }) => name).join(', ');
     this.notices = notices;
-    this.madeUs = notices.hears('SPW_GUARD_UNUSED') ? clock.nowUs() : 0;
+    this.madeUs = notices.reports('SPW_GUARD_UNUSED') ? clock.nowUs() : 0;
   }
 
   /** From now on a warning is logged if no request arrives. */
   expect(): void {
-    if (this.waiting.size < MAX_WATCHED && this.notices.hears('SPW_GUARD_UNUSED'))
+    if (this.waiting.size < MAX_WATCHED && this.notices.reports('SPW_GUARD_UNUSED'))
       this.waiting.add(this);
   }
 

@@ -7,7 +7,7 @@ import type { Limiter, Question, StoredLimiter } from '../contract/limiter.js';
 import type { StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
-import { read } from '../limits/callbacks.js';
+import { readOption } from '../limits/callbacks.js';
 import type { Notices } from '../observe/notices.js';
 import type { StoreClient } from '../stores/store-client.js';
 import { brokenDecision } from './deciding.js';
@@ -26,7 +26,7 @@ export class Asker<Raw> {
     this.limiter = limiter;
     this.context = context;
     const isKeyed = limiter.kind === 'stored' && limiter.isKeyed === true;
-    if (isKeyed && notices.hears('SPW_KEY_CONSTANT'))
+    if (isKeyed && notices.reports('SPW_KEY_CONSTANT'))
       this.same = new SameKey(limiter.name, notices);
   }
 
@@ -55,7 +55,7 @@ export class Questions<Raw> {
   }
 
   /** One turn for each limiter, with its mode, and with its step if no callback is async. */
-  begin(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
+  beginTurns(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
     const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
     const { askers } = this;
     return askers.length === 1
@@ -79,13 +79,13 @@ export class Questions<Raw> {
     const { limiter } = asker;
     if (ofGuard === 'off') return new Turn(limiter, request, 'off', undefined);
     const settings = this.control?.settingsOf(limiter.name);
-    const mode = this.modes.of(limiter, settings, request, ofGuard);
+    const mode = this.modes.modeFor(limiter, settings, request, ofGuard);
     const turn = new Turn(limiter, request, mode, settings);
-    if (mode !== 'off' && limiter.kind === 'stored') this.ask(turn, limiter, asker);
+    if (mode !== 'off' && limiter.kind === 'stored') this.askLimiter(turn, limiter, asker);
     return turn;
   }
 
-  private ask(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, asker: Asker<Raw>): void {
+  private askLimiter(turn: Turn<Raw>, limiter: StoredLimiter<Raw>, asker: Asker<Raw>): void {
     const { context } = asker;
     const { request, mode, settings } = turn;
     try {
@@ -93,7 +93,7 @@ export class Questions<Raw> {
       if (isThenable(question)) turn.asking = this.askLater(turn, limiter, asker, question);
       else this.accept(turn, limiter, asker, question);
     } catch (error) {
-      this.fail(turn, context, error);
+      this.failTurn(turn, context, error);
     }
   }
 
@@ -105,7 +105,7 @@ export class Questions<Raw> {
   ): Promise<void> {
     const { context } = asker;
     const asking = { limiter: limiter.name, request: turn.request, context };
-    const asked = await read(asking, 'step', () => later.then((question) => ({ question })));
+    const asked = await readOption(asking, 'step', () => later.then((question) => ({ question })));
     if (asked === undefined) turn.decision = brokenDecision(limiter, turn.mode, context);
     else this.accept(turn, limiter, asker, asked.question);
   }
@@ -128,11 +128,11 @@ export class Questions<Raw> {
       const { countedAs = step.limiter } = context;
       turn.step = countedAs === step.limiter ? step : { ...step, limiter: countedAs };
     } catch (error) {
-      this.fail(turn, context, error);
+      this.failTurn(turn, context, error);
     }
   }
 
-  private fail(turn: Turn<Raw>, context: StepContext, error: unknown): void {
+  private failTurn(turn: Turn<Raw>, context: StepContext, error: unknown): void {
     const { limiter } = turn;
     context.fault({ limiter: limiter.name, source: 'step', error });
     turn.decision = brokenDecision(limiter, turn.mode, context);

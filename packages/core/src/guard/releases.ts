@@ -6,7 +6,7 @@ import type { Step } from '../contract/store.js';
 import type { Upkeep, UpkeepOf } from '../contract/upkeep.js';
 import type { StoreClient } from '../stores/store-client.js';
 
-/** How long {@link Releases.close} waits for the store. */
+/** How long {@link Releases.drain} waits for the store. */
 const CLOSE_US = 5_000_000;
 
 export class Releases {
@@ -40,7 +40,7 @@ export class Releases {
     return isLater(noted) ? this.track(noted) : undefined;
   }
 
-  /** Makes {@link close} wait for `call`, which must not reject. */
+  /** Makes {@link drain} wait for `call`, which must not reject. */
   track<T>(call: Promise<T>): Promise<T> {
     this.underWay.add(call);
     void call.then(() => this.underWay.delete(call));
@@ -48,7 +48,7 @@ export class Releases {
   }
 
   /** Releases all permits and waits for calls in flight, at most 5 s. */
-  async close(): Promise<void> {
+  async drain(): Promise<void> {
     const { clock } = this.client;
     const endUs = clock.nowUs() + CLOSE_US;
     await this.permits?.close(endUs);

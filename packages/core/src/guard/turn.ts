@@ -72,12 +72,12 @@ export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
 }
 
 /** Whether `finish` of the limiter is called at the end of a request, which the guard has `rejected` or admitted. */
-export function hearsEnd<Raw>(
+export function needsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,
   rejected: boolean,
 ): boolean {
   if (limiter.finish === undefined) return false;
   if (limiter.kind === 'local') return decision.allowed && decision.outcome !== 'skipped';
   if (rejected || !answer?.allowed) return false;
-  return !answer.failure || answer.standIn !== undefined;
+  return !answer.failure || answer.fallbackReceipt !== undefined;
 }

@@ -1,4 +1,4 @@
-/** The answer to a refusal by its reason: the status, and the body, an RFC 9457 problem that says what to do. */
+/** The response to a rejection, by its reason: the status, and an RFC 9457 problem document that says what to do. */
 
 import { helpFor } from '../base/errors.js';
 import { type Decision, type Reason, statusOf } from '../contract/decision.js';
@@ -10,20 +10,20 @@ export const PROBLEM_TYPE = 'application/problem+json';
 
 const IANA = 'https://iana.org/assignments/http-problem-types#';
 
-/** The caller did too much. */
+/** The caller used up its quota. */
 const QUOTA: Problem = { type: `${IANA}quota-exceeded`, title: 'Quota exceeded' };
-/** We cannot serve now. */
+/** The service has no capacity now. */
 const FULL: Problem = {
   type: `${IANA}temporary-reduced-capacity`,
   title: 'Temporarily reduced capacity',
 };
-/** An operator has decided so. */
+/** An operator blocked the key. */
 const BLOCKED: Problem = {
   type: /* @__PURE__ */ helpFor('blocked'),
   title: 'Blocked',
 };
 
-/** What is answered for each reason; {@link FULL} for all others, and where a limiter of the user's own names none. */
+/** The problem for each reason. All other reasons, and rejections by custom limiters, use {@link FULL}. */
 const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
   rate: QUOTA,
   concurrency: QUOTA,
@@ -32,9 +32,9 @@ const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
 };
 
 /**
- * The problem document of a refusal. It names policies, never keys. A refusal must stay cheap, so it is written by
- * hand: `head` is of {@link problemHead}, `violated` has all names in JSON with commas. `own` is what the limiter
- * itself says of it.
+ * The problem document of a rejection. It names policies, never keys. It is concatenated by hand, because a rejection
+ * must stay cheap: `head` comes from {@link problemHead}, `violated` is a comma-separated list of names in JSON. `own`
+ * overrides the default text.
  */
 export function problemBody(
   head: string,
@@ -45,7 +45,10 @@ export function problemBody(
   return `${head}${own?.advice ?? adviceFor(binding)}","violated-policies":[${violated}]}`;
 }
 
-/** The body as far as it is the same for each refusal of a policy for `rate`; `name` is the limiter's in JSON. */
+/**
+ * The beginning of the body, which is the same for all rejections of a policy for `rate`. `name` is the limiter's name
+ * in JSON.
+ */
 export function problemHead(
   binding: Decision,
   name: string,
@@ -57,7 +60,7 @@ export function problemHead(
   return `{"type":"${type}","title":"${title}","status":${status},"detail":"${sentence} `;
 }
 
-/** As the inside of a JSON string; `limiter` is that of its name. */
+/** The result is escaped as the inside of a JSON string, as is `limiter`. */
 function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':

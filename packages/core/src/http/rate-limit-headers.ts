@@ -1,20 +1,20 @@
-/** The headers of decisions that are made without HTTP, for a server that sends them itself. */
+/** Headers for decisions made without a guard, for servers that send them themselves. */
 
 import type { Decision } from '../contract/decision.js';
 import type { Header } from '../contract/request.js';
 import { type Decided, type HeaderStyle, ResponseWriter } from './response-writer.js';
 
-/** Writes headers; what {@link rateLimitHeaders} returns. */
+/** Writes the headers of decisions; returned by {@link rateLimitHeaders}. */
 export type RateLimitHeaders = (
   decided: readonly Decided[],
   rejection: Decision | undefined,
 ) => readonly Header[];
 
 /**
- * For the option `headers` of `createLimiters`: each decision then has the headers that a guard would send for it:
- * `RateLimit` and `RateLimit-Policy`, and `Retry-After` where it is a rejection. Limits in shadow are not shown.
+ * For the option `headers` of `createLimiters`: adds to each decision the headers that a guard would send, which are
+ * `RateLimit`, `RateLimit-Policy`, and `Retry-After` for a rejection. Limits in shadow mode are not shown.
  *
- * @param styles as the option `headers` of a guard. Default `['draft-11']`
+ * @param styles like the option `headers` of a guard. Default `['draft-11']`
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
  * ```ts run

@@ -1,4 +1,4 @@
-/** From decisions to status, fields and body. */
+/** Turns decisions into status, headers and body of the response. */
 
 import { wallClockMs } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
@@ -19,36 +19,36 @@ import { stringItem } from './structured.js';
 
 /**
  * `draft-11`: `RateLimit` and `RateLimit-Policy`. `draft-6`: `RateLimit-Limit`, `RateLimit-Remaining`,
- * `RateLimit-Reset` in seconds from now, and `RateLimit-Policy` in the form of that version, so not beside `draft-11`.
- * `legacy`: `X-RateLimit-*`. With several limits, `draft-6` and `legacy` tell of the one that refuses, else of the one
- * with the least left.
+ * `RateLimit-Reset` in seconds from now, and `RateLimit-Policy` in that version's form, so it can't be combined with
+ * `draft-11`. `legacy`: `X-RateLimit-*`. With several limits, `draft-6` and `legacy` describe the one that rejects,
+ * otherwise the one with the least remaining.
  */
 export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
 
 const STYLES: readonly HeaderStyle[] = ['draft-11', 'draft-6', 'legacy'];
 
-/** What the items of the option `headers` may be, for messages. */
+/** The values of the option `headers`, for messages. */
 export const STYLE_NAMES = "'draft-11' or 'draft-6', and 'legacy'";
 
-/** What is written of a policy again and again. */
+/** Cached texts of a policy. */
 interface PolicyTexts {
-  /** How its `RateLimit` item begins. */
+  /** The beginning of its `RateLimit` item. */
   readonly limit: string;
   /** Its name in JSON. */
   readonly json: string;
   /** Its `RateLimit-Policy` item. */
   readonly item: string;
-  /** How the body begins where its quota is used up; undefined before that is so. */
+  /** The beginning of the body if its quota is exceeded; undefined until first used. */
   quota: string | undefined;
 }
 
-/** What is shown of a decision, if its limiter is not in shadow. */
+/** A decision, and the mode that says whether it is shown: decisions in shadow mode are not. */
 export type Decided = Pick<LimiterTurn, 'mode' | 'decision'>;
 
 export class ResponseWriter {
-  // A policy's texts are made once; a weak map, so that limits that were asked for once do not stay.
+  // Weak, because limits that depend on the request create policies that are used once.
   private readonly texts = new WeakMap<Policy, PolicyTexts>();
-  // Most guards tell of one policy again and again. To look it up would be a tenth of an admission.
+  // Most guards report the same policy every time, and the map lookup would be a tenth of an admission.
   private lastPolicy: Policy | undefined;
   private lastTexts: PolicyTexts | undefined;
   private readonly standard: boolean;
@@ -73,7 +73,7 @@ export class ResponseWriter {
     this.legacy = styles.includes('legacy');
   }
 
-  /** The wall clock where a field needs it; it is read when the decision is made. */
+  /** The wall clock in milliseconds, or 0 if no header needs it. Read once per decision. */
   nowMs(): number {
     return this.legacy ? wallClockMs() : 0;
   }
@@ -82,7 +82,7 @@ export class ResponseWriter {
     return binding.reason === 'blocked' ? this.blockedStatus : statusOf(binding);
   }
 
-  /** `binding`: of the refusals the one that counts, if the request is refused. */
+  /** @param binding the rejection that determines the response; undefined if the request is admitted */
   fields(
     turns: readonly Decided[],
     binding: Decision | undefined,
@@ -90,22 +90,22 @@ export class ResponseWriter {
   ): readonly Header[] {
     const fields = this.limitFields(turns, binding, nowMs);
     if (!binding) return fields;
-    // New pairs each time: V8 reads shared ones, which would have to be frozen, at a fifth of a decision more.
+    // New pairs each time: shared ones would have to be frozen, and reading those costs V8 a fifth of a decision more.
     fields.push(['Cache-Control', 'no-store'], ['Content-Type', PROBLEM_TYPE]);
     return fields;
   }
 
-  /** {@link fields} but for those that are about the body of a refusal. */
+  /** {@link fields} without those about the body of a rejection. */
   limitFields(turns: readonly Decided[], binding: Decision | undefined, nowMs: number): Header[] {
     const fields = this.limits(turns, nowMs);
-    // Whoever waits this long is admitted by every limiter; who can never be is not told to wait.
+    // After this wait every limiter admits the request. A request that can never pass gets no `Retry-After`.
     if (binding && binding.retryAfterMs !== Infinity) {
       fields.push(['Retry-After', String(retryAfterSeconds(binding.retryAfterMs || 0))]);
     }
     return fields;
   }
 
-  /** @param own what the limiter itself says of the refusal */
+  /** @param own texts that override the default problem */
   body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision, own?: OwnProblem): string {
     let violated = '';
     for (let i = 0; i < turns.length; i += 1) {
@@ -132,7 +132,7 @@ export class ResponseWriter {
     let tightest: Decision | undefined;
     for (let i = 0; i < turns.length; i += 1) {
       const { mode, decision } = turns[i] as Decided;
-      // What is in shadow is not shown; and where the store failed there are no numbers to tell.
+      // Limits in shadow mode are not shown. Without an answer from the store there are no numbers.
       if (mode !== 'enforce' || !decision.policy || Number.isNaN(decision.remaining)) continue;
       if (this.standard) {
         const texts = this.textsOf(decision.policy);

@@ -5,11 +5,11 @@ export function stringItem(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** The largest Integer; a larger number is told as this one. */
+/** The largest Integer; larger numbers are clamped to it. */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/** An Integer item of a number that is not negative. */
+/** An Integer item of a non-negative number. */
 export function integerItem(value: number): string {
-  const small = value | 0; // such integers become texts sooner
+  const small = value | 0; // V8 formats small integers faster
   return small === value ? String(small) : String(Math.min(value, MAX_INTEGER));
 }

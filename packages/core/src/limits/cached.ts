@@ -148,7 +148,7 @@ class Cache<Value> {
     const ageUs = kept ? nowUs - kept.atUs : Infinity;
     if (!kept || ageUs >= this.staleUs) return this.loaded(key, entry, nowUs);
     if (ageUs >= this.ttlUs && this.mayLoad(entry, nowUs) && this.hasRoom(nowUs)) {
-      disregard(this.begin(key, entry));
+      disregard(this.beginLoad(key, entry));
     }
     this.noteAge(nowUs, ageUs);
     return (entry.kept ?? kept).value;
@@ -183,7 +183,7 @@ class Cache<Value> {
   }
 
   private loaded(key: string, entry: Entry<Value>, nowUs: number): Eventually<Value> {
-    if (this.mayLoad(entry, nowUs)) return this.begin(key, entry);
+    if (this.mayLoad(entry, nowUs)) return this.beginLoad(key, entry);
     return entry.load?.value ?? Promise.reject(entry.failed?.error);
   }
 
@@ -203,16 +203,16 @@ class Cache<Value> {
     return this.running.size < this.concurrent;
   }
 
-  private begin(key: string, entry: Entry<Value>): Eventually<Value> {
+  private beginLoad(key: string, entry: Entry<Value>): Eventually<Value> {
     const startUs = this.clock.nowUs();
     if (!this.hasRoom(startUs)) return this.queued(key, entry);
     let own: Value | PromiseLike<Value>;
     try {
       own = outside(() => this.load(key));
     } catch (error) {
-      return this.fail(entry, error);
+      return this.keepError(entry, error);
     }
-    if (!isThenable(own)) return this.keep(entry, own as Value, startUs);
+    if (!isThenable(own)) return this.keepValue(entry, own as Value, startUs);
     return this.follow(entry, own as PromiseLike<Value>, startUs);
   }
 
@@ -222,8 +222,8 @@ class Cache<Value> {
       this.running.delete(load);
       this.waiting.shift()?.();
       return 'value' in result
-        ? this.keep(entry, result.value, startUs)
-        : this.fail(entry, result.error);
+        ? this.keepValue(entry, result.value, startUs)
+        : this.keepError(entry, result.error);
     });
     const load: Load<Value> = { value, startUs };
     entry.load = load;
@@ -234,23 +234,23 @@ class Cache<Value> {
   /** Starts when another load has ended. */
   private queued(key: string, entry: Entry<Value>): Promise<Value> {
     if (this.waiting.length >= 2 * this.half) {
-      return this.fail(entry, new Error(`more than ${2 * this.half} keys wait to be loaded`));
+      return this.keepError(entry, new Error(`more than ${2 * this.half} keys wait to be loaded`));
     }
     const value = new Promise<void>((resolve) => this.waiting.push(resolve)).then(() => {
       entry.load = undefined;
-      return this.begin(key, entry);
+      return this.beginLoad(key, entry);
     });
     entry.load = { value, startUs: Infinity };
     return value;
   }
 
-  private keep(entry: Entry<Value>, value: Value, atUs: number): Value {
+  private keepValue(entry: Entry<Value>, value: Value, atUs: number): Value {
     entry.kept = { value, atUs };
     entry.failed = undefined;
     return value;
   }
 
-  private fail(entry: Entry<Value>, error: unknown): Promise<never> {
+  private keepError(entry: Entry<Value>, error: unknown): Promise<never> {
     entry.failed = { error, atUs: this.clock.nowUs() };
     return Promise.reject(error);
   }

@@ -31,7 +31,7 @@ export interface CallbackContext<Raw> {
  * The value of an option for a request; a promise, which never rejects, if its function is async. Undefined if the
  * function throws, or its promise rejects or is late; that is a fault.
  */
-export function read<Raw, Value>(
+export function readOption<Raw, Value>(
   asking: CallbackContext<Raw>,
   source: Fault['source'],
   option: PerLater<Raw, Value> | undefined,

@@ -1,6 +1,6 @@
 /** The common part of limits on requests in flight: a permit for each request, held under a lease in the store. */
 
-import { decide } from '../algorithms/decide.js';
+import { decideStep } from '../algorithms/decide.js';
 import { makeLeasesRule } from '../algorithms/leases/lease-rule.js';
 import { checkLimit, checkName, durationBetween } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
@@ -24,7 +24,7 @@ import type {
 } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { type CallbackContext, keyFrom, read } from './callbacks.js';
+import { type CallbackContext, keyFrom, readOption } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
 import { newLeaseId } from './lease-id.js';
 import { noticesOn } from './limiter-notices.js';
@@ -148,8 +148,8 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
         onStoreError: policy === 'local' ? local : policy,
       };
     };
-    const ownPlan = read(asking, planOption, plan);
-    const ownKey = read(asking, 'key', key);
+    const ownPlan = readOption(asking, planOption, plan);
+    const ownKey = readOption(asking, 'key', key);
     if (!isThenable(ownPlan) && !isThenable(ownKey)) return make(ownPlan, ownKey);
     return Promise.all([ownPlan, ownKey]).then((own) => make(...own));
   }
@@ -158,7 +158,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const { reason } = this.of;
     // Clients need not know the capacity of the service: no policy, so no rate limit headers.
     const policy = reason === 'concurrency' ? this.variants.policyOf(step.rule) : undefined;
-    const decision = decide(this.name, step, answer, policy, reason);
+    const decision = decideStep(this.name, step, answer, policy, reason);
     if (step.lease?.critical) return { ...decision, priority: this.of.criticalClass };
     return decision.reason === reason ? { ...decision, retryAfterMs: this.hint() } : decision;
   }

@@ -1,6 +1,5 @@
 /** Finds probable mistakes when a limiter is created. Its guard logs them. */
 
-import type { Duration } from '../base/duration.js';
 import type { Notice } from '../contract/observer.js';
 
 const SECOND_MS = 1_000;
@@ -19,14 +18,14 @@ export const MADE_IN_HANDLER: Notice = {
 };
 
 /** All warnings about a limiter with this `window`, except those about its key. */
-export function noticesOn(name: string, window?: Duration): readonly Notice[] {
+export function noticesOn(name: string, window?: unknown): readonly Notice[] {
   const notices = [...shortWindow('limiter', name, window)];
   if (IN_HANDLER.test(String(new Error().stack))) notices.push(MADE_IN_HANDLER);
   return notices;
 }
 
 /** A number below a second was probably meant in seconds. With a unit, as in `'500ms'`, it is intended. */
-export function shortWindow(what: string, name: string, window?: Duration): readonly Notice[] {
+export function shortWindow(what: string, name: string, window?: unknown): readonly Notice[] {
   if (typeof window !== 'number' || window >= SECOND_MS) return [];
   const message = `the window of ${what} "${name}" is ${window} ms: a number means milliseconds, write '${window}s' for seconds`;
   return [{ code: 'SPW_WINDOW_SHORT', message }];

@@ -1,14 +1,20 @@
 /** The options of the request rate limiter, and their checks. */
 
 import { checkOptions } from '../base/check-shapes.js';
-import { checkCallback, checkCost } from '../base/checks.js';
+import { checkCallback, checkCost, oneOf } from '../base/checks.js';
 import type { Duration } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Mode } from '../contract/decision.js';
 import type { RequestOutcome } from '../contract/limiter.js';
 import type { KeyOption, LimitRequest, Per, PerLater, PlanOption } from '../contract/request.js';
-import { type Anchor, capacityOf, type RateAlgorithm, type Rule } from '../contract/rule.js';
+import {
+  type Anchor,
+  type CalendarWindow,
+  capacityOf,
+  type RateAlgorithm,
+  type Rule,
+} from '../contract/rule.js';
 import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limiter-options.js';
 
 /** Options of {@link rateLimit}. */
@@ -27,14 +33,22 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * request (`never`), whatever the live settings are, without calling the store.
    */
   readonly plan?: PlanOption<Raw> | undefined;
-  /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
-  readonly window: Duration;
+  /** `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
+  readonly window: Duration | CalendarWindow<Raw>;
   /** Units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
   /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
   readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
+  /**
+   * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
+   * burst, a window at most 4,294,967,295 units, a calendar 2^52 - 1. Default: requests above the limit are rejected.
+   */
+  readonly overage?: 'allow' | undefined;
+  /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */
+  readonly status?: 402 | 403 | 429 | undefined;
   /**
    * Identifies the caller: a user, a tenant, an API key, or a list such as `[tenant, user]`; the function may be async.
    * Default: the client's address. The address is also used if the key or a part of it is empty or longer than 8,192
@@ -73,6 +87,8 @@ const NAMES: NamesOf<RateLimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  overage: 1,
+  status: 1,
   key: 1,
   cost: 1,
   mode: 1,
@@ -87,14 +103,17 @@ export function checkRateLimit<Raw>(options: RateLimitOptions<Raw>): void {
   checkOptions(options, 'rateLimit()', NAMES);
 }
 
+const STATUSES = [402, 403, 429] as const;
+
 /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID` */
 export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
-  const { cost, refundIf, plan } = options;
+  const { cost, refundIf, plan, status } = options;
   checkKeyOption(options.key);
   checkStoreError(options);
   if (cost !== undefined && typeof cost !== 'function') checkCost(cost);
   checkCallback('refundIf', refundIf);
   checkCallback('plan', plan);
+  oneOf('status', status, STATUSES);
 }
 
 /**

@@ -1,10 +1,11 @@
 /** The request rate limiter: limits units per key and window. */
 
-import { decide } from '../algorithms/decide.js';
+import { decideStep } from '../algorithms/decide.js';
 import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
+import type { BillingPeriod } from '../contract/calendar.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
@@ -12,9 +13,9 @@ import type { RequestOutcome, StepsBack, StoredLimiter } from '../contract/limit
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
 import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { CalendarWindow, Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { type CallbackContext, costFrom, isYes, keyFrom, read } from './callbacks.js';
+import { type CallbackContext, costFrom, isYes, keyFrom, readOption } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
 import { noticesOn } from './limiter-notices.js';
 import { checkMode, checkShare } from './limiter-options.js';
@@ -55,6 +56,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly mode: Per<Raw, Mode>;
   readonly rule: Rule;
   readonly share: number;
+  readonly status: RateLimitOptions['status'];
   readonly onStoreError: StoredLimiter['onStoreError'];
   readonly finish: StoredLimiter<Raw>['finish'];
   readonly isKeyed: boolean;
@@ -71,6 +73,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.mode = checkMode(options.mode);
     checkConstants(options);
     this.share = checkShare(options.share);
+    this.status = options.status;
     this.onStoreError = options.onStoreError;
     this.variants = new RuleVariants(this.name, options.localShare ?? 1, options, ruleFrom);
     this.declared = this.variants.declared;
@@ -90,19 +93,27 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   ): Step | Promise<Step> {
     const { rateOptions: options } = this;
     const asking = { limiter: this.name, request, context };
-    const plan = read(asking, 'plan', options.plan);
-    const key = read(asking, 'key', options.key);
-    const cost = read(asking, 'cost', options.cost);
-    if (!isThenable(plan) && !isThenable(key) && !isThenable(cost)) {
-      return this.stepOf(asking, binding, live, plan, key, cost);
+    const plan = readOption(asking, 'plan', options.plan);
+    const key = readOption(asking, 'key', options.key);
+    const cost = readOption(asking, 'cost', options.cost);
+    const { periodOf } = options.window as Partial<CalendarWindow<Raw>>;
+    const period = readOption(asking, 'period', periodOf);
+    if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(period)) {
+      return this.stepOf(asking, binding, live, plan, key, cost, period);
     }
-    return Promise.all([plan, key, cost]).then((own) => this.stepOf(asking, binding, live, ...own));
+    return Promise.all([plan, key, cost, period]).then((own) =>
+      this.stepOf(asking, binding, live, ...own),
+    );
   }
 
   decide(step: Step, answer: Answer): Decision {
     const { rule } = step;
     const policy = rule === this.rule ? this.declared.policy : this.variants.policyOf(rule);
-    return decide(this.name, step, answer, policy);
+    const decision = decideStep(this.name, step, answer, policy);
+    const { status } = this;
+    return status && decision.reason && decision.outcome !== 'error'
+      ? { ...decision, status }
+      : decision;
   }
 
   private stepOf(
@@ -112,20 +123,22 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     plan: OwnPlan,
     key: KeyParts,
     cost: number | undefined,
+    period: BillingPeriod | undefined,
   ): Step {
     const { context } = asking;
     const counted = keyFrom(asking, key);
     const { rule, local } = this.variants.variantFor(counted, plan, live, context.live, context);
     const policy = this.rateOptions.onStoreError ?? context.onStoreError;
-    return {
+    const step: Step = {
       op: 'take',
       limiter: context.countedAs ?? this.name,
       key: counted,
       rule,
       cost: costFrom(asking, cost),
-      binding,
+      binding: binding && !rule.soft,
       onStoreError: policy === 'local' ? local : policy,
     };
+    return rule.logic.complete?.(step, period, this.name, context) ?? step;
   }
 }
 
@@ -140,7 +153,7 @@ function refunding<Raw>(
     const asking = { limiter, request, context };
     const stepsIf = (verdict: unknown): readonly Step[] | undefined =>
       isYes(asking, 'refundIf', verdict) ? [refundOf(step as Step, answer as Answer)] : undefined;
-    const verdict = read(asking, 'refundIf', () => refundIf(request, outcome));
+    const verdict = readOption(asking, 'refundIf', () => refundIf(request, outcome));
     return isThenable(verdict) ? verdict.then(stepsIf) : stepsIf(verdict);
   };
 }

@@ -4,20 +4,34 @@ import { tokenBucket } from '../algorithms/values.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import type { Anchor, RateAlgorithm, RateRule } from '../contract/rule.js';
+import {
+  type Anchor,
+  type CalendarRule,
+  type CalendarWindow,
+  type RateAlgorithm,
+  type RateRule,
+  type Rule,
+  softRule,
+} from '../contract/rule.js';
 
 /** The numbers of a limit. */
 export interface RuleOptions {
   /** Units per window: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
-  /** `'1m'`, or milliseconds: from 1 ms to 400 days. */
-  readonly window: Duration;
+  /** `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
+  readonly window: Duration | CalendarWindow<never>;
   /** Units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
   /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
   readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
+  /**
+   * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
+   * burst, a window at most 4,294,967,295 units, a calendar 2^52 - 1. Default: requests above the limit are rejected.
+   */
+  readonly overage?: 'allow' | undefined;
 }
 
 const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
@@ -28,10 +42,21 @@ const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
  * `SPW_OPTION_INVALID`
  */
-export function ruleFrom(options: RuleOptions): RateRule {
-  const { limit, burst, anchor, algorithm = tokenBucket } = options;
+export function ruleFrom(options: RuleOptions): Rule {
+  const { overage } = options;
+  const rule = hardRuleFrom(options);
+  if (overage === undefined) return rule;
+  oneOf('overage', overage, ['allow']);
+  const soft = softRule(rule);
+  if (soft) return soft;
+  throw mustBe('overage', `left out for ${options.algorithm?.name}`, overage);
+}
+
+function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule {
+  const { limit, window, burst, anchor, algorithm = tokenBucket } = options;
   checkAlgorithm(algorithm);
   checkLimit('limit', limit);
+  if (isCalendar(window)) return window.makeRule(options);
   if (burst !== undefined && algorithm.name !== 'token-bucket') {
     throw mustBe('burst', `left out for ${algorithm.name}`, burst, 'SPW_BURST_INVALID');
   }
@@ -40,7 +65,7 @@ export function ruleFrom(options: RuleOptions): RateRule {
     throw mustBe('anchor', `left out for ${algorithm.name}`, anchor);
   }
   oneOf('anchor', anchor, ANCHORS);
-  const windowUs = windowToMicroseconds(options.window);
+  const windowUs = windowToMicroseconds(window);
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch');
 }
 
@@ -62,12 +87,18 @@ function checkAlgorithm(algorithm: RateAlgorithm): void {
  */
 export function nameOf({ name, limit, window }: Named): string {
   if (name !== undefined) return name;
-  windowToMicroseconds(window); // throws first: an invalid window may not convert to a string
+  // Throws first: an invalid window may not convert to a string.
+  if (!isCalendar(window)) windowToMicroseconds(window);
   return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
 }
 
 interface Named {
   readonly name?: string | undefined;
   readonly limit: number;
-  readonly window: Duration;
+  readonly window: RuleOptions['window'];
+}
+
+/** By a method: it may come from another copy of this package. */
+function isCalendar(window: RuleOptions['window']): window is CalendarWindow<never> {
+  return typeof (window as Partial<CalendarWindow> | undefined)?.makeRule === 'function';
 }

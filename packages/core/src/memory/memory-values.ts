@@ -10,7 +10,7 @@ const ENTRY_BYTES = 128;
 /** The default of `valueBytes`. */
 export const VALUE_BYTES: number = 64 * 2 ** 20;
 
-interface Kept {
+interface StoredValue {
   readonly bytes: Uint8Array;
   readonly endsUs: number;
   /** Bytes that it takes of the budget. */
@@ -19,7 +19,7 @@ interface Kept {
 
 export class MemoryValues implements SyncValues {
   /** Oldest first. */
-  private readonly kept = new Map<string, Kept>();
+  private readonly kept = new Map<string, StoredValue>();
   private used = 0;
   private readonly clock: Clock;
   private readonly most: number;

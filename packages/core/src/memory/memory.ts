@@ -33,7 +33,7 @@ export class Memory implements OneStepStore {
   /** How a full store treats a new key. True: it isn't counted. False: it shares a count. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
-  /** Undefined in the shared memory of limiters without a store, for which `idempotency()` makes the values. */
+  /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */
   readonly values: SyncValues | undefined;
 
   constructor(clock: Clock, maxEntries: number, values?: SyncValues, forgives = false) {
@@ -94,7 +94,8 @@ export class Memory implements OneStepStore {
     if (op === 'reset' && others) {
       for (const other of this.known.otherResets(step)) this.applyOne(other, nowUs, charge, false);
     }
-    if (rule.machine !== 'bucket') return this.perform(step, this.own.of(rule), nowUs, charge);
+    if (rule.machine !== 'bucket')
+      return this.perform(step, this.own.shelfFor(rule), nowUs, charge);
     const { buckets } = this;
     const slot = buckets.slotOf(step.limiter, rule, step.key, nowUs);
     return slot >= 0 && op === 'take' && charge && buckets.isPlain(rule, step.cost)
@@ -115,10 +116,10 @@ export class Memory implements OneStepStore {
   private perform(step: Step, shelf: Shelf<Rule>, nowUs: number, charge: boolean): Answer {
     // Before the count is looked up, because this may evict it.
     const isFull = shelf.grows && this.overflows(nowUs);
-    if (isFull || !shelf.stepKept) {
+    if (isFull || !shelf.stepStored) {
       return this.performOn(step, shelf, shelf.find(step, nowUs), nowUs, charge, isFull);
     }
-    const answer = shelf.stepKept(step, nowUs, charge);
+    const answer = shelf.stepStored(step, nowUs, charge);
     return answer ?? this.performOn(step, shelf, undefined, nowUs, charge, isFull);
   }
 
@@ -146,7 +147,7 @@ export class Memory implements OneStepStore {
     const isAlone = count !== undefined && step.rule.logic.merges;
     const shared = isAlone ? undefined : this.overflow.countsAt(nowUs, full);
     return shared
-      ? this.performShared(step, shelf, count, shared.of(step.rule), nowUs, charge, full)
+      ? this.performShared(step, shelf, count, shared.shelfFor(step.rule), nowUs, charge, full)
       : shelf.step({ ask: step, nowUs, charge, mayGrow: !full, count });
   }
 
@@ -183,8 +184,8 @@ export class Memory implements OneStepStore {
           count,
           other,
         });
-    const restsUs = (isShared ? shared : shelf).restsAt(step.rule, answer);
-    return this.overflow.noted(step, answer, isShared, restsUs);
+    const expiresUs = (isShared ? shared : shelf).expiresAtUs(step.rule, answer);
+    return this.overflow.noted(step, answer, isShared, expiresUs);
   }
 
   /** Evicts some expired entries, and returns whether there is still no room for another entry. */

@@ -23,7 +23,7 @@ export class SharedMemory {
   }
 
   /** The name of a limiter in the store: unique to the object. */
-  nameOf(limiter: object): string {
+  limiterNameOf(limiter: object): string {
     let name = this.names.get(limiter);
     if (name === undefined) {
       this.named += 1;

@@ -20,7 +20,7 @@ export class Shelves {
   }
 
   /** The shelf for the counts of a rule. Made on first use. */
-  of({ machine, logic }: Rule): Shelf<Rule> {
+  shelfFor({ machine, logic }: Rule): Shelf<Rule> {
     if (machine === this.lastMachine) return this.last;
     let shelf = this.byMachine.get(machine);
     if (!shelf) {

@@ -1,4 +1,4 @@
-/** Turns an address into the one text that stands for its client. */
+/** Turns the address of a client into its canonical text. */
 
 import { mustBe } from '../base/errors.js';
 import { lastIPv4, parseAddress, parseIPv4 } from './parse.js';
@@ -6,20 +6,20 @@ import { lastIPv4, parseAddress, parseIPv4 } from './parse.js';
 const DEFAULT_IPV6_PREFIX = 64;
 
 /**
- * The canonical text of the client behind an address: one client, one text, however the address was spelled.
+ * The canonical text of a client's address: the same for every spelling of the address.
  *
- * - IPv4 is taken as four decimal octets and returned as it is.
- * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`, `::ffff:c000:201`) is the IPv4 address it carries, and so is the well-known
- *   NAT64 prefix `64:ff9b::/96`: masked, either would put all of IPv4 into one bucket.
- * - IPv6 is cut to its first `ipv6Prefix` bits, because one subscriber has at least a /64 to choose from, and written
- *   as RFC 5952 has it: `2001:db8:1:2::/64`. The suffix is missing at 128. The zone of `fe80::1%eth0` is dropped.
+ * - IPv4 must be four decimal octets and is returned unchanged.
+ * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`, `::ffff:c000:201`) and the NAT64 prefix `64:ff9b::/96` become the IPv4
+ *   address they contain. Masked like other IPv6 addresses, all of IPv4 would share one key.
+ * - IPv6 is cut to its first `ipv6Prefix` bits, because a subscriber has at least a /64 to choose from, and written in
+ *   RFC 5952 form: `2001:db8:1:2::/64`. At 128 there is no suffix. The zone of `fe80::1%eth0` is dropped.
  *
- * All addresses of a prefix share one text by intent, so at /64 all link-local hosts do, and all Teredo clients of one
- * server. 6to4 needs no care: each site has a /48 of its own.
+ * All addresses with the same prefix share one text on purpose. At /64 this includes all link-local hosts, and all
+ * Teredo clients of one server. 6to4 works as is, because each site has its own /48.
  *
  * @param text the address, without port or brackets
- * @param ipv6Prefix how many bits tell IPv6 clients apart, 32 to 128; default 64
- * @returns undefined if `text` is no address
+ * @param ipv6Prefix how many leading bits identify an IPv6 client, 32 to 128; default 64
+ * @returns undefined if `text` is not an address
  * @throws SpillwayError `SPW_OPTION_INVALID` if `ipv6Prefix` is out of range.
  *
  * @example
@@ -38,9 +38,9 @@ export function canonicalAddress(
 ): string | undefined {
   checkIpv6Prefix(ipv6Prefix);
   if (typeof text !== 'string') return undefined;
-  // Most of all traffic, and canonical already: the parser takes one spelling only.
+  // The common case. Already canonical, because the parser accepts only one spelling of IPv4.
   if (parseIPv4(text, 0, text.length) >= 0) return text;
-  // How a dual-stack socket names an IPv4 peer.
+  // The form in which a dual-stack socket reports an IPv4 peer.
   if (text.startsWith('::ffff:') && parseIPv4(text, 7, text.length) >= 0) return text.slice(7);
 
   const address = parseAddress(text);
@@ -52,9 +52,9 @@ export function canonicalAddress(
 }
 
 /**
- * Checks how many bits tell IPv6 clients apart.
+ * Checks the option that says how many leading bits identify an IPv6 client.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID` unless it is a whole number from 32 to 128.
+ * @throws SpillwayError `SPW_OPTION_INVALID` unless it is an integer from 32 to 128.
  */
 export function checkIpv6Prefix(prefix: number, option = 'ipv6Prefix'): void {
   if (!(Number.isInteger(prefix) && prefix >= 32 && prefix <= 128)) {
@@ -62,7 +62,7 @@ export function checkIpv6Prefix(prefix: number, option = 'ipv6Prefix'): void {
   }
 }
 
-/** `64:ff9b::/96` of RFC 6052: an IPv4 client that came through a translator. */
+/** `64:ff9b::/96` of RFC 6052: an IPv4 client behind a NAT64 translator. */
 function isNat64(groups: readonly number[]): boolean {
   if (groups[0] !== 0x64 || groups[1] !== 0xff9b) return false;
   for (let at = 2; at < 6; at += 1) if (groups[at] !== 0) return false;
@@ -80,7 +80,10 @@ function writeIPv4(address: number): string {
   return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
 }
 
-/** RFC 5952: lower case, no leading zeros, `::` for the longest run of two or more zero groups, the first of equals. */
+/**
+ * RFC 5952: lower case, no leading zeros, `::` for the longest run of two or more zero groups (the first of equal
+ * runs).
+ */
 function writeIPv6(groups: readonly number[]): string {
   let gap = -1;
   let gapLength = 1;

@@ -1,19 +1,19 @@
-/** Ranges of addresses: the network that a CIDR names, compared in binary. */
+/** Address ranges (CIDR), compared in binary. */
 
 import { type Address, parseAddress } from './parse.js';
 
-/** The addresses that share their first `prefix` bits with `network`. IPv4 and IPv6 never match each other. */
+/** The addresses whose first `prefix` bits equal those of `network`. IPv4 and IPv6 never match each other. */
 export interface AddressRange {
   readonly network: Address;
   readonly prefix: number;
 }
 
 /**
- * Parses `10.0.0.0/8`, `fd00::/8` or a single address. Bits behind the prefix are allowed and ignored; an IPv4-mapped
- * CIDR (`::ffff:10.0.0.0/104`) is the IPv4 one it means. Undefined for anything else.
+ * Parses `10.0.0.0/8`, `fd00::/8` or a single address. Bits after the prefix are ignored. An IPv4-mapped CIDR
+ * (`::ffff:10.0.0.0/104`) becomes the IPv4 range. Returns undefined for anything else.
  */
 export function parseRange(text: string): AddressRange | undefined {
-  // A rule cannot hold to one interface: taken without its zone it would cover more than it says.
+  // Matching ignores zones, so this range would match addresses on other interfaces too.
   if (text.includes('%')) return undefined;
   const slash = text.indexOf('/');
   const network = parseAddress(slash < 0 ? text : text.slice(0, slash));
@@ -32,7 +32,7 @@ export function inRange(range: AddressRange, address: Address): boolean {
   const { network, prefix } = range;
   if (typeof network === 'number' || typeof address === 'number') {
     if (typeof network !== typeof address) return false;
-    // A shift by 32 is a shift by 0.
+    // In JavaScript, a shift by 32 is a shift by 0.
     return prefix === 0 || ((network as number) ^ (address as number)) >>> (32 - prefix) === 0;
   }
   for (let at = 0, left = prefix; left > 0; at += 1, left -= 16) {
@@ -42,14 +42,14 @@ export function inRange(range: AddressRange, address: Address): boolean {
   return true;
 }
 
-/** Where the addresses of clients on the internet are, by family; the rest is multicast, reserved or not assigned. */
+/** The blocks that contain all public addresses, by family. The rest is multicast, reserved or unassigned. */
 const PUBLIC = [['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/3'], ['2000::/4']];
-/** What is in there and is nobody's on the internet (IANA's registries of special-purpose addresses). */
+/** Non-public networks inside those blocks (IANA special-purpose address registries). */
 const SPECIAL =
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
   '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 2001:db8::/32';
 
-/** Whether the ranges together hold every public IPv4 address, or every public IPv6 address. */
+/** Whether the ranges together contain every public IPv4 address, or every public IPv6 address. */
 export function holdEveryone(ranges: readonly AddressRange[]): boolean {
   if (ranges.length === 0) return false;
   const held = [...ranges, ...SPECIAL.split(' ').map(rangeOf)].map(bitsOf);
@@ -58,7 +58,7 @@ export function holdEveryone(ranges: readonly AddressRange[]): boolean {
 
 const rangeOf = (text: string): AddressRange => parseRange(text) as AddressRange;
 
-/** The family, and the bits with which each address of the range begins. */
+/** The family as a digit, followed by the prefix bits. */
 function bitsOf({ network, prefix }: AddressRange): string {
   const binary = (number: number, bits: number) => number.toString(2).padStart(bits, '0');
   return typeof network === 'number'
@@ -66,14 +66,14 @@ function bitsOf({ network, prefix }: AddressRange): string {
     : `6${network.map((group) => binary(group, 16)).join('')}`.slice(0, prefix + 1);
 }
 
-/** Whether ranges have every address that begins with these bits. */
+/** Whether the ranges together contain every address that begins with these bits. */
 function cover(ranges: readonly string[], bits: string): boolean {
   if (ranges.some((range) => bits.startsWith(range))) return true;
   const inside = ranges.filter((range) => range.startsWith(bits));
   return inside.length > 0 && cover(inside, `${bits}0`) && cover(inside, `${bits}1`);
 }
 
-/** Digits without a leading zero; -1 for anything else. */
+/** The prefix length: digits without a leading zero; -1 for anything else. */
 function parsePrefix(text: string): number {
   return /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) : -1;
 }

@@ -1,18 +1,18 @@
-/** Which address a client has, as the options of an adapter say: found, believed and brought into one spelling. */
+/** Finds the canonical address of a client according to the options of an adapter. */
 
 import { canonicalAddress, checkIpv6Prefix } from './address.js';
-import { ForwardedWatch, type Teller } from './forwarded-watch.js';
+import { ForwardedWatch, type NoticeLog } from './forwarded-watch.js';
 import { clientAddress, compileTrust, type Trust, type TrustProxy } from './trust.js';
 
-/** How the address of a client is found behind proxies: options of every adapter. */
+/** How to find the client's address behind proxies: options of every adapter. */
 export interface AddressOptions {
   /**
-   * The proxies whose X-Forwarded-For is believed: how many stand in front of this server, or their addresses. Default:
-   * none, the address is that of the peer; with Express and Fastify, the app's own setting. No other framework's
-   * setting is looked at.
+   * The trusted proxies, whose X-Forwarded-For is used: how many stand in front of this server, or their addresses.
+   * Default: none, so the client is the peer of the connection. Express and Fastify default to the app's own setting;
+   * settings of other frameworks are not read.
    */
   readonly trustProxy?: TrustProxy | undefined;
-  /** How many bits tell IPv6 clients apart, 32 to 128. Default 64. */
+  /** How many leading bits identify an IPv6 client, 32 to 128. Default 64. */
   readonly ipv6Prefix?: number | undefined;
 }
 
@@ -20,20 +20,20 @@ export interface AddressOptions {
 export interface Addressing {
   readonly trust: Trust;
   readonly ipv6Prefix: number | undefined;
-  /** Looks for fields of proxies that nobody reads. */
+  /** Warns about proxy headers that are not read. */
   readonly watch?: ForwardedWatch | undefined;
 }
 
 /**
- * Checks and prepares the options of an adapter, once, for {@link clientOf}.
+ * Validates and prepares the address options of an adapter, once, for {@link clientOf}.
  *
- * @param notices those of the gate: told once of a field of a proxy, where the app said nothing of proxies
- * @param setting of the framework, that says the same as `trustProxy`, as in `app.set('trust proxy', 1)`
+ * @param notices of the gate: receives one warning if a proxy header arrives although `trustProxy` is not set
+ * @param setting the framework's equivalent of `trustProxy`, for the warning, such as `app.set('trust proxy', 1)`
  * @throws SpillwayError `SPW_OPTION_INVALID`, and those of `compileTrust`
  */
 export function compileAddressing(
   { trustProxy, ipv6Prefix }: AddressOptions,
-  notices?: Teller,
+  notices?: NoticeLog,
   setting?: string,
 ): Addressing {
   if (ipv6Prefix !== undefined) checkIpv6Prefix(ipv6Prefix);
@@ -44,8 +44,8 @@ export function compileAddressing(
 }
 
 /**
- * The canonical address of the client of a request; undefined where it cannot be known. X-Forwarded-For is read only if
- * a proxy is trusted.
+ * The canonical address of the client of a request; undefined if it is unknown. X-Forwarded-For is read only if a proxy
+ * is trusted.
  *
  * @param peer the address of the socket's peer
  *

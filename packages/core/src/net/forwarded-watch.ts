@@ -1,9 +1,12 @@
-/** Notices that proxies tell of their clients what nobody reads: all clients behind one are then counted as one. */
+/**
+ * Warns if requests carry the client's address in a header that is not read: all clients behind that proxy then share
+ * one count.
+ */
 
 import { forwardedAddresses } from './forwarded.js';
 
-/** What proxies write the address of a client into. Only the first is ever read. */
-const FIELDS = [
+/** Headers into which proxies write the client's address. Only the first is ever read. */
+const HEADERS = [
   'X-Forwarded-For',
   'Forwarded',
   'X-Real-IP',
@@ -11,36 +14,38 @@ const FIELDS = [
   'True-Client-IP',
 ] as const;
 
-/** Of RFC 7239, which a proxy may write in place of X-Forwarded-For. */
+/** RFC 7239, which some proxies write instead of X-Forwarded-For. */
 const STANDARD = ['Forwarded'] as const;
 
-/** So many requests are looked at, then one of as many: a proxy writes its field into each. */
-const LOOKED_AT = 100;
+/**
+ * The first 100 requests are checked, then one in 100. A proxy adds its header to every request, so a sample suffices.
+ */
+const SAMPLED = 100;
 
-/** With more entries than these, a client has probably added some. */
+/** A header with more entries probably has some that the client added, so the number of proxies can't be inferred. */
 const MOST_HOPS = 5;
 
-/** Who writes the line. */
-export interface Teller {
+/** Writes the warning. */
+export interface NoticeLog {
   tell(code: 'SPW_FORWARDED_UNTRUSTED', message: string): void;
 }
 
 export class ForwardedWatch {
   private seen = 0;
-  private hasTold = false;
-  private readonly teller: Teller;
+  private hasWarned = false;
+  private readonly teller: NoticeLog;
   private readonly setting: string;
 
-  /** @param setting of the framework, that says the same as our `trustProxy` */
-  constructor(teller: Teller, setting?: string) {
+  /** @param setting the framework's equivalent of `trustProxy` */
+  constructor(teller: NoticeLog, setting?: string) {
     this.teller = teller;
     this.setting = setting === undefined ? '' : `, or ${setting}`;
   }
 
   /**
-   * To be called with a request whose client is taken to be `address`, which no proxy has told.
+   * To be called for a request whose client address did not come from a header.
    *
-   * @param trusts whether a proxy is trusted, which did not write X-Forwarded-For then
+   * @param trusts whether a proxy is trusted; if so, it did not send X-Forwarded-For
    */
   look(
     address: string | undefined,
@@ -48,12 +53,12 @@ export class ForwardedWatch {
     trusts: boolean,
   ): void {
     this.seen += 1;
-    if (this.hasTold || (this.seen > LOOKED_AT && this.seen % LOOKED_AT !== 0)) return;
-    for (const field of trusts ? STANDARD : FIELDS) {
+    if (this.hasWarned || (this.seen > SAMPLED && this.seen % SAMPLED !== 0)) return;
+    for (const field of trusts ? STANDARD : HEADERS) {
       const value = request.header(field.toLowerCase());
-      // The app may have taken the address from the field itself.
+      // The app may have read this header itself.
       if (!value || (address && value.includes(address))) continue;
-      this.hasTold = true;
+      this.hasWarned = true;
       this.teller.tell('SPW_FORWARDED_UNTRUSTED', this.message(field, value, trusts));
       return;
     }
@@ -61,9 +66,9 @@ export class ForwardedWatch {
 
   private message(field: string, value: string, trusts: boolean): string {
     const came = `a request came with ${field}`;
-    const one = 'so that all clients behind a proxy count as one';
+    const one = 'so all clients behind a proxy count as one';
     if (trusts) return `${came}, which is not read, ${one}: have the proxy write X-Forwarded-For`;
-    const isRead = field === FIELDS[0];
+    const isRead = field === HEADERS[0];
     const first = isRead ? '' : 'have the proxy write X-Forwarded-For, and ';
     const hops = isRead ? hopsIn(value) : undefined;
     return (
@@ -74,7 +79,10 @@ export class ForwardedWatch {
   }
 }
 
-/** How many proxies there are if each has added one entry; undefined if some entry is none. */
+/**
+ * The number of proxies, assuming that each added one entry; undefined if an entry is not an address or there are too
+ * many.
+ */
 function hopsIn(value: string): number | undefined {
   let hops = 0;
   for (const address of forwardedAddresses(value)) {

@@ -1,4 +1,4 @@
-/** Reads X-Forwarded-For from the right, where the nearest proxy wrote, no further than asked. */
+/** Parses X-Forwarded-For lazily from the right, where the nearest proxy appended its entry. */
 
 import { parseAddress } from './parse.js';
 
@@ -6,10 +6,10 @@ const MAX_ENTRIES = 100;
 const MAX_CHARACTERS = 8192;
 
 /**
- * The addresses of an X-Forwarded-For field, nearest hop first, each as it was written but without port or brackets;
- * undefined for an entry that is no address. Empty elements count for nothing (RFC 9110, section 5.6.1).
+ * The addresses in an X-Forwarded-For header, nearest hop first, as written but without port or brackets; undefined for
+ * an entry that is not an address. Empty list elements are skipped (RFC 9110, section 5.6.1).
  *
- * At most 100 entries and the last 8 KiB are read. Whatever lies to the left of that is one invalid entry.
+ * At most 100 entries and the last 8 KiB are read. Everything to the left counts as one invalid entry.
  */
 export function* forwardedAddresses(
   header: string,
@@ -54,7 +54,7 @@ function addressOf(entry: string): string | undefined {
     return isIPv6 && isPortOrNothing(entry, bracket + 1) ? address : undefined;
   }
   const colon = entry.indexOf(':');
-  // Two colons are IPv6, which has no room for a port outside brackets.
+  // Two colons: IPv6, which can have a port only with brackets.
   const hasPort = colon >= 0 && entry.indexOf(':', colon + 1) < 0;
   const address = hasPort ? entry.slice(0, colon) : entry;
   if (parseAddress(address) === undefined) return undefined;

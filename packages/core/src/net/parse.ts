@@ -1,14 +1,14 @@
-/** Parses the text of an IP address into binary, the only form in which two addresses are ever compared. */
+/** Parses IP addresses into binary, the only form in which addresses are compared. */
 
 /** An IPv4 address as an unsigned 32-bit integer, or an IPv6 address as eight 16-bit groups. */
 export type Address = number | readonly number[];
 
-/** The longest address is 45 characters, a zone of 15 with its percent sign makes 61. */
+/** The longest address has 45 characters; with `%` and a zone of 15 that makes 61. */
 const MAX_TEXT = 64;
 
 /**
- * Parses an IPv4 or IPv6 address; an IPv4-mapped one, in any spelling, becomes the IPv4 address that it is. Undefined
- * for anything else, so for a port, brackets, spaces, leading zeros in IPv4, or a text over 64 characters.
+ * Parses an IPv4 or IPv6 address. An IPv4-mapped one, in any spelling, becomes IPv4. Returns undefined for anything
+ * else: ports, brackets, spaces, leading zeros in IPv4, texts over 64 characters.
  */
 export function parseAddress(text: unknown): Address | undefined {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return undefined;
@@ -28,7 +28,7 @@ export function parseIPv4(text: string, start: number, end: number): number {
   for (let at = start; at < end; at += 1) {
     const digit = text.charCodeAt(at) - 48;
     if (digit >= 0 && digit <= 9) {
-      // A leading zero means octal to some parsers and nothing to others: it means no address here.
+      // Some parsers read a leading zero as octal and some ignore it, so such an address is ambiguous and rejected.
       if (octet === 0) return -1;
       octet = octet < 0 ? digit : octet * 10 + digit;
       if (octet > 255) return -1;
@@ -86,7 +86,7 @@ function parseIPv6(text: string, end: number): number[] | undefined {
   return expanded(groups, gap);
 }
 
-/** The eight groups, with zeros where `::` stood; `::` is at least one group. */
+/** The eight groups, with zeros in place of `::`, which stands for at least one group. */
 function expanded(groups: number[], gap: number): number[] | undefined {
   const missing = 8 - groups.length;
   if (gap < 0) return missing === 0 ? groups : undefined;
@@ -105,8 +105,8 @@ function hexDigit(text: string, at: number): number {
 }
 
 /**
- * Where the address ends and its zone, as in `fe80::1%eth0`, begins; -1 if what stands there is no zone. Zones have the
- * unreserved characters of RFC 3986, which is what RFC 6874 allows; an interface's name needs no more.
+ * Where the address ends and its zone, as in `fe80::1%eth0`, begins; -1 if the zone is invalid. Zones consist of the
+ * unreserved characters of RFC 3986, as in RFC 6874, which is enough for interface names.
  */
 function addressEnd(text: string): number {
   const percent = text.indexOf('%');

@@ -1,10 +1,10 @@
-/** The host, the path and the query in the target of a request, in whatever form the client sent it. */
+/** The host, path and query of a request target, in any form that a client may send. */
 
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
 /**
- * The path of a request's target without its query; `/` if it has none. A target of the kind that proxies are sent,
- * `http://host/path`, has the same path as `/path`.
+ * The path of a request target without its query; `/` if it has none. The absolute form, `http://host/path`, which
+ * clients send to proxies, has the same path as `/path`.
  *
  * @example
  * ```ts
@@ -25,7 +25,7 @@ export function hostOf(target: string): string {
   return ORIGIN.exec(target)?.[0].split('//')[1] ?? '';
 }
 
-/** The query of a request's target as it was sent, without `?`; empty if there is none. */
+/** The query of a request target as sent, without `?`; empty if there is none. */
 export function queryOf(target: string): string {
   const start = target.indexOf('?');
   if (start < 0) return '';

@@ -1,4 +1,4 @@
-/** Decides which address is the client's, believing only what trusted proxies wrote. */
+/** Determines the client's address from what trusted proxies wrote. */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import { type AddressRange, holdEveryone, inRange, parseRange } from './cidr.js';
@@ -6,27 +6,29 @@ import { forwardedAddresses } from './forwarded.js';
 import { parseAddress } from './parse.js';
 
 /**
- * Which proxies are believed: how many stand in front of this server, or their addresses (`'10.0.0.0/8'`, `'::1'`, and
+ * Which proxies are trusted: how many stand in front of this server, or their addresses (`'10.0.0.0/8'`, `'::1'`, and
  * the names `'loopback'`, `'linklocal'`, `'uniquelocal'`). `false`: none.
  */
 export type TrustProxy = number | readonly string[] | false;
 
-/** A checked {@link TrustProxy}, made by {@link compileTrust}. With `none`, the header need not be read at all. */
+/**
+ * A validated {@link TrustProxy}, made by {@link compileTrust}. With `none`, X-Forwarded-For need not be read at all.
+ */
 export type Trust =
   | { readonly kind: 'none' }
   | { readonly kind: 'hops'; readonly hops: number }
   | { readonly kind: 'ranges'; readonly ranges: readonly AddressRange[] };
 
 /**
- * Checks and prepares a `trustProxy` option, once, for {@link clientAddress}.
+ * Validates and prepares a `trustProxy` option, once, for {@link clientAddress}.
  *
- * A hop count is for servers that can be reached through exactly that many proxies and in no other way, Unix sockets
- * included. Addresses are for all else. `0`, `[]`, `false` and undefined trust no proxy.
+ * Use a hop count only if every request passes through exactly that many proxies, also over Unix sockets. Otherwise use
+ * addresses. `0`, `[]`, `false` and undefined trust no proxy.
  *
- * @param option how the option is named in messages
- * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE` for `true` and for networks that together are all public
- * addresses of IPv4 or IPv6 (`0.0.0.0/0`, `2000::/4`), `SPW_CIDR_INVALID` for an element that is no address, network or
- * name, `SPW_TRUST_PROXY_INVALID` for the rest.
+ * @param option the name of the option in messages
+ * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE` for `true` and for networks that together contain all public addresses
+ * of IPv4 or IPv6 (`0.0.0.0/0`, `2000::/4`), `SPW_CIDR_INVALID` for an element that is not an address, network or name,
+ * `SPW_TRUST_PROXY_INVALID` for the rest.
  *
  * @example
  * ```ts
@@ -60,16 +62,17 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
 }
 
 /**
- * The address of the client, as it was written, without port or brackets: one for `canonicalAddress`, not a key.
+ * The address of the client as written, without port or brackets. Pass it to `canonicalAddress` before using it as a
+ * key.
  *
  * The hops are the socket's peer, then the entries of X-Forwarded-For from right to left. With addresses as trust, the
- * client is the first hop that is not trusted; with a hop count n, it is the n-th entry from the right. If every hop is
- * trusted, or fewer came than counted, it is the leftmost address there is. Entries to the left of the client are its
- * own claims and are not looked at.
+ * client is the first hop that is not trusted; with a hop count of n, it is the n-th entry from the right. If every hop
+ * is trusted, or there are fewer entries than counted, it is the leftmost address. Entries to the left of the client
+ * may be forged and are ignored.
  *
  * @param socketAddress the address of the socket's peer; undefined over a Unix socket
- * @param forwardedFor the text of X-Forwarded-For, its lines joined by commas; ignored if no proxy is trusted
- * @returns undefined if what stands in the client's place is no address
+ * @param forwardedFor the value of X-Forwarded-For, its lines joined by commas; ignored if no proxy is trusted
+ * @returns undefined if the entry in the client's place is not an address
  *
  * @example
  * ```ts
@@ -140,7 +143,7 @@ function compileElement(element: unknown, option: string): AddressRange[] {
   return ranges;
 }
 
-/** The networks behind the names that Express knows. */
+/** The networks behind the names that Express defines. */
 function named(name: string): readonly string[] | undefined {
   switch (name) {
     case 'loopback':

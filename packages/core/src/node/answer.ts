@@ -1,16 +1,16 @@
-/** The answer that a handler gives by a response of node:http, seen before whatever stands behind it changes it. */
+/** Records the response of a node:http handler before later middleware (such as compression) changes it. */
 
 import type { ResponseWatcher } from '../contract/recorder.js';
 import { bytesOf } from './body.js';
 
 type Method = (...args: unknown[]) => unknown;
 
-/** What is needed of `ServerResponse`, and of its like of HTTP/2, to see what a handler answers. */
+/** The part of `ServerResponse`, and of its HTTP/2 counterpart, that we use. */
 export interface NodeAnswer {
   readonly statusCode: number;
   readonly headersSent: boolean;
   readonly req?: { readonly method?: string | undefined };
-  /** Of HTTP/2. */
+  /** HTTP/2 only. */
   readonly stream?: unknown;
   getHeader(name: string): unknown;
   setHeader(name: string, value: number): unknown;
@@ -25,25 +25,25 @@ const LENGTH = 'Content-Length';
 
 const BODILESS = [204, 205, 304];
 
-/** Where one of these is set, the length is told already, or must not be. */
+/** If one of these headers is set, the length is already known, or must not be sent. */
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Shows the answer as it is written from now on. Middleware that was mounted before and changes what is written, as
- * compression does, comes after this: its changes are not seen, and will be made again when the answer is repeated.
+ * Shows the response as it is written from now on. Middleware mounted before the guard that transforms the body, as
+ * compression does, runs after this: its changes are not recorded, and are made again for a replay.
  */
 export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
   let hasBegun = false;
   let hasEnded = false;
-  /** While the answer is kept, before the response ends. */
+  /** Set while the response is being stored, before it ends. */
   let keeping: Promise<void> | undefined;
-  const begin = (status: number = res.statusCode, own?: unknown): void => {
+  const beginHead = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
     hasBegun = true;
     watcher.head(status, (name) => fieldOf(res, own, name));
   };
-  /** What throws before the head was sent has begun nothing: an error handler may answer yet. */
+  /** If the method throws before the head was sent, an error handler may still send another response. */
   const attempt = (method: Method, args: unknown[]): unknown => {
     try {
       return Reflect.apply(method, res, args);
@@ -56,7 +56,9 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
       throw error;
     }
   };
-  /** Ends the response once its answer is kept. Until then it looks as if it had ended: nothing more can change it. */
+  /**
+   * Ends the response after it was stored. Until then it claims to have ended, because nothing may change it any more.
+   */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);
     Object.defineProperty(res, 'writableEnded', { value: true, configurable: true });
@@ -70,7 +72,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     void keeping?.then(() => tryOrDestroy(res, method, args));
   res.writeHead = (...args) => {
     if (!hasEnded)
-      begin(args[0] as number, typeof args[1] === 'string' ? args[2] : (args[1] ?? args[2]));
+      beginHead(args[0] as number, typeof args[1] === 'string' ? args[2] : (args[1] ?? args[2]));
     return attempt(writeHead, args);
   };
   res.write = (...args) => {
@@ -79,7 +81,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
       return false;
     }
     if (hasEnded) return Reflect.apply(write, res, args);
-    begin();
+    beginHead();
     const more = attempt(write, args);
     if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));
     return more;
@@ -90,7 +92,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
       return res;
     }
     if (hasEnded || !(isChunk(args[0]) || isLeftOut(args[0]))) return attempt(end, args);
-    begin();
+    beginHead();
     hasEnded = true;
     if (isChunk(args[0])) watcher.chunk(bytesOf(args[0], args[1]));
     const kept = watcher.end();
@@ -100,7 +102,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   };
 }
 
-/** Where nobody can be told of an error any more. */
+/** For calls that have already returned to the handler: an error destroys the response. */
 function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   try {
     Reflect.apply(method, res, args);
@@ -109,19 +111,19 @@ function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   }
 }
 
-/** Sends the head of a response that is about to end, with the length that Node would tell at the end. */
+/** Sends the head of a response that is about to end, with the `Content-Length` that Node would add at the end. */
 function sendHead(res: NodeAnswer, [body, encoding]: unknown[]): void {
   const { statusCode, stream, req } = res;
   const isBodiless = BODILESS.includes(statusCode) || req?.method === 'HEAD';
-  // On HTTP/2 such a head is the end.
+  // On HTTP/2 the head of a bodiless response ends the stream.
   if (res.headersSent || (stream && isBodiless)) return;
   const isMissing = FRAMING.every((name) => res.getHeader(name) === undefined);
   const tellsLength = isMissing && (!isBodiless || (req?.method === 'HEAD' && isChunk(body)));
   if (tellsLength) res.setHeader(LENGTH, isChunk(body) ? bytesOf(body, encoding).length : 0);
   try {
-    res.writeHead(statusCode); // middleware behind the guard may have its own
+    res.writeHead(statusCode); // inner middleware may have replaced it
   } catch (error) {
-    if (tellsLength) res.removeHeader(LENGTH); // another answer has its own
+    if (tellsLength) res.removeHeader(LENGTH); // an error handler's response has another length
     throw error;
   }
 }
@@ -134,7 +136,10 @@ function isLeftOut(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'function';
 }
 
-/** A field of the head: of those given to `writeHead`, an object or a flat list, or of those that were set before. */
+/**
+ * A header of the response: from the arguments of `writeHead` (an object or a flat list), otherwise from those set
+ * before.
+ */
 function fieldOf(res: NodeAnswer, own: unknown, name: string): string | undefined {
   const value = ownField(own, name.toLowerCase()) ?? res.getHeader(name);
   if (value === undefined || value === null) return undefined;

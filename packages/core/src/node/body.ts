@@ -1,29 +1,29 @@
-/** The body of a request of node:http: seen as it passes to a handler, or read to its end where no handler gets it. */
+/** Records the body of a node:http request while its handler reads it, or reads it if the handler doesn't run. */
 
 import { after } from '../base/host.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
-/** What only Node and its like have; there, streams are written in other encodings than UTF-8, too. */
+/** Only in Node-compatible runtimes, whose streams also have encodings other than UTF-8. */
 interface NodeGlobals {
   readonly Buffer?: { from(text: string, encoding: string): Uint8Array };
 }
 
 type Listener = (...args: never[]) => void;
 
-/** What is needed of `IncomingMessage`, and of its like of HTTP/2, to see its body. */
+/** The part of `IncomingMessage`, and of its HTTP/2 counterpart, that we use. */
 export interface NodeBody {
   readonly headers: { readonly [name: string]: unknown };
   readonly readableEncoding?: string | null;
-  /** Whether anybody has read any of it. */
+  /** Whether any of it was read. */
   readonly readableDidRead?: boolean;
   readonly destroyed?: boolean;
-  /** Whether all of it has come; on HTTP/2 also whether it was reset. */
+  /** Whether all of it has arrived; on HTTP/2 also true if the stream was reset. */
   readonly complete?: boolean;
-  /** Whether Node throws the rest of it away, for the response is over and nobody has read any. */
+  /** Whether Node discards it, because the response has ended and nobody read any of it. */
   readonly _dumped?: boolean;
-  /** Of HTTP/2. */
+  /** HTTP/2 only. */
   readonly stream?: { readonly endAfterHeaders?: boolean };
   emit(event: string, ...args: unknown[]): boolean;
   unshift(...args: unknown[]): unknown;
@@ -33,8 +33,8 @@ export interface NodeBody {
 }
 
 /**
- * Shows the bytes of a body as they pass to whoever reads it. Every way of reading (`data`, `pipe`, iteration, `read`)
- * emits `data` for each piece and then `end`.
+ * Shows the bytes of a body as its reader receives them. Every way of reading (`data`, `pipe`, iteration, `read`) emits
+ * `data` for each chunk and then `end`.
  */
 export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   if (hasNoBody(req)) {
@@ -44,7 +44,7 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   if (req.readableDidRead) return;
   const { emit, unshift } = req;
   let length = 0;
-  // What a reader has put back comes again, and some texts are not what was sent: the bytes are not known any more.
+  // `unshift` repeats data, and some decoded texts differ from the bytes sent. After either, the bytes are unknown.
   let isKnown = true;
   req.unshift = (...args) => {
     isKnown = false;
@@ -64,7 +64,7 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   };
 }
 
-/** Whether a text may stand for other bytes than those that it would be written with. */
+/** Whether encoding this text may give other bytes than were received. */
 function isLossy(chunk: unknown, encoding: unknown): boolean {
   if (typeof chunk !== 'string') return false;
   if (encoding === 'utf8') return chunk.includes('\ufffd');
@@ -73,13 +73,13 @@ function isLossy(chunk: unknown, encoding: unknown): boolean {
 
 const LOSSLESS = ['latin1', 'hex', 'base64', 'base64url'];
 
-/** Whether a body that has ended with `length` bytes is all there. On HTTP/2 Node ends one too that was reset. */
+/** Whether a body that ended after `length` bytes is complete. On HTTP/2, Node emits `end` for reset streams too. */
 function isWhole({ headers }: NodeBody, length: number): boolean {
   const told = headers['content-length'];
   return told === undefined || Number(told) === length;
 }
 
-/** Reads a body to its end. What is left of one that is too large, or late, stays unread. */
+/** Reads a body to its end. The rest of a body that is too large or late stays unread. */
 export function readBody(
   req: NodeBody,
   watcher: BodyWatcher,
@@ -93,7 +93,7 @@ export function readBody(
   if (Number(req.headers['content-length']) > maxBytes) return Promise.resolve('too-large');
   return new Promise((resolve) => {
     let length = 0;
-    const settle = (end: BodyEnd): void => {
+    const settleBody = (end: BodyEnd): void => {
       cancel();
       for (const [event, listener] of Object.entries(listeners))
         req.removeListener(event, listener);
@@ -105,14 +105,14 @@ export function readBody(
       data: (chunk: unknown) => {
         const bytes = bytesOf(chunk, req.readableEncoding);
         length += bytes.length;
-        if (length > maxBytes) settle('too-large');
+        if (length > maxBytes) settleBody('too-large');
         else watcher.chunk(bytes);
       },
-      end: () => settle('whole'),
-      close: () => settle('unknown'),
-      error: () => settle('unknown'),
+      end: () => settleBody('whole'),
+      close: () => settleBody('unknown'),
+      error: () => settleBody('unknown'),
     };
-    const cancel = after(timeoutMs, () => settle('late'));
+    const cancel = after(timeoutMs, () => settleBody('late'));
     for (const [event, listener] of Object.entries(listeners)) req.on(event, listener as Listener);
   });
 }
@@ -124,7 +124,7 @@ function hasNoBody({ headers, stream }: NodeBody): boolean {
   return headers['content-length'] === undefined || headers['content-length'] === '0';
 }
 
-/** The bytes of what a stream was given or gives: text in some encoding, or bytes. */
+/** The bytes of a stream's chunk: text in some encoding, or bytes. */
 export function bytesOf(chunk: unknown, encoding?: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
   const text = String(chunk);

@@ -1,4 +1,4 @@
-/** When a response of node:http is over: its client is gone, it has closed, or it has finished without a connection. */
+/** Detects the end of a node:http response: it closed, its client is gone, or it finished without a connection. */
 
 import type { OnClosed } from '../passage/exchange.js';
 import type { NodeTarget } from './target.js';
@@ -7,12 +7,12 @@ interface Emitter {
   once(event: 'close', listener: () => void): unknown;
 }
 
-/** What is needed of node:http's `IncomingMessage`. */
+/** The part of node:http's `IncomingMessage` that we use. */
 export interface NodeRequest extends NodeTarget {
   readonly socket: Emitter & { readonly destroyed: boolean };
 }
 
-/** What is needed of node:http's `ServerResponse`. */
+/** The part of node:http's `ServerResponse` that we use. */
 export interface NodeResponse {
   on(event: 'finish' | 'close', listener: () => void): unknown;
   statusCode: number;
@@ -22,63 +22,63 @@ export interface NodeResponse {
   readonly closed: boolean;
   readonly destroyed: boolean;
   readonly socket: unknown;
-  /** Of HTTP/2. */
+  /** HTTP/2 only. */
   readonly stream?: { readonly aborted: boolean };
   getHeader(name: string): unknown;
   setHeader(name: string, value: string | number): unknown;
   end(body?: string | Uint8Array): unknown;
 }
 
-/** Whether nobody waits for the response any more. */
+/** Whether the response has closed or its client is gone. */
 export function isGone(req: NodeRequest, res: NodeResponse): boolean {
   return res.closed || res.destroyed || req.socket.destroyed;
 }
 
 /**
- * Calls back once when the response has closed, in whatever way, or at once if it has. Where no connection carries the
- * response (Lambda adapters, tests of handlers), nothing closes: there it calls back when the response has finished.
+ * Calls back once when the response has closed for any reason, or immediately if it has closed already. Without a
+ * connection (Lambda adapters, tests of handlers) nothing closes; then it calls back when the response has finished.
  */
 export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
   const { [WATCHERS]: watchers } = res as Watched;
-  if (isGone(req, res)) tell([closed], res, !res.writableFinished);
-  else if (res.writableEnded && !closes(res)) tell([closed], res, false);
+  if (isGone(req, res)) notifyWatchers([closed], res, !res.writableFinished);
+  else if (res.writableEnded && !closes(res)) notifyWatchers([closed], res, false);
   else if (watchers) watchers.push(closed);
-  else watch(req, res, [closed]);
+  else watchResponseEnd(req, res, [closed]);
 }
 
 const WATCHERS = Symbol('spillway.watchers');
 
-/** All who wait for the end of a response: its clients may choose how many, as with GraphQL. */
+/** One pair of listeners serves all callbacks of a response. Clients may choose how many there are, as with GraphQL. */
 type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
 
-function watch(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
+function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
   res[WATCHERS] = watchers;
   let isOver = false;
-  const end = (aborted: boolean): void => {
+  const onEnd = (aborted: boolean): void => {
     if (isOver) return;
     isOver = true;
     res[WATCHERS] = undefined;
-    tell(watchers, res, aborted);
+    notifyWatchers(watchers, res, aborted);
   };
-  const close = (): void => end(!res.writableFinished);
-  // The first of the two counts. On a connection `close` follows `finish` at once; on HTTP/2 both come when the stream
-  // has closed, also when it was reset.
-  res.on('finish', () => end(res.stream?.aborted === true));
-  res.on('close', close);
-  // A response that waits behind another of its connection (pipelining) is not told when that connection closes.
+  const onClose = (): void => onEnd(!res.writableFinished);
+  // The first event counts. On a connection `close` follows `finish` immediately. On HTTP/2 both come when the stream
+  // has closed, even if it was reset.
+  res.on('finish', () => onEnd(res.stream?.aborted === true));
+  res.on('close', onClose);
+  // A pipelined response that waits for its turn gets no event when the connection closes.
   if (res.socket === null) {
-    const forget = onSocketClosed(req.socket, close);
+    const forget = onSocketClosed(req.socket, onClose);
     res.on('close', forget);
   }
 }
 
-function tell(watchers: readonly OnClosed[], res: NodeResponse, aborted: boolean): void {
-  // Until the head was sent, the status is only Node's default.
+function notifyWatchers(watchers: readonly OnClosed[], res: NodeResponse, aborted: boolean): void {
+  // Before the head is sent, the status is only Node's default.
   const outcome = res.headersSent ? { status: res.statusCode, aborted } : { aborted };
   for (const closed of watchers) closed(outcome);
 }
 
-/** Whether `close` is still to come for a response that has ended: there is a connection, or was one. */
+/** Whether an ended response will still emit `close`: it has a connection, or had one. */
 function closes({ socket }: NodeResponse): boolean {
   return (
     socket === null ||
@@ -88,7 +88,10 @@ function closes({ socket }: NodeResponse): boolean {
 
 const WAITING = Symbol('spillway.waiting');
 
-/** Calls back when a socket closes. One listener serves all: clients choose how many wait. Returns how to cancel. */
+/**
+ * Calls back when a socket closes; returns a function that cancels. All callbacks share one listener, because clients
+ * choose how many there are.
+ */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },
   callback: () => void,

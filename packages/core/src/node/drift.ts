@@ -1,14 +1,14 @@
-/** The wait for the event loop, as a timer that should fire each period sees it. */
+/** Measures the event loop delay by how late a periodic timer fires. */
 
-/** The weight of one period's wait in the average. */
+/** The weight of one period's delay in the average. */
 const WEIGHT = 0.2;
 
 export class TimerDrift {
   private averageMs = 0;
   private spanMs: number;
-  /** How long the newest whole turn of the loop took, from the timer to where it came round. */
+  /** The duration of the last complete loop iteration, from the timer until pending events were handled. */
   private turnMs = 0;
-  /** When the timer fired first in the turn that lasts; undefined between turns. */
+  /** When the timer first fired in the current loop iteration; undefined between iterations. */
   private turnFromMs: number | undefined;
   private readonly periodMs: number;
   private firedMs: number;
@@ -19,11 +19,11 @@ export class TimerDrift {
     this.spanMs = periodMs;
   }
 
-  /** The timer fired. A late one counts for all the periods in which it should have. */
+  /** Call when the timer fires. A late call counts for every period that it missed. */
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
-    // Due timers run before sockets are read, this one too, and more than once if they are many: where they crowd the
-    // loop, the timer is on time and requests are not.
+    // Due timers, this one included, run before sockets are read, possibly several times. If other timers fill the
+    // loop, this timer is on time but requests are late, so the iteration's duration counts too.
     const turnMs = this.turnFromMs === undefined ? this.turnMs : nowMs - this.turnFromMs;
     const waitMs = Math.max(0, this.spanMs - this.periodMs, turnMs);
     const periods = Math.max(1, this.spanMs / this.periodMs);
@@ -33,8 +33,8 @@ export class TimerDrift {
   }
 
   /**
-   * The loop has come round: timers and sockets that were ready when the timer fired have been handled. False if that
-   * was told already: the timer may fire more than once in a turn.
+   * Call when the timers and sockets that were ready when the timer fired have been handled. Returns false if that was
+   * already reported: the timer may fire several times in an iteration.
    */
   turned(nowMs: number): boolean {
     if (this.turnFromMs === undefined) return false;
@@ -43,13 +43,13 @@ export class TimerDrift {
     return true;
   }
 
-  /** What an event that arrives now waits: the average, or how late the loop already is. */
+  /** The expected delay of an event that arrives now: the average, or how late the loop already is. */
   waitMs(nowMs: number): number {
     const lateMs = nowMs - (this.turnFromMs ?? this.firedMs + this.periodMs);
     return Math.max(this.averageMs, lateMs);
   }
 
-  /** How long a time the newest wait speaks of. */
+  /** The time span that the latest delay describes. */
   coveredMs(nowMs: number): number {
     return Math.max(this.spanMs, nowMs - this.firedMs);
   }

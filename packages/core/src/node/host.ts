@@ -1,14 +1,14 @@
-/** The little of Node that its signals need. */
+/** The parts of Node that its signals use. */
 
 import { outside } from '../base/host.js';
 
-/** What `performance.eventLoopUtilization` counts since the process started, in milliseconds. */
+/** The counters of `performance.eventLoopUtilization` since the process started, in milliseconds. */
 export interface LoopTimes {
   readonly idle: number;
   readonly active: number;
-  /** Processor time, where the host counts it. */
+  /** CPU time, if the host reports it. */
   readonly cpu?: number | undefined;
-  /** Connections that were accepted so far, where the host tells. */
+  /** Number of accepted connections, if the host reports it. */
   readonly accepted?: number | undefined;
 }
 
@@ -39,25 +39,25 @@ declare const performance: {
 declare function setInterval(callback: () => void, ms: number): { unref?(): void };
 declare function clearInterval(timer: unknown): void;
 
-/** Milliseconds of a clock that never runs backwards. */
+/** Milliseconds of a monotonic clock. */
 export function monotonicMs(): number {
   return performance.now();
 }
 
-/** How long the event loop was idle and active so far; undefined on a host that does not count it. */
+/** How long the event loop has been idle and active so far; undefined if the host doesn't report it. */
 export function loopTimes(): LoopTimes | undefined {
   const times = performance.eventLoopUtilization?.();
   return times && { idle: times.idle, active: times.active, cpu: processorMs(), accepted };
 }
 
-/** Connections that this thread accepted while somebody counted them. */
+/** Connections that this thread accepted while counting was on. */
 let accepted = 0;
 let counting = 0;
 const countOne = (): void => {
   accepted += 1;
 };
 
-/** Counts the connections that are accepted, where the host tells of them; returns how to stop. */
+/** Starts counting accepted connections, if the host reports them; returns a function that stops it. */
 export function countConnections(): () => void {
   const { process } = globalThis as { process?: Process };
   const channels = process?.getBuiltinModule?.('node:diagnostics_channel') as Channels | undefined;
@@ -69,21 +69,21 @@ export function countConnections(): () => void {
   };
 }
 
-/** Processor time of this thread or, before Node 23.9, of all threads of the process. */
+/** CPU time of this thread or, before Node 23.9, of all threads of the process. */
 function processorMs(): number | undefined {
   const { process } = globalThis as { process?: Process };
   const used = process?.threadCpuUsage?.() ?? process?.cpuUsage?.();
   return used && (used.user + used.system) / 1000;
 }
 
-/** Calls back each period without keeping the process alive; returns how to stop. */
+/** Calls back every period without keeping the process alive; returns a function that stops it. */
 export function every(periodMs: number, callback: () => void): () => void {
   const timer = outside(() => setInterval(callback, periodMs));
   timer.unref?.();
   return () => clearInterval(timer);
 }
 
-/** The part of `node:fs` promises that a machine's signal needs. */
+/** The part of `node:fs/promises` that a machine's signal uses. */
 interface Files {
   mkdir(path: string, options: { recursive: true; mode: number }): Promise<unknown>;
   lstat(path: string): Promise<{ isDirectory(): boolean; uid: number; mode: number }>;
@@ -93,7 +93,7 @@ interface Files {
   unlink(path: string): Promise<void>;
 }
 
-/** This process among those of its machine. */
+/** This process and its access to the machine's files and processes. */
 export interface MachineHost {
   readonly files: Files;
   readonly temporary: string;
@@ -103,18 +103,18 @@ export interface MachineHost {
   isAlive(pid: number): boolean;
 }
 
-/** @throws Error where the host has no file system. */
+/** @throws Error if the host has no file system */
 export function machineHost(): MachineHost {
   const { process } = globalThis as { process?: Process };
   const fs = process?.getBuiltinModule?.('node:fs') as { promises: Files } | undefined;
   const os = process?.getBuiltinModule?.('node:os') as { tmpdir(): string } | undefined;
-  if (!process || !fs || !os) throw new Error('this host has no files of node:fs');
+  if (!process || !fs || !os) throw new Error('the modules node:fs and node:os are not available');
   const isAlive = (pid: number): boolean => {
     try {
       process.kill(pid, 0);
       return true;
     } catch (error) {
-      return (error as { code?: unknown }).code === 'EPERM'; // of another user
+      return (error as { code?: unknown }).code === 'EPERM'; // it belongs to another user
     }
   };
   const uid = process.getuid?.();

@@ -1,17 +1,17 @@
-/** The adapter for plain node:http: a function that a request listener asks first. */
+/** The adapter for plain node:http: a function for a request listener to call first. */
 
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
-import type { GuardOptions } from '../guard/options.js';
+import type { GuardOptions } from '../guard/guard-options.js';
 import { type AddressOptions, compileAddressing } from '../net/client.js';
 import { Gate, type Passage } from '../passage/gate.js';
 import type { OwnNames } from '../passage/gate-options.js';
 import { type GuardHandle, showGuard } from '../passage/handle.js';
 import type { NodeResponse } from './closed.js';
-import { NodeExchange } from './exchange.js';
-import { type NodeIncoming, NodeLimitRequest } from './request.js';
+import { NodeExchange } from './node-exchange.js';
+import { type NodeIncoming, NodeLimitRequest } from './node-request.js';
 
 export interface NodeGuardOptions<
   Req extends NodeIncoming = NodeIncoming,
@@ -30,10 +30,10 @@ export interface NodeGuardOptions<
 const OWN: OwnNames<NodeGuardOptions> = { onRejected: 1 };
 
 const NO_MIDDLEWARE =
-  'what nodeGuard() returns is no middleware: ask it in the listener, as in if (await guard(req, res)) app(req, res), ' +
-  'or give spillway() of your framework to app.use()';
+  'nodeGuard() does not return middleware: call its guard in the listener, as in ' +
+  'if (await guard(req, res)) app(req, res), or give spillway() of your framework to app.use()';
 
-/** What {@link nodeGuard} returns: says whether the listener may go on, and shows its guard. */
+/** The guard of {@link nodeGuard}: returns whether the listener may proceed. */
 export interface NodeGuard<
   Req extends NodeIncoming = NodeIncoming,
   Res extends NodeResponse = NodeResponse,
@@ -42,12 +42,12 @@ export interface NodeGuard<
 }
 
 /**
- * Guards a listener of node:http: gives true if it may go on, false if the request was answered (429 or 503) or its
- * client has gone away; at once if the store answers at once. As middleware it throws. `admissionsOf(req)` has the
- * decisions. CORS preflights
- * pass uncounted: answer them before, or, where the listener does not look at the method, set `preflights: 'count'`.
+ * Guards a node:http listener. The guard returns true if the listener may proceed, and false if the request was
+ * answered (429 or 503) or its client is gone. It returns a promise only if the store does. Used as middleware, it
+ * throws. `admissionsOf(req)` returns the decisions. CORS preflights pass uncounted: answer them before the guard. If
+ * the listener ignores the method, set `preflights: 'count'`.
  *
- * @throws SpillwayError for wrong options; also those of `createGuard`
+ * @throws SpillwayError for invalid options, like `createGuard`
  * @example
  * ```ts
  * import { createServer } from 'node:http';
@@ -71,26 +71,26 @@ export function nodeGuard<
   const addressing = compileAddressing(options, gate.notices);
   const { onRejected } = options;
 
-  const settle = (
+  const applyPassage = (
     passage: Passage,
     exchange: NodeExchange,
     req: Req,
     res: Res,
   ): boolean | Promise<boolean> => {
-    if (passage !== 'refused' || !onRejected) return passage === 'pass';
+    if (passage !== 'rejected' || !onRejected) return passage === 'pass';
     const later = exchange.answerWith((admission) => onRejected(admission, req, res), gate.report);
     return later ? later.then(() => false) : false;
   };
 
   const handle = (req: Req, res: Res, next?: unknown): boolean | Promise<boolean> => {
-    // As middleware it would let nobody go on, and nobody would be told.
+    // As middleware it would never call `next`, and requests would hang silently.
     if (next !== undefined) throw new SpillwayError('SPW_OPTION_INVALID', NO_MIDDLEWARE);
     const exchange = new NodeExchange(req, res, onRejected !== undefined);
     const request = new NodeLimitRequest(req, req, addressing);
     const passage = gate.enter(request, exchange, req);
     return isLater(passage)
-      ? passage.then((value) => settle(value, exchange, req, res))
-      : settle(passage, exchange, req, res);
+      ? passage.then((value) => applyPassage(value, exchange, req, res))
+      : applyPassage(passage, exchange, req, res);
   };
   return showGuard(handle, gate);
 }

@@ -1,4 +1,4 @@
-/** A response that was sent in the app's place, while a callback of the app may still try to answer. */
+/** Protects a rejection that was sent in the app's place while a callback of the app may still respond. */
 
 import type { NodeResponse } from './closed.js';
 
@@ -7,8 +7,8 @@ type Method = (...args: unknown[]) => unknown;
 const OF_HEAD = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead'];
 
 /**
- * From now on, an answer that comes after the head or the end does nothing. Node would throw "headers already sent" in
- * the app's callback, where nobody catches it, and the process would end.
+ * From now on, writes after the head or the end are ignored. Node would throw "headers already sent" in the app's
+ * callback, where nothing catches it, and the process would exit.
  */
 export function ignoreLateAnswer(res: NodeResponse): void {
   const methods = res as unknown as Record<string, Method | undefined>;
@@ -20,6 +20,6 @@ export function ignoreLateAnswer(res: NodeResponse): void {
     }
   };
   ignore(OF_HEAD, () => res.headersSent, res);
-  ignore(['write'], () => res.writableEnded, true); // `false` would have a stream wait for ever
+  ignore(['write'], () => res.writableEnded, true); // `false` would make a stream wait forever for `drain`
   ignore(['end'], () => res.writableEnded, res);
 }

@@ -1,21 +1,21 @@
-/** The workers of one machine, as the names of their files show them. */
+/** Reads the workers of one machine from the names of their files. */
 
-/** Workers write each second. Whoever is later than this, and lives, has an event loop that is blocked: it is busy. */
+/** Workers write every second. A live worker that is later than this has a blocked event loop: it is busy. */
 const LATE_MS = 2_500;
 
-/** Whoever is later than this is not a worker any more: a terminated thread, or a process that was stopped. */
+/** A worker that is later than this is gone: a terminated thread, or a stopped process. */
 const GONE_MS = 8_000;
 
-/** A file that nobody has changed for so long is removed. */
+/** Files that are unchanged for this long are removed. */
 const OLD_MS = 60_000;
 
-/** More workers than a machine has; the names after them are ignored. */
+/** The most workers that are tracked, more than any machine has. Further names are ignored. */
 const MOST_WORKERS = 1_024;
 
-/** A file's name: process id, random id, how often it was written, and utilization in thousandths. */
+/** A file name: process id, random id, number of writes, and utilization in thousandths. */
 const FILE = /^(\d{1,10})-([0-9a-f]{1,16})\.(\d{1,15})\.(\d{1,4})$/;
 
-/** The name of a worker's file; see {@link Roster}. */
+/** The file name of a worker; see {@link Roster}. */
 export function fileNameOf(worker: string, count: number, busy: number): string {
   return `${worker}.${count}.${Math.round(Math.min(Math.max(busy, 0), 1) * 1_000)}`;
 }
@@ -25,25 +25,25 @@ interface Worker {
   file: string;
   count: number;
   busy: number;
-  /** When this process first saw the newest count, by its own clock. */
+  /** When this process first saw the current count, by its own clock. */
   changedMs: number;
-  /** Whether the name has changed since it was first seen: it may be of a process that was killed long ago. */
+  /** Whether the name has changed since it was first seen. If not, it may belong to a process killed long ago. */
   isWriting: boolean;
   round: number;
 }
 
-/** What the other workers do. */
+/** The state of the other workers. */
 export interface Others {
   /** The sum of their utilizations. */
   readonly busy: number;
   readonly workers: number;
-  /** Files that nobody writes any more. */
+  /** Abandoned files. */
   readonly old: readonly string[];
 }
 
 /**
- * Each worker has one file, whose name says how busy it was, and renames it each second: one listing shows all, and
- * none half written. Clocks are not compared: each reader measures how long a name stays the same.
+ * Each worker has one file, whose name contains its utilization, and renames it every second. One listing reads all
+ * workers, and renames are atomic. Clocks are not compared: each reader measures how long a name stays unchanged.
  */
 export class Roster {
   private readonly workers = new Map<string, Worker>();
@@ -51,7 +51,7 @@ export class Roster {
   private readonly own: string;
   private readonly isAlive: (pid: number) => boolean;
 
-  /** @param own the worker that reads; it is not among the others */
+  /** @param own the id of the reading worker, which is not among the others */
   constructor(own: string, isAlive: (pid: number) => boolean) {
     this.own = own;
     this.isAlive = isAlive;
@@ -60,13 +60,13 @@ export class Roster {
   /** @param files the names of all files of the directory */
   see(files: readonly string[], nowMs: number): Others {
     this.round += 1;
-    for (const file of files.slice(0, MOST_WORKERS)) this.note(file, nowMs);
+    for (const file of files.slice(0, MOST_WORKERS)) this.noteFile(file, nowMs);
     const old: string[] = [];
     let busy = 0;
     let workers = 0;
     for (const [id, worker] of this.workers) {
       const unchangedMs = nowMs - worker.changedMs;
-      // A listing may miss a file that is being renamed.
+      // A listing may miss a file during its rename.
       if (this.round - worker.round > 1) this.workers.delete(id);
       else if (unchangedMs > OLD_MS) old.push(worker.file);
       else if (worker.isWriting && unchangedMs <= GONE_MS && this.isAlive(worker.pid)) {
@@ -77,7 +77,7 @@ export class Roster {
     return { busy, workers, old };
   }
 
-  private note(file: string, nowMs: number): void {
+  private noteFile(file: string, nowMs: number): void {
     const [, pid, random, count, busy] = FILE.exec(file) ?? [];
     const id = `${pid}-${random}`;
     if (pid === undefined || id === this.own) return;
@@ -95,7 +95,7 @@ export class Roster {
       return;
     }
     known.round = this.round;
-    // A listing may also have both names of a file.
+    // A listing may also contain both names of a renamed file.
     if (read.count > known.count) {
       Object.assign(known, read, { changedMs: nowMs, isWriting: true });
     }

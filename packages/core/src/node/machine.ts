@@ -1,4 +1,4 @@
-/** The signal of a machine: how busy its workers are, all together. */
+/** The signal of a machine: the mean utilization of its workers. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
@@ -12,14 +12,14 @@ import type { TimedSignal } from './wait.js';
 /** Options of {@link machineSignal}. */
 export interface MachineSignalOptions {
   /**
-   * Names the group of workers that count together: all processes and worker threads of one machine and one user that
-   * give this name. 1 to 64 of `A-Z a-z 0-9 _ -`.
+   * Names the group of workers that are measured together: all processes and worker threads of one machine and user
+   * with this name. 1 to 64 of `A-Z a-z 0-9 _ -`.
    */
   readonly name: string;
   /**
-   * The folder in which each worker has an empty file; it is made if it is missing, and must belong to this user alone.
-   * Default: one with the user and the name in it, in the system's folder for temporary files. Give one where workers
-   * that belong together have different such folders (`PrivateTmp` of systemd, `TMPDIR`).
+   * The folder in which each worker has an empty file. It is created if missing, and must be writable only by this
+   * user. Default: a folder in the system's temporary directory, named after the user and `name`. Set it if workers
+   * that belong together have different temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
    */
   readonly directory?: string | undefined;
 }
@@ -28,20 +28,20 @@ const NAMES: NamesOf<MachineSignalOptions> = { name: 1, directory: 1 };
 
 /** The utilization of all workers of a machine. */
 export interface MachineSignal extends TimedSignal {
-  /** How many workers the newest reading counts, this one included; 0 before the first. */
+  /** Number of workers in the latest reading, including this one; 0 before the first. */
   readonly workers: number;
 }
 
 /**
- * Which part of this machine's workers was busy in the last second, 0 to 1: the mean of the event loop utilizations of
- * all processes and worker threads that give the same name. It is the ladder's signal where the workers of a machine
- * are to shed together, as Stripe's worker utilization load shedder does; each keeps a brake of its own. For
- * `node:cluster`, PM2, `worker_threads` and processes that know nothing of each other.
+ * The utilization of this machine's workers in the last second, 0 to 1: the mean of the event loop utilizations of all
+ * processes and worker threads with the same name. Use it as the ladder's signal if all workers of a machine should
+ * shed together, like Stripe's worker utilization load shedder; each worker still has its own brake. It works for
+ * `node:cluster`, PM2, `worker_threads` and unrelated processes.
  *
- * Workers share their numbers through the names of empty files in a folder: no I/O at requests; once a second one
- * rename and one listing, off the event loop. A worker that is killed is not counted from the next second on. One whose
- * event loop is blocked counts as busy after 2.5 s, and is not counted after 8 s. Where the folder cannot be used there
- * is no reading, and shedders report a fault of source `signal`.
+ * Workers share their numbers through the names of empty files in a folder. Requests cause no I/O; once a second there
+ * is one rename and one listing, off the event loop. A killed worker stops counting within a second. A worker with a
+ * blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be used there is
+ * no reading, and shedders report a fault of source `signal`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -114,7 +114,7 @@ class SharedUtilization implements MachineSignal {
     if (!this.isClosed) this.stop ??= this.own.watch(() => void this.share());
   }
 
-  /** Each second. A second in which the one before has not been written yet is left out. */
+  /** Runs every second; skipped while the previous run is still writing. */
   private async share(): Promise<void> {
     const own = this.own.read();
     if (!own || this.isSharing) return;
@@ -136,7 +136,7 @@ class SharedUtilization implements MachineSignal {
   }
 }
 
-/** The folder of a group, with the file of this worker. */
+/** The folder of a group, containing this worker's file. */
 class Folder {
   private readonly host: MachineHost;
   private readonly path: string;
@@ -154,29 +154,29 @@ class Folder {
   }
 
   async exchange(busy: number): Promise<Others> {
-    if (!this.isOpen) await this.open();
-    this.isOpen = false; // after a failure it is opened again: somebody may have removed it
+    if (!this.isOpen) await this.openFolder();
+    this.isOpen = false; // stays false after a failure, so the next call recreates a removed folder
     this.count += 1;
     const before = this.file;
     this.file = fileNameOf(this.worker, this.count, busy);
-    await (before === undefined ? this.write(this.file) : this.rename(before, this.file));
+    await (before === undefined ? this.createFile(this.file) : this.rename(before, this.file));
     const others = this.roster.see(await this.host.files.readdir(this.path), monotonicMs());
-    for (const file of others.old) await this.remove(file);
+    for (const file of others.old) await this.removeFile(file);
     this.isOpen = true;
     return others;
   }
 
   async leave(): Promise<void> {
-    if (this.file !== undefined) await this.remove(this.file);
+    if (this.file !== undefined) await this.removeFile(this.file);
     this.file = undefined;
   }
 
-  /** @throws SpillwayError if others may write to the folder */
-  private async open(): Promise<void> {
+  /** @throws SpillwayError if other users may write to the folder */
+  private async openFolder(): Promise<void> {
     const { path } = this;
     const { files, uid } = this.host;
     await files.mkdir(path, { recursive: true, mode: 0o700 });
-    // Anybody may make a folder of this name in /tmp.
+    // Another user may have created a folder of this name in /tmp.
     const found = await files.lstat(path);
     const isOwn = uid === undefined || (found.uid === uid && (found.mode & 0o022) === 0);
     if (found.isDirectory() && isOwn) return;
@@ -186,15 +186,17 @@ class Folder {
     );
   }
 
-  private write(file: string): Promise<void> {
+  private createFile(file: string): Promise<void> {
     return this.host.files.writeFile(this.pathOf(file), '', { mode: 0o600 });
   }
 
   private rename(from: string, to: string): Promise<void> {
-    return this.host.files.rename(this.pathOf(from), this.pathOf(to)).catch(() => this.write(to)); // somebody has removed it
+    return this.host.files
+      .rename(this.pathOf(from), this.pathOf(to))
+      .catch(() => this.createFile(to)); // it was removed
   }
 
-  private remove(file: string): Promise<void> {
+  private removeFile(file: string): Promise<void> {
     return this.host.files.unlink(this.pathOf(file)).catch(() => undefined);
   }
 

@@ -1,12 +1,12 @@
-/** The target of a request of node:http, of which its path and its query are parts. */
+/** The target of a node:http request, which contains its path and query. */
 
 export interface NodeTarget {
   readonly url?: string | undefined;
-  /** Where a framework keeps what the client sent, as Express and Fastify do before they rewrite `url`. */
+  /** The target as sent, stored by Express and Fastify before they rewrite `url`. */
   readonly originalUrl?: string | undefined;
 }
 
-/** The target as the client sent it, whatever a framework has made of `url` since. */
+/** The target as sent, even if a framework has rewritten `url`. */
 export function targetOf({ originalUrl, url = '/' }: NodeTarget): string {
   return originalUrl ?? url;
 }

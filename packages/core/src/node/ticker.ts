@@ -1,4 +1,4 @@
-/** The timer of a signal: started when it is first needed, told to whoever watches. */
+/** The timer of a signal. It starts at first use and notifies listeners. */
 
 import { every } from './host.js';
 
@@ -16,7 +16,7 @@ export class Ticker {
     this.measure = measure;
   }
 
-  /** Whether it runs; starts it unless it was closed. */
+  /** Starts the timer unless it was closed; returns whether it runs. */
   running(): boolean {
     if (this.closed) return false;
     if (!this.stop) {
@@ -26,16 +26,16 @@ export class Ticker {
     return true;
   }
 
-  /** Returns a function that ends it. */
-  watch(listener: () => void): () => void {
+  /** Returns a function that removes the listener. */
+  onTick(listener: () => void): () => void {
     this.running();
-    // The same function may watch twice.
+    // A wrapper, because the same function may be added twice.
     const own = () => listener();
     this.listeners.add(own);
     return () => void this.listeners.delete(own);
   }
 
-  close(): void {
+  stopTicking(): void {
     this.closed = true;
     this.stop?.();
     this.listeners.clear();

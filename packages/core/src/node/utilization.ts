@@ -1,4 +1,4 @@
-/** The signal of the ladder: which part of each second the event loop was busy. */
+/** The ladder's signal: the utilization of the event loop, each second. */
 
 import type { Reading } from '../shed/load-signal.js';
 import { type LoopTimes, loopTimes, monotonicMs } from './host.js';
@@ -7,15 +7,15 @@ import { type EventLoopWaitOptions, eventLoopWaitSignal, type TimedSignal } from
 
 const PERIOD_MS = 1000;
 
-/** Utilization of the event loop, with its wait for the brake. */
+/** Event loop utilization, with the event loop delay as `wait`. */
 export interface EventLoopSignal extends TimedSignal {
   readonly wait: TimedSignal;
 }
 
 /**
- * How busy the event loop was in the last second, 0 to 1, and in `wait` how late it is: what both loops of a
- * `workerShedder` need. One is enough for a process; each worker thread has a loop of its own. Where the host counts no
- * utilization, it has no data.
+ * The event loop utilization of the last second, 0 to 1, and in `wait` the event loop delay: together the two signals
+ * of a `workerShedder`. One per process is enough, but each worker thread needs its own. It has no reading if the host
+ * doesn't report utilization.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -54,18 +54,18 @@ class UtilizationSignal implements EventLoopSignal {
   }
 
   watch(listener: () => void): () => void {
-    return this.ticker.watch(listener);
+    return this.ticker.onTick(listener);
   }
 
   close(): void {
-    this.ticker.close();
+    this.ticker.stopTicking();
     this.wait.close();
   }
 
   private measure(): void {
     const times = loopTimes();
     const nowMs = monotonicMs();
-    // Against the sample before, not since the start: an average over days sees no overload.
+    // The difference to the previous sample: an average since startup would hide an overload.
     if (times && this.baseline) {
       const active = times.active - this.baseline.active;
       const total = active + times.idle - this.baseline.idle;

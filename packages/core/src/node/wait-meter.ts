@@ -1,6 +1,7 @@
 /**
- * How overloaded the loop is, in marks: the drift of its timer, as far as it is the process's own work; or how
- * long connections have been waiting to be accepted; 0 while it has little to do.
+ * How overloaded the event loop is; 1 is the target. The larger of two numbers: the delay of the loop's timer, weighted
+ * by the CPU share of this process, and how long connections have been waiting to be accepted. 0 while the loop is
+ * mostly idle.
  */
 
 import { TimerDrift } from './drift.js';
@@ -8,38 +9,41 @@ import type { LoopTimes } from './host.js';
 
 /**
  * Below this utilization a late loop is not overloaded: other processes had the CPU, and rejecting would not help. A
- * server with ten requests a second beside two busy neighbours (nice -10, 5 % of a core left) rejected 53 of 60 without
- * this check and 12 with it; stopped for 40 ms of each 60 ms, 44 and 0.
+ * server with ten requests a second next to two busy neighbors (nice -10, 5 % of a core left) rejected 53 of 60 without
+ * this check and 12 with it. Stopped for 40 ms of every 60 ms, it rejected 44 and 0.
  */
 const BUSY = 0.5;
 /**
- * The memory of the averages: one interrupted request does not fill it, an overload does in 350 ms. Requests rejected
- * beside two neighbours: 4.6 % with 100 ms, 5.2 % with 250 ms, 1.2 % with 500 ms. With 1 s there were none, but an
- * overload that met an idle loop cost a tenth of the critical requests.
+ * Time constant of the averages: one interrupted request does not fill them, an overload does in 350 ms. Requests
+ * rejected next to two neighbors: 4.6 % with 100 ms, 5.2 % with 250 ms, 1.2 % with 500 ms. With 1 s there were none,
+ * but an overload that hit an idle loop cost a tenth of the critical requests.
  */
 const MEMORY_MS = 500;
-/** A loop was without a pause if it was idle for less than this part: asking the system for events takes time too. */
+/**
+ * A loop that was idle for less than this fraction counts as never idle, because polling the system for events takes
+ * time too.
+ */
 const PAUSE = 0.01;
 /**
- * A loop that has had connections to accept for so long, without a pause, is at its mark, however short its turns: they
- * wait in the kernel, where no timer sees them. Without it, of 453 requests a second on new connections none was served
- * in time.
+ * A loop that has been accepting connections for this long without idling is at the target, however short its
+ * iterations: the connections wait in the kernel, where no timer sees them. Without this, none of 453 requests a second
+ * on new connections was served in time.
  */
 const ACCEPTING_MS = 400;
-/** The least part of a wait that counts: a loop that blocks on a disk is overloaded too, without the processor. */
+/** The minimum weight of a delay: a loop that blocks on a disk is overloaded without using the CPU. */
 const LEAST_SHARE = 0.5;
 
 export class WaitMeter {
   private readonly drift: TimerDrift;
-  /** The part of the time in which the loop was busy; undefined as long as the host has counted nothing. */
+  /** The utilization of the loop; undefined until the host has reported some time. */
   private utilization: number | undefined;
-  /** The part of its busy time in which the loop had the processor. */
+  /** The fraction of its busy time in which the loop had the CPU. */
   private share = 1;
   private times: LoopTimes | undefined;
   private turnTimes: LoopTimes | undefined;
-  /** Connections that were accepted before the turn in which the timer fired; undefined between turns. */
+  /** Accepted connections before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** When the loop last came round after a time with a pause, or without a new connection. */
+  /** The end of the last iteration that followed idle time or accepted no connection. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
@@ -49,7 +53,7 @@ export class WaitMeter {
     this.drift = new TimerDrift(periodMs, nowMs);
   }
 
-  /** The timer fired. */
+  /** Call when the timer fires. */
   fired(nowMs: number, times: LoopTimes | undefined): void {
     this.drift.fired(nowMs);
     this.acceptedBefore ??= times?.accepted;
@@ -59,11 +63,11 @@ export class WaitMeter {
     this.times = times;
   }
 
-  /** The loop has come round: it has read its sockets. */
+  /** Call when the loop has read its sockets after the timer fired. */
   turned(nowMs: number, times: LoopTimes | undefined): void {
     if (!this.drift.turned(nowMs)) return;
     const since = spanOf(this.turnTimes, times);
-    // Of this turn alone: in the many turns of a period, connections come that did not wait.
+    // Only this iteration: over a whole period, some connections are accepted without having waited.
     const hasAccepted = (times?.accepted ?? 0) > (this.acceptedBefore ?? 0);
     this.acceptedBefore = undefined;
     const isQueue = since && hasAccepted && since.idleMs < PAUSE * since.totalMs;
@@ -72,9 +76,9 @@ export class WaitMeter {
   }
 
   /**
-   * What an event that arrives now waits, as far as refusing others would shorten it. Connections that the process has
-   * not accepted yet wait where no timer sees them. But while any do, the loop accepts one in each of its turns, as
-   * libuv does since 1.45, and never pauses.
+   * The expected delay of an event that arrives now, as far as rejecting requests would shorten it, divided by
+   * `markMs`. Connections that are not accepted yet wait where no timer sees them. But while there are any, the loop
+   * accepts one in each iteration (libuv since 1.45) and never idles.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);
@@ -84,7 +88,7 @@ export class WaitMeter {
     return Math.max(waitMs / markMs, (nowMs - this.noQueueMs) / ACCEPTING_MS);
   }
 
-  /** How long a time the newest wait speaks of. */
+  /** The time span that the latest delay describes. */
   coveredMs(nowMs: number): number {
     return this.drift.coveredMs(nowMs);
   }
@@ -97,12 +101,12 @@ export class WaitMeter {
 
   private shareAt(since: Span | undefined): number {
     if (!since || Number.isNaN(since.cpuMs) || !(since.activeMs > 0)) return this.share;
-    // More than 1 where other threads are counted too, or the processor time of a wait for events.
+    // More than 1 if the CPU time includes other threads, or polling for events.
     return faded(this.share, Math.min(1, since.cpuMs / since.activeMs), since.activeMs);
   }
 }
 
-/** What the host has counted in a time; `cpuMs` is NaN where it does not count that. */
+/** Differences of the host's counters; `cpuMs` is NaN if the host doesn't report CPU time. */
 interface Span {
   readonly activeMs: number;
   readonly idleMs: number;
@@ -110,7 +114,7 @@ interface Span {
   readonly cpuMs: number;
 }
 
-/** Undefined if the host has counted nothing. */
+/** Undefined if the host reported no time. */
 function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | undefined {
   if (!from || !to) return undefined;
   const activeMs = to.active - from.active;
@@ -121,7 +125,7 @@ function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | 
   return { activeMs, idleMs, totalMs, cpuMs };
 }
 
-/** An exponential average that has been `part` for so long. */
+/** An exponential moving average after the value was `part` for `forMs`. */
 function faded(before: number, part: number, forMs: number): number {
   return before + (part - before) * (1 - Math.exp(-forMs / MEMORY_MS));
 }

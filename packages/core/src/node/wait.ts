@@ -1,4 +1,4 @@
-/** The signal of the brake: how long work waits for the event loop. */
+/** The brake's signal: the event loop delay. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
@@ -9,27 +9,30 @@ import { countConnections, loopTimes, monotonicMs } from './host.js';
 import { Ticker } from './ticker.js';
 import { WaitMeter } from './wait-meter.js';
 
-/** How often the timer asks for its turn. */
+/** The period of the timer. */
 const PERIOD_MS = 20;
 
 /** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
-  /** The wait that counts as 1, the mark at which the brake holds the loop. Default `'40ms'`. */
+  /** The event loop delay that counts as 1, at which the brake holds the loop. Default `'40ms'`. */
   readonly target?: Duration | undefined;
 }
 
-/** A signal with a timer of its own, which never keeps the process alive. */
+/** A signal with its own timer, which never keeps the process alive. */
 export interface TimedSignal extends Signal {
   watch(listener: () => void): () => void;
-  /** Stops the timer for good; shedders that read the signal then hold, and rest. */
+  /**
+   * Stops the timer permanently. Shedders that read the signal keep their state at first, and stop shedding when it is
+   * outdated.
+   */
   close(): void;
 }
 
 /**
- * How late the event loop is, against the target: 1 when work waits 40 ms for its turn, or when connections have waited
- * to be accepted for 400 ms. While other processes have the processor, a wait counts by the part that this one gets of
- * it, but at least by half. 0 while the loop is busy for less than half of its time: then refusing requests would
- * not help. Where the host counts no utilization (Bun, Deno), every wait counts in full.
+ * The event loop delay relative to the target: 1 when work waits 40 ms for its turn, or when connections have waited
+ * 400 ms to be accepted. While other processes use the CPU, the delay is weighted by this process's CPU share, at least
+ * one half. It is 0 while the loop is less than half busy, because rejecting requests would not help then. If the host
+ * doesn't report utilization (Bun, Deno), every delay counts in full.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -42,8 +45,8 @@ export interface TimedSignal extends Signal {
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   checkOptions(options, 'the signal', { target: 1 });
-  // With random arrivals and a mean wait of 20 ms, the queue is empty for 7 % of the time, with 40 ms for 3 %: in
-  // overload, 287 requests a second are served instead of 270.
+  // With random arrivals, the queue is empty 7 % of the time at a mean delay of 20 ms, and 3 % at 40 ms: in overload,
+  // 287 requests a second are served instead of 270.
   const targetMs = toMicroseconds(options.target ?? '40ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);
@@ -81,13 +84,13 @@ class WaitSignal implements TimedSignal {
   }
 
   watch(listener: () => void): () => void {
-    return this.ticker.watch(listener);
+    return this.ticker.onTick(listener);
   }
 
   close(): void {
     this.stopCounting?.();
     this.stopCounting = undefined;
-    this.ticker.close();
+    this.ticker.stopTicking();
   }
 }
 

@@ -29,6 +29,8 @@ function checkObserver(observer: Observer): void {
 
 const METHODS = [
   'onDecision',
+  'countDecision',
+  'onEnd',
   'onFault',
   'onStoreCall',
   'onBreaker',

@@ -2,13 +2,14 @@
 
 import { checkOptions } from '../base/check-shapes.js';
 import { shareFromZero } from '../base/checks.js';
-import { mustBe, SpillwayError } from '../base/errors.js';
+import { mustBe } from '../base/errors.js';
 import { type Fingerprint, fingerprint, randomSeed } from '../base/fingerprint.js';
 import { randomOf } from '../base/hint.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Mode, Outcome, Reason } from '../contract/decision.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import { COMMON, checkOutcomes, OUTCOMES } from './outcomes.js';
+import { checkSecret } from './secret.js';
 
 /** One decision, for a log line. Numbers that are unknown or infinite are omitted. */
 export interface DecisionLogEntry {
@@ -73,7 +74,6 @@ export interface DecisionLog extends Observer {
 const WRITTEN: readonly Outcome[] = /* @__PURE__ */ OUTCOMES.filter(
   (outcome) => outcome !== 'skipped',
 );
-const SHORTEST_SECRET = 16;
 /** Domain separation: the same secret gives other hashes elsewhere. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
 
@@ -147,14 +147,4 @@ function entryOf(event: DecisionEvent, keyHash: string | undefined, share: numbe
 
 function hex(half: number): string {
   return (half >>> 0).toString(16).padStart(8, '0');
-}
-
-/** The message must not show the secret. */
-function checkSecret(secret: string | undefined): void {
-  if (secret === undefined || (typeof secret === 'string' && secret.length >= SHORTEST_SECRET))
-    return;
-  throw new SpillwayError(
-    'SPW_OPTION_INVALID',
-    `secret must be a string of at least ${SHORTEST_SECRET} characters`,
-  );
 }

@@ -9,7 +9,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { Decision, Outcome } from '../contract/decision.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
-import { checkOutcomes, REFUSED } from './outcomes.js';
+import { checkOutcomes, REJECTIONS } from './outcomes.js';
 
 /** Options of {@link decisionTable}. */
 export interface DecisionTableOptions {
@@ -74,7 +74,7 @@ const COLORS: Readonly<Record<Outcome, number>> = {
  */
 export function decisionTable(options: DecisionTableOptions = {}): Observer {
   checkOptions(options, 'decisionTable()', NAMES);
-  const { outcomes = REFUSED, linesPerSecond = 20, write, clock } = options;
+  const { outcomes = REJECTIONS, linesPerSecond = 20, write, clock } = options;
   checkOutcomes(outcomes);
   integerBetween('linesPerSecond', linesPerSecond, 1, 10_000);
   checkCallback('write', write);
@@ -85,7 +85,7 @@ export function decisionTable(options: DecisionTableOptions = {}): Observer {
   return {
     // Returns the result of `write`: if it is a promise that rejects, the guard reports a fault.
     onDecision(event, key, request): unknown {
-      return outcomes.includes(event.outcome) ? table.tell(event, key, request) : undefined;
+      return outcomes.includes(event.outcome) ? table.writeRow(event, key, request) : undefined;
     },
   };
 }
@@ -113,7 +113,11 @@ class Table {
     this.clock = clock;
   }
 
-  tell(event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined): unknown {
+  writeRow(
+    event: DecisionEvent,
+    key: string | undefined,
+    request: LimitRequest | undefined,
+  ): unknown {
     const nowMs = this.clock ? this.clock.nowUs() / 1000 : wallClockMs();
     if (!this.hasRoom(nowMs)) return undefined;
     const head = this.hasHead ? [] : [inColumns(COLUMNS.map(([title]) => title))];

@@ -4,7 +4,7 @@ import { systemClock } from '../base/clock.js';
 import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
 import { consoleLogger, disregard, type Logger } from '../base/host.js';
 import { Junk } from '../base/junk.js';
-import { Remembered, warn } from '../base/log.js';
+import { RecentSubjects, warn } from '../base/log.js';
 import type { Fault } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 
@@ -13,6 +13,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
   plan: 'the declared numbers apply',
+  period: 'the stored period goes on',
   capacity: 'the default capacity applies instead',
   priority: 'the method decides the class instead',
   signal: 'the shedder continues without its readings',
@@ -50,7 +51,7 @@ interface LastLine {
 
 /** Writes faults to one logger. */
 class FaultLog {
-  private readonly lastLines = new Remembered<LastLine>();
+  private readonly lastLines = new RecentSubjects<LastLine>();
   private readonly logger: Logger;
 
   constructor(logger: Logger) {
@@ -58,7 +59,7 @@ class FaultLog {
   }
 
   /** @param hasBreaker whether the store has a breaker, which logs outages itself */
-  tell(fault: Fault, hasBreaker = false): void {
+  logFault(fault: Fault, hasBreaker = false): void {
     const id = idOf(fault);
     const last = this.lastLines.get(id);
     const nowUs = systemClock.nowUs();
@@ -90,13 +91,13 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   const of = limiter === '' ? '' : `limiter "${limiter}": `;
   const text = plain(messageOf(error));
   if (error instanceof Junk) return `${text}; ${INSTEAD[source]}.`;
-  const name = error instanceof Error && !isSpillwayError(error) ? nameOf(error) : '';
+  const name = error instanceof Error && !isSpillwayError(error) ? errorNameOf(error) : '';
   const what = source === 'store' ? 'the store failed' : `${source} failed`;
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
 /** The name of a user's error may be anything. */
-function nameOf(error: Error): string {
+function errorNameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';
 }
@@ -121,7 +122,7 @@ export function faultLogFor(
   if (onFault || !logger) return undefined;
   const log = faultLogOf(logger);
   const hasBreaker = breaker !== false && store?.sync === false;
-  return (fault) => log.tell(fault, hasBreaker);
+  return (fault) => log.logFault(fault, hasBreaker);
 }
 
 const faultLogs = new WeakMap<Logger, FaultLog>();
@@ -144,7 +145,7 @@ export function tellFault(
 ): void {
   try {
     if (onFault) disregard(onFault(fault));
-    else if (logger) faultLogOf(logger).tell(fault);
+    else if (logger) faultLogOf(logger).logFault(fault);
   } catch {
     // If `onFault` itself fails, there is nowhere else to report it.
   }

@@ -33,7 +33,7 @@ export function tellOfLimiters(
 
 /** Call it for limits without a store. */
 export function tellOfMissingStore(notices: Notices): void {
-  const place = notices.hears('SPW_STORE_MISSING') ? oneOfMany() : undefined;
+  const place = notices.reports('SPW_STORE_MISSING') ? oneOfMany() : undefined;
   if (place === undefined) return;
   notices.tell(
     'SPW_STORE_MISSING',
@@ -50,7 +50,8 @@ export function tellOfShadow(
   const shadow: Mode = 'shadow';
   const code = 'SPW_SHADOW_IN_PRODUCTION';
   const idle = limiters.filter(({ mode }) => mode === shadow || guardMode === shadow);
-  if (idle.length === 0 || environment('NODE_ENV') !== 'production' || !notices.hears(code)) return;
+  if (idle.length === 0 || environment('NODE_ENV') !== 'production' || !notices.reports(code))
+    return;
   // Frameworks create a guard per route, and routes share limiters, so each limiter is named once.
   const first = idle.filter(({ name }) => notices.count(code, name) === 1);
   if (first.length === 0) return;

@@ -4,7 +4,7 @@ import { checkFlag } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { helpFor, mustBe } from '../base/errors.js';
 import { consoleLogger, type Logger } from '../base/host.js';
-import { Remembered, warn } from '../base/log.js';
+import { RecentSubjects, warn } from '../base/log.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { NoticeCode, Validate } from '../contract/observer.js';
 
@@ -43,7 +43,7 @@ export class Notices {
   }
 
   /** Whether a line with this code would be logged. */
-  hears(code: NoticeCode): boolean {
+  reports(code: NoticeCode): boolean {
     const { logger, validate } = this;
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
@@ -60,17 +60,17 @@ export class Notices {
    */
   tell(code: NoticeCode, message: string, of = ''): void {
     const { logger } = this;
-    if (!logger || !this.hears(code) || this.count(code, of) > 1) return;
+    if (!logger || !this.reports(code) || this.count(code, of) > 1) return;
     const named = message.includes(code) ? message : `${message} (${code})`;
     warn(logger, `${named}. See ${helpFor(code)}`);
   }
 }
 
 /** By logger, not by guard: an app may create a guard per request. */
-const known = new WeakMap<Logger, Remembered<number>>();
+const known = new WeakMap<Logger, RecentSubjects<number>>();
 
 function countIn(logger: Logger, reason: string): number {
-  const times = known.get(logger) ?? new Remembered<number>();
+  const times = known.get(logger) ?? new RecentSubjects<number>();
   known.set(logger, times);
   const count = (times.get(reason) ?? 0) + 1;
   times.set(reason, count);

@@ -14,18 +14,25 @@ import type {
 import type { LimitRequest } from '../contract/request.js';
 
 export class Observers {
-  /** Whether any observer has `onDecision`; if not, events need not be created. */
-  readonly hearsDecisions: boolean;
-  readonly hearsStoreCalls: boolean;
+  /** Whether any observer has `onDecision` or `countDecision`. */
+  readonly wantsDecisions: boolean;
+  readonly wantsStoreCalls: boolean;
+  /** Whether the ends of responses must be watched. */
+  readonly hearsEnds: boolean;
   private readonly observers: readonly Observer[];
+  private readonly wantsEvents: boolean;
+  private readonly counters: readonly Observer[];
   private readonly logFault: ((fault: Fault) => void) | undefined;
 
   /** @param logFault logs faults if there is no `onFault` */
   constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
     this.observers = observers;
     this.logFault = logFault;
-    this.hearsDecisions = observers.some(({ onDecision }) => onDecision);
-    this.hearsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
+    this.counters = observers.filter(({ countDecision }) => countDecision);
+    this.wantsEvents = observers.some(({ onDecision }) => onDecision);
+    this.wantsDecisions = this.wantsEvents || this.counters.length > 0;
+    this.wantsStoreCalls = observers.some(({ onStoreCall }) => onStoreCall);
+    this.hearsEnds = observers.some(({ onEnd }) => onEnd);
   }
 
   decision(
@@ -34,8 +41,22 @@ export class Observers {
     key: string | undefined,
     request: LimitRequest | undefined,
   ): void {
+    const { limiter } = decision;
+    // Without closures, because this is called for each decision.
+    for (let i = 0; i < this.counters.length; i += 1) {
+      try {
+        this.counters[i]?.countDecision?.(decision, mode, key);
+      } catch (error) {
+        this.fault({ limiter, source: 'observer', error });
+      }
+    }
+    if (!this.wantsEvents) return;
     const event = eventOf(decision, mode);
-    this.each(event.limiter, (observer) => observer.onDecision?.(event, key, request));
+    this.each(limiter, (observer) => observer.onDecision?.(event, key, request));
+  }
+
+  ended(request: LimitRequest): void {
+    this.each('', (observer) => observer.onEnd?.(request));
   }
 
   storeCall(event: StoreCallEvent): void {
@@ -79,14 +100,14 @@ export class Observers {
     for (const observer of this.observers) {
       try {
         const returned = call(observer);
-        if (returned !== undefined) this.watch(limiter, returned);
+        if (returned !== undefined) this.watchPromise(limiter, returned);
       } catch (error) {
         this.fault({ limiter, source: 'observer', error });
       }
     }
   }
 
-  private watch(limiter: string, returned: unknown): void {
+  private watchPromise(limiter: string, returned: unknown): void {
     if (!isThenable(returned)) return;
     returned.then(undefined, (error) => this.fault({ limiter, source: 'observer', error }));
   }

@@ -7,9 +7,9 @@ import type { Outcome } from '../contract/decision.js';
 /** The outcomes of most requests, of which a sample is enough. */
 export const COMMON: readonly Outcome[] = ['allowed', 'replayed', 'would-replay', 'skipped'];
 
-export const REFUSED: readonly Outcome[] = ['denied', 'would-deny', 'error'];
+export const REJECTIONS: readonly Outcome[] = ['denied', 'would-deny', 'error'];
 
-export const OUTCOMES: readonly Outcome[] = /* @__PURE__ */ COMMON.concat(REFUSED);
+export const OUTCOMES: readonly Outcome[] = /* @__PURE__ */ COMMON.concat(REJECTIONS);
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkOutcomes(outcomes: readonly Outcome[]): void {

@@ -14,7 +14,7 @@ export interface Note {
    * Whether the response is known to be stored. If it was stored later, this is false, but retries get the response
    * anyway.
    */
-  readonly isKept: boolean;
+  readonly isStored: boolean;
   /** See `headDigest`. */
   readonly head: string;
   /** Undefined if the body was not read to its end. */
@@ -26,8 +26,8 @@ export interface Note {
 const FORM = /^1([kn]) ([\w-]{22}) (?:([rpo])([\w-]{22})|(x)|-) (\d{0,15})$/;
 
 /** Such as `1k <head> r<body> 17`. */
-export function noteText({ isKept, head, body, length }: Note): string {
-  return `1${isKept ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
+export function noteText({ isStored, head, body, length }: Note): string {
+  return `1${isStored ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
 }
 
 /** Undefined for text that is not a note, or is one of a later version. */
@@ -36,7 +36,7 @@ export function noteIn(text: string): Note | undefined {
   if (kept === undefined || head === undefined) return undefined;
   const bodyKind = (kind ?? none) as BodyKind | undefined;
   const body = bodyKind && { kind: bodyKind, digest };
-  return { isKept: kept === 'k', head, body, length };
+  return { isStored: kept === 'k', head, body, length };
 }
 
 declare const crypto: { getRandomValues(array: Uint8Array): Uint8Array };

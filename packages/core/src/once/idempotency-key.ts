@@ -6,7 +6,7 @@ import type { ClaimsAnswer } from '../contract/ask.js';
 import type { Op, Step, Store } from '../contract/store.js';
 import { asKey } from '../limits/callbacks.js';
 import { type Note, newOwner, noteIn } from './claim-note.js';
-import { type AnswerRecord, decodeRecord } from './kept-answer.js';
+import { type AnswerRecord, decodeRecord } from './stored-response.js';
 
 /** Identifies an idempotency key in a store. */
 export interface IdempotencyKeyName {
@@ -56,7 +56,7 @@ export async function readIdempotencyKey(
   name: IdempotencyKeyName,
 ): Promise<IdempotencyKeyState> {
   const step = stepOn(name, 'look');
-  const { nowUs, state, owner, endsUs, note } = await ask(store, step);
+  const { nowUs, state, owner, endsUs, note } = await askClaim(store, step);
   const isDone = state === 'done';
   const bytes = isDone
     ? await store.values?.get({ limiter: step.limiter, key: step.key, id: owner })
@@ -106,7 +106,7 @@ export async function dropIdempotencyKey(
   const { state, owner, size } = now;
   if (seen && (state !== seen.state || owner !== seen.owner)) return undefined;
   if (seen && state === 'running') {
-    const { allowed } = await ask(store, stepOn(name, 'put', owner)); // only while this owner still runs
+    const { allowed } = await askClaim(store, stepOn(name, 'put', owner)); // only while this owner still runs
     return allowed ? now : undefined;
   }
   const step = stepOn(name, 'reset');
@@ -115,11 +115,11 @@ export async function dropIdempotencyKey(
     const value = { limiter: step.limiter, key: step.key, id: owner };
     await store.values?.set(value, new Uint8Array(0), 1_000);
   }
-  await ask(store, step);
+  await askClaim(store, step);
   return now;
 }
 
-async function ask(store: Store, step: Step): Promise<ClaimsAnswer> {
+async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
   const [answer] = await store.apply([step]);
   if (answer?.failure) throw answer.failure;
   return answer as ClaimsAnswer;

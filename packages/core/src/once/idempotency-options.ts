@@ -14,7 +14,7 @@ import type { HintOptions } from '../base/hint.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Mode } from '../contract/decision.js';
 import type { Header, LimitRequest, Per } from '../contract/request.js';
-import { FREE_ON, isKeepable, isToken } from './kept-answer.js';
+import { FREE_ON, isKeepable, isToken } from './stored-response.js';
 
 /** The response of a handler, as passed to `keepIf`. */
 export interface FinalResponse {

@@ -1,28 +1,28 @@
 /** Idempotency keys: a request that a client retries with the same key runs once, and retries get the same response. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
-import { decide } from '../algorithms/decide.js';
+import { decideStep } from '../algorithms/decide.js';
 import { SpillwayError } from '../base/errors.js';
 import { hints } from '../base/hint.js';
 import { isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Answer, ClaimsAnswer } from '../contract/ask.js';
 import { type Decision, type Mode, skippedDecision } from '../contract/decision.js';
-import type { KeepContext, Keeping, KeptExchange, Settlement } from '../contract/keeping.js';
+import type { KeepContext, Keeping, Settlement, StoredExchange } from '../contract/keeping.js';
 import type { Question, RequestOutcome, StepsBack, StoredLimiter } from '../contract/limiter.js';
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
 import type { LimitRequest, Per } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Claim, Step } from '../contract/store.js';
-import { asKey, type CallbackContext, read } from '../limits/callbacks.js';
+import { asKey, type CallbackContext, readOption } from '../limits/callbacks.js';
 import { checkMode } from '../limits/limiter-options.js';
 import { newOwner } from './claim-note.js';
 import { claimOf, type HostSignal, rememberClaim } from './claim-of.js';
 import { keyIn } from './idempotency-key.js';
 import { type IdempotencyOptions, type Settings, settingsOf } from './idempotency-options.js';
 import { GuardKeeper } from './keeper.js';
-import { LateAnswers } from './late-answers.js';
-import { repeat, WaitingRepeats } from './repeat.js';
+import { LateResponses } from './late-responses.js';
+import { repeat, WaitingRetries } from './replay.js';
 import { type Comparing, type ValueDigest, valueDigest } from './request-fingerprint.js';
 import { Run } from './run.js';
 import { SeenExchange } from './seen-exchange.js';
@@ -38,8 +38,8 @@ import { SeenExchange } from './seen-exchange.js';
  * claim behind. It needs the guard of an adapter, because `createGuard` sees no responses. Services that share a store
  * each need a different `name`.
  *
- * What it cannot guarantee: if the process dies after the handler took effect but before the response was stored, the
- * key is free again after one lease, and a retry runs. `claimOf` gives handlers a token with which their database can
+ * What it cannot guarantee: if the process dies after the handler took effect but before the response was stored, a
+ * retry runs once the lease has expired. `claimOf` gives handlers a token with which their database can
  * detect that. If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is `allow`.
  *
  * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
@@ -72,8 +72,8 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   private readonly settings: Settings<Raw>;
   private readonly options: IdempotencyOptions<Raw>;
   private readonly hint: () => number;
-  private readonly waiting: WaitingRepeats;
-  private readonly lates = new LateAnswers();
+  private readonly waiting: WaitingRetries;
+  private readonly lates = new LateResponses();
   private readonly runs = new WeakMap<Step, Run<Raw>>();
   /** The digests of what `fingerprint` returned. */
   private readonly chosen = new WeakMap<Claim, string>();
@@ -87,12 +87,12 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     this.rule = makeClaimsRule(settings.leaseUs, settings.keepUs);
     this.onStoreError = settings.onStoreError;
     this.hint = hints(options);
-    this.waiting = new WaitingRepeats(settings.waitUs);
+    this.waiting = new WaitingRetries(settings.waitUs);
     this.keeping = {
       see: (exchange, holder) => new SeenExchange(exchange, holder),
       keeper: (parts) => new GuardKeeper(parts),
-      settle: (turn, exchange, context) => this.settle(turn, exchange, context),
-      begin: (turn, exchange, context) => this.begin(turn, exchange, context),
+      settle: (turn, exchange, context) => this.settleClaim(turn, exchange, context),
+      begin: (turn, exchange, context) => this.beginRun(turn, exchange, context),
     };
   }
 
@@ -108,8 +108,8 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const id = value === undefined ? undefined : keyIn(value);
     if (id === undefined) return this.reject('key-invalid', binding);
     const asking = { limiter: this.name, request, context };
-    const scope = read(asking, 'scope', this.options.scope);
-    const parts = read<Raw, unknown>(asking, 'fingerprint', this.options.fingerprint);
+    const scope = readOption(asking, 'scope', this.options.scope);
+    const parts = readOption<Raw, unknown>(asking, 'fingerprint', this.options.fingerprint);
     if (!isThenable(scope) && !isThenable(parts)) {
       return this.stepOf(asking, binding, id, scope, parts);
     }
@@ -117,7 +117,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   }
 
   decide(step: Step, answer: Answer): Decision {
-    const decision = decide(this.name, step, answer, undefined, 'running');
+    const decision = decideStep(this.name, step, answer, undefined, 'running');
     if (answer.failure || answer.allowed) return decision;
     if ((answer as ClaimsAnswer).state === 'running') {
       return { ...decision, retryAfterMs: this.hint() };
@@ -161,14 +161,14 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
       onStoreError: this.onStoreError,
     };
     if (parts === undefined) return step;
-    const note = ({ digest, error: why }: ValueDigest): Step => {
+    const noteDigest = ({ digest, error: why }: ValueDigest): Step => {
       const error = why ?? new Junk(`fingerprint of limiter "${this.name}"`, parts);
       if (digest !== undefined) this.chosen.set(claim, digest);
       else asking.context.fault({ limiter: this.name, source: 'fingerprint', error });
       return step;
     };
     const digested = valueDigest(parts);
-    return isLater(digested) ? digested.then(note) : note(digested);
+    return isLater(digested) ? digested.then(noteDigest) : noteDigest(digested);
   }
 
   /** The decision without the store, for an invalid key or scope. */
@@ -185,9 +185,9 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     };
   }
 
-  private settle(
+  private settleClaim(
     turn: LimiterTurn<Raw>,
-    exchange: KeptExchange,
+    exchange: StoredExchange,
     context: KeepContext,
   ): Settlement | Promise<Settlement> {
     const step = turn.step as Step;
@@ -210,9 +210,9 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     };
   }
 
-  private begin(
+  private beginRun(
     turn: LimiterTurn<Raw>,
-    exchange: KeptExchange,
+    exchange: StoredExchange,
     context: KeepContext,
   ): Promise<void> | undefined {
     const step = turn.step as Step;
@@ -220,9 +220,9 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     const own = this.chosen.get(step.claim as Claim);
     const run = new Run(turn, exchange, context, this.settings, this.lates);
     this.runs.set(step, run);
-    this.waiting.note(step, run.over);
+    this.waiting.noteRun(step, run.over);
     try {
-      return run.watch(own, this.comparing(context));
+      return run.watchExchange(own, this.comparing(context));
     } finally {
       const signal = run.signal as HostSignal;
       rememberClaim(exchange.holder, { token: owner, key: id, signal });

@@ -5,14 +5,14 @@ import { isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type { Decision } from '../contract/decision.js';
 import type {
+  ClaimTurn,
   KeepContext,
   Keeper,
   KeeperParts,
-  KeptExchange,
-  KeptTurn,
   OwnProblem,
   Settled,
   Settlement,
+  StoredExchange,
 } from '../contract/keeping.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { StoredResponse } from '../contract/recorder.js';
@@ -45,16 +45,16 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
     };
   }
 
-  refusing<Turn extends KeptTurn<Raw>>(turns: readonly Turn[]): Turn | undefined {
+  rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined {
     const rejections = turns.filter(({ decision }) => decision && !decision.allowed);
     const [turn] = rejections;
     const isClaim = turn?.step?.claim !== undefined && turn.decision?.outcome !== 'error';
     return rejections.length === 1 && isClaim ? turn : undefined;
   }
 
-  settle(turn: KeptTurn<Raw>, exchange: KeptExchange): Settlement | Promise<Settlement> {
+  settle(turn: ClaimTurn<Raw>, exchange: StoredExchange): Settlement | Promise<Settlement> {
     const { keeping } = turn.limiter;
-    const fail = (error: unknown): Settled => {
+    const rejectOnFault = (error: unknown): Settled => {
       this.context.fault({ limiter: turn.limiter.name, source: 'decide', error });
       const broken = brokenDecision(turn.limiter, turn.mode, this.context);
       return { decision: { ...broken, allowed: false, reason: 'store-error' } };
@@ -62,35 +62,35 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
     try {
       const settled = keeping?.settle(turn as LimiterTurn<Raw>, exchange, this.context);
       if (!settled) throw new Error('a limiter with claims has no keeping');
-      return isLater(settled) ? settled.catch(fail) : settled;
+      return isLater(settled) ? settled.catch(rejectOnFault) : settled;
     } catch (error) {
-      return fail(error);
+      return rejectOnFault(error);
     }
   }
 
-  begin(turns: readonly KeptTurn<Raw>[], exchange: KeptExchange): Promise<void> | undefined {
+  begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined {
     let later: Promise<void> | undefined;
     for (const turn of turns) {
       const { limiter, step, answer } = turn;
       if (!step?.claim || !answer) continue;
       if (!answer.allowed && !answer.failure) continue; // in shadow mode: another request has the claim
-      const fail = (error: unknown): void =>
+      const reportFault = (error: unknown): void =>
         this.context.fault({ limiter: limiter.name, source: 'adapter', error });
       try {
         const begun = limiter.keeping?.begin(turn as LimiterTurn<Raw>, exchange, this.context);
-        if (begun) later = begun.catch(fail);
+        if (begun) later = begun.catch(reportFault);
       } catch (error) {
-        fail(error);
+        reportFault(error);
       }
     }
     return later;
   }
 
-  answerIn(turns: readonly KeptTurn<Raw>[]): StoredResponse | undefined {
+  answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined {
     return turns.find(({ settled }) => settled?.answer)?.settled?.answer;
   }
 
-  headersIn(turns: readonly KeptTurn<Raw>[]): readonly Header[] | undefined {
+  headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined {
     return turns.find(({ settled }) => settled?.headers)?.settled?.headers;
   }
 }

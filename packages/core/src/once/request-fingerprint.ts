@@ -25,7 +25,7 @@ function headDigest<Raw>(
 ): string {
   const parts = [
     request.method,
-    // A client can forge `X-Forwarded-Host`, but only loses the replay of its own response.
+    // A client can forge `X-Forwarded-Host`, but loses only the replay of a response to its own request.
     comparesHost ? plainHost(recorder.host) : '',
     comparesHost ? plainHost(request.header('x-forwarded-host')) : '',
     request.path,
@@ -45,9 +45,11 @@ function plainHost(host = ''): string {
 
 /** Sorted by name. Parameters with the same name keep their order, because handlers see it. */
 function sortedQuery(query: string): string {
-  const nameOf = (pair: string): string => pair.split('=', 1)[0] as string;
+  const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>
-    nameOf(one) < nameOf(other) ? -1 : Number(nameOf(one) > nameOf(other));
+    parameterName(one) < parameterName(other)
+      ? -1
+      : Number(parameterName(one) > parameterName(other));
   return query.split('&').filter(Boolean).sort(byName).join('&');
 }
 
@@ -63,7 +65,7 @@ function mediaType(value = ''): string {
 
 /** The fingerprint of a request, complete once its handler has responded. */
 export interface PendingFingerprint {
-  read(): Omit<Note, 'isKept'>;
+  readFingerprint(): Omit<Note, 'isStored'>;
   /** Whether the body broke off while the handler was reading it. */
   isCut(): boolean;
 }
@@ -85,7 +87,7 @@ export function takeFingerprint<Raw>(
   const body = new BodyDigest();
   const watched = recorder.parsedBody() === undefined ? recorder.watchBody(body) : undefined;
   const taken = (known: Note['body']): PendingFingerprint => ({
-    read: () => ({ head, length, body: known ?? body.read() }),
+    readFingerprint: () => ({ head, length, body: known ?? body.readDigest() }),
     isCut: () => body.isCut,
   });
   const known = knownBody(recorder, own, comparing);
@@ -136,7 +138,7 @@ class BodyDigest implements BodyWatcher {
   }
 
   /** Undefined until the body was read to its end. */
-  read(): Note['body'] {
+  readDigest(): Note['body'] {
     return this.digest === undefined ? undefined : { kind: 'r', digest: this.digest };
   }
 }
@@ -168,7 +170,7 @@ export async function compareRequests<Raw>(
   const body = new BodyDigest();
   const end = await recorder.readBody(body, LIMITS);
   if (end === 'too-large' || end === 'late') return end;
-  return compareBodies(note, body.read(), request);
+  return compareBodies(note, body.readDigest(), request);
 }
 
 /**

@@ -3,7 +3,7 @@
 import { afterIdly, isLater, isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
 import type { Result } from '../base/within.js';
-import type { KeepContext, KeptExchange } from '../contract/keeping.js';
+import type { KeepContext, StoredExchange } from '../contract/keeping.js';
 import type { StepsBack } from '../contract/limiter.js';
 import type { LimiterTurn, ResponseEnd } from '../contract/limiter-turn.js';
 import type { ResponseWatcher } from '../contract/recorder.js';
@@ -11,9 +11,14 @@ import type { Step } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
 import { noteText } from './claim-note.js';
 import type { FinalResponse, Settings } from './idempotency-options.js';
-import { type AnswerRecord, CollectedAnswer, encodeRecord, keptFields } from './kept-answer.js';
-import { type AnswerToWrite, type LateAnswers, writeAnswer } from './late-answers.js';
+import { type AnswerToWrite, type LateResponses, writeAnswer } from './late-responses.js';
 import { type Comparing, type PendingFingerprint, takeFingerprint } from './request-fingerprint.js';
+import {
+  type AnswerRecord,
+  encodeRecord,
+  ResponseCollector,
+  storedHeaders,
+} from './stored-response.js';
 
 /** How long the end of a claim waits for a client that reads slowly, to be sent in one call with permits. */
 const SLOW_CLIENT_MS = 1_000;
@@ -27,20 +32,20 @@ export class Run<Raw> implements ResponseWatcher {
   /** Settles when the response was stored, or will not be. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
-  private readonly collected = new CollectedAnswer();
+  private readonly collected = new ResponseCollector();
   /** The step that ends the claim, once the response is known. */
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
   /** Whether the client disconnected before the handler responded: then the claim ends separately from its request. */
   private isDetached = false;
-  private tellOver: () => void = () => undefined;
+  private resolveEnded: () => void = () => undefined;
   private cancel: () => void;
   private readonly turn: LimiterTurn<Raw>;
   private readonly step: Step;
-  private readonly exchange: KeptExchange;
+  private readonly exchange: StoredExchange;
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
-  private readonly lates: LateAnswers;
+  private readonly lates: LateResponses;
   /** The response, if it could not be written. */
   private late: LateValue | undefined;
   /** Undefined if the request could not be watched. */
@@ -48,10 +53,10 @@ export class Run<Raw> implements ResponseWatcher {
 
   constructor(
     turn: LimiterTurn<Raw>,
-    exchange: KeptExchange,
+    exchange: StoredExchange,
     context: KeepContext,
     settings: Settings<Raw>,
-    lates: LateAnswers,
+    lates: LateResponses,
   ) {
     this.turn = turn;
     this.step = turn.step as Step;
@@ -60,7 +65,7 @@ export class Run<Raw> implements ResponseWatcher {
     this.settings = settings;
     this.lates = lates;
     this.over = new Promise((resolve) => {
-      this.tellOver = resolve;
+      this.resolveEnded = resolve;
     });
     this.cancel = this.expireLater();
     context.whenLost(this.step, () => this.controller.abort());
@@ -73,14 +78,14 @@ export class Run<Raw> implements ResponseWatcher {
    * @param own the digest of what `fingerprint` returned
    *
    */
-  watch(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
+  watchExchange(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
     const { recorder } = this.exchange;
     const taken = takeFingerprint(this.turn.request, recorder, own, comparing);
     recorder.watchResponse(this);
-    const note = (fingerprint: PendingFingerprint): void => {
+    const noteFingerprint = (fingerprint: PendingFingerprint): void => {
       this.fingerprint = fingerprint;
     };
-    return isLater(taken) ? taken.then(note) : void note(taken);
+    return isLater(taken) ? taken.then(noteFingerprint) : void noteFingerprint(taken);
   }
 
   get signal(): { readonly aborted: boolean } {
@@ -89,18 +94,18 @@ export class Run<Raw> implements ResponseWatcher {
 
   head(status: number, field: (name: string) => string | undefined): void {
     const { fields, keepBody, maxBody } = this.settings;
-    this.collected.begin(status, keptFields(field, fields), keepBody ? maxBody : 0);
+    this.collected.beginAnswer(status, storedHeaders(field, fields), keepBody ? maxBody : 0);
   }
 
   chunk(bytes: Uint8Array): boolean {
-    return this.collected.add(bytes);
+    return this.collected.addChunk(bytes);
   }
 
   end(): Promise<void> | undefined {
     if (this.last) return undefined;
     const isFirst = this.settings.keepFirst;
-    this.conclude(this.collected.record() ?? failed());
-    if (isFirst) return this.send();
+    this.conclude(this.collected.toRecord() ?? failed());
+    if (isFirst) return this.sendClaim();
     this.sendSoon();
     return undefined;
   }
@@ -146,22 +151,22 @@ export class Run<Raw> implements ResponseWatcher {
     const known = this.collected.bodiless();
     if (known) {
       this.conclude(known);
-      void this.send();
+      void this.sendClaim();
       return;
     }
     this.isDetached = true; // if the handler responds later, the claim ends then
     this.context.abandon(this.step);
     this.controller.abort();
-    this.tellOver();
+    this.resolveEnded();
   }
 
   /** Sends it together with the end of the response, or separately if the response does not end soon. */
   private sendSoon(): void {
-    if (this.isDetached) void this.send();
-    else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.send());
+    if (this.isDetached) void this.sendClaim();
+    else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());
   }
 
-  private async send(): Promise<void> {
+  private async sendClaim(): Promise<void> {
     this.isSent = true;
     const { last } = this;
     const step = await (last as Step | Promise<Step>);
@@ -170,14 +175,14 @@ export class Run<Raw> implements ResponseWatcher {
 
   private conclude(record: AnswerRecord): void {
     this.cancel();
-    this.last = this.isToBeKept(record)
-      ? this.keep(record)
+    this.last = this.shouldStore(record)
+      ? this.keepAnswer(record)
       : ({ ...this.step, op: 'put' } satisfies Step);
-    if (isThenable(this.last)) void this.last.then(this.tellOver);
-    else this.tellOver();
+    if (isThenable(this.last)) void this.last.then(this.resolveEnded);
+    else this.resolveEnded();
   }
 
-  private isToBeKept({ status, fields }: AnswerRecord): boolean {
+  private shouldStore({ status, fields }: AnswerRecord): boolean {
     // After 101 the connection changes protocol: there is no response to store.
     if (this.exchange.isAnswered() || status === 101 || this.settings.freeOn.has(status))
       return false;
@@ -202,7 +207,7 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   /** Writes the response, then marks the claim as done even if the write failed. */
-  private keep(record: AnswerRecord): Step | Promise<Step> {
+  private keepAnswer(record: AnswerRecord): Step | Promise<Step> {
     const { limiter, key, claim } = this.step;
     const { keepUs, name: own } = this.settings;
     const name = { limiter, key, id: claim?.owner ?? '' };
@@ -215,13 +220,13 @@ export class Run<Raw> implements ResponseWatcher {
 
   private done(answer: AnswerToWrite, written: Result<void>): Step {
     const { step, settings, context } = this;
-    const isKept = 'value' in written;
-    const known = this.fingerprint?.read();
-    const note = known ? noteText({ isKept, ...known }) : ''; // no valid note: retries get `not-kept`
+    const isStored = 'value' in written;
+    const known = this.fingerprint?.readFingerprint();
+    const note = known ? noteText({ isStored, ...known }) : ''; // no valid note: retries get `not-kept`
     const last: Step = { ...step, op: 'done', claim: { id: '', owner: '', ...step.claim, note } };
     if ('error' in written) {
       context.fault({ limiter: settings.name, source: 'store', error: written.error });
-      this.late = this.lates.of(answer, written.error);
+      this.late = this.lates.lateAnswerFor(answer, written.error);
       if (this.late) context.writeLater(last, this.late);
     }
     return last;

@@ -1,14 +1,14 @@
 /** An exchange as `idempotency()` uses it. */
 
-import type { KeptExchange, RecordedExchange } from '../contract/keeping.js';
+import type { RecordedExchange, StoredExchange } from '../contract/keeping.js';
 import type { Recorder, Recorders } from '../contract/recorder.js';
-import { FetchRecorder } from '../fetch/recorder.js';
+import { FetchRecorder } from '../fetch/fetch-recorder.js';
 import type { WebRequest } from '../fetch/web.js';
-import { NodeRecorder } from '../node/recorder.js';
+import { NodeRecorder } from '../node/node-recorder.js';
 import { admissionsOf } from '../passage/admissions.js';
 
 /** Created for each request of a guard with an `idempotency()`; the recorder only for requests with a key. */
-export class SeenExchange implements KeptExchange {
+export class SeenExchange implements StoredExchange {
   readonly holder: object;
   private readonly exchange: RecordedExchange;
   private made: Recorder | undefined;

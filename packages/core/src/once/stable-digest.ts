@@ -28,9 +28,11 @@ export class Hidden extends TypeError {
 }
 
 /**
- * The SHA-256 of JSON with sorted members. Bytes differ from lists, dates are written as in JSON, and iterables such as
- * forms are lists. Yields after each {@link SLICE} of work, and does not recurse. Only `Object.keys` of one object is a
- * single step, however many names it has.
+ * The SHA-256 of a value as JSON with sorted members. A `Uint8Array` and a list of the same numbers have different
+ * digests; a date has that of its JSON string; an iterable, such as a form, that of a list.
+ *
+ * Yields after each {@link SLICE} of work, and does not recurse. The only step of unbounded length is `Object.keys` of
+ * an object with many members.
  *
  * @throws Hidden
  * @throws RangeError for a value that is cyclic, too deep or too large
@@ -39,7 +41,7 @@ export class Hidden extends TypeError {
 export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> {
   const out = new Output();
   const path: Frame[] = [];
-  let frame = begin(value, out);
+  let frame = beginValue(value, out);
   for (;;) {
     if (frame && path.push(frame) > DEEPEST) throw new RangeError('a value is nested too deeply');
     if (out.isDue()) yield;
@@ -48,7 +50,7 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
     frame = undefined;
     const next = top.next(out);
     if (next === 'end') path.pop();
-    else if (next === 'value') frame = begin(top.value, out);
+    else if (next === 'value') frame = beginValue(top.value, out);
   }
 }
 
@@ -63,7 +65,7 @@ interface Frame {
 }
 
 /** Writes a value, or returns a frame that writes it in steps. */
-function begin(given: unknown, out: Output): Frame | undefined {
+function beginValue(given: unknown, out: Output): Frame | undefined {
   let value = given;
   out.work += VALUE;
   if (typeof value === 'object' && value !== null && !isBytes(value)) {
@@ -73,7 +75,7 @@ function begin(given: unknown, out: Output): Frame | undefined {
   if (typeof value === 'string') return writeText(value, out);
   if (typeof value === 'symbol' || typeof value === 'function') throw new Hidden(value);
   if (typeof value !== 'object' || value === null) {
-    out.add(typeof value === 'bigint' ? `${value}n` : `${value}`);
+    out.append(typeof value === 'bigint' ? `${value}n` : `${value}`);
     return undefined;
   }
   if (isBytes(value)) return new Bytes(value, out);
@@ -84,7 +86,7 @@ function begin(given: unknown, out: Output): Frame | undefined {
 
 function writeText(text: string, out: Output): Frame | undefined {
   if (text.length > PIECE) return new LongText(text);
-  out.add(JSON.stringify(text));
+  out.append(JSON.stringify(text));
   return undefined;
 }
 
@@ -99,7 +101,7 @@ class LongText implements Frame {
   }
 
   next(out: Output): 'more' | 'end' {
-    out.add(JSON.stringify(this.text.slice(this.at, this.at + PIECE)));
+    out.append(JSON.stringify(this.text.slice(this.at, this.at + PIECE)));
     this.at += PIECE;
     return this.at < this.text.length ? 'more' : 'end';
   }
@@ -115,7 +117,7 @@ class Bytes implements Frame {
     this.bytes = isView
       ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
       : new Uint8Array(value);
-    out.add(`b${this.bytes.length}:`); // the length separates the bytes from what follows
+    out.append(`b${this.bytes.length}:`); // the length separates the bytes from what follows
   }
 
   next(out: Output): 'more' | 'end' {
@@ -135,18 +137,18 @@ class List implements Frame {
   constructor(array: readonly unknown[], values: Iterator<unknown> | undefined, out: Output) {
     this.array = array;
     this.values = values;
-    out.add('[');
+    out.append('[');
   }
 
   next(out: Output): 'value' | 'end' {
     const { array, values, at } = this;
     const given = values?.next();
     if (given ? given.done : at >= array.length) {
-      out.add(']');
+      out.append(']');
       return 'end';
     }
     this.value = given ? given.value : array[at];
-    if (at > 0) out.add(',');
+    if (at > 0) out.append(',');
     this.at = at + 1;
     return 'value';
   }
@@ -165,7 +167,7 @@ class Members implements Frame {
     this.of = of;
     this.names = names.length > RUN ? undefined : names.sort();
     this.sorting = this.names ? undefined : sorted(names, out);
-    out.add('{');
+    out.append('{');
   }
 
   next(out: Output): 'value' | 'more' | 'end' {
@@ -175,13 +177,13 @@ class Members implements Frame {
     const name = this.names[this.at];
     if (name === undefined) {
       if (this.isEmpty && !isPlain(this.of)) throw new Hidden(this.of);
-      out.add('}');
+      out.append('}');
       return 'end';
     }
     this.at += 1;
     this.value = (this.of as Record<string, unknown>)[name];
     if (this.value === undefined || typeof this.value === 'function') return 'more';
-    out.add(`${this.isEmpty ? '' : ','}${JSON.stringify(name)}:`);
+    out.append(`${this.isEmpty ? '' : ','}${JSON.stringify(name)}:`);
     this.isEmpty = false;
     return 'value';
   }
@@ -231,7 +233,7 @@ class Output {
   private text = '';
   private readonly hash: Digest = newDigest();
 
-  add(text: string): void {
+  append(text: string): void {
     this.text += text;
     this.work += text.length;
     if (this.text.length >= PIECE) this.flush();

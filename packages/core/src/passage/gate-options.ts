@@ -3,7 +3,7 @@
 import { checkCallback } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';
 import { checkGuardOptions } from '../guard/check.js';
-import type { GuardOptions } from '../guard/options.js';
+import type { GuardOptions } from '../guard/guard-options.js';
 import type { AddressOptions } from '../net/client.js';
 
 /** The options of every gate. */

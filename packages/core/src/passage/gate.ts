@@ -4,7 +4,7 @@ import { checkCallback } from '../base/checks.js';
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
-import type { Keeping, KeptExchange } from '../contract/keeping.js';
+import type { Keeping, StoredExchange } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import { ListGuard } from '../guard/guard.js';
@@ -25,10 +25,10 @@ import { extraNames, type GateOptions } from './gate-options.js';
  * What an adapter does next:
  * - `pass`: let the request continue
  * - `gone`: nothing, because the client has disconnected
- * - `refused`: nothing, because the rejection was sent; or send the app's custom response
+ * - `rejected`: nothing, because the rejection was sent; or send the app's custom response
  * - `answered`: nothing, because a stored response was replayed
  */
-export type Passage = 'pass' | 'gone' | 'refused' | 'answered';
+export type Passage = 'pass' | 'gone' | 'rejected' | 'answered';
 
 /** A request as an adapter passes it to a {@link Gate}. */
 export interface GateRequest<Raw> extends LimitRequest<Raw> {
@@ -113,7 +113,7 @@ export class Gate<Raw> {
     }
     return isLater(asked)
       ? this.wait(asked, request, exchange, holder, seen)
-      : this.apply(asked, request, exchange, holder, seen, false);
+      : this.applyAdmission(asked, request, exchange, holder, seen, false);
   }
 
   /** For guards that apps mount themselves: a warning is logged if no request arrives. */
@@ -145,7 +145,7 @@ export class Gate<Raw> {
     holder: object,
   ): Passage | Promise<Passage> {
     const passage = this.decide(request, exchange, holder);
-    if (!this.notices.hears('SPW_COUNTED_TWICE')) return passage;
+    if (!this.notices.reports('SPW_COUNTED_TWICE')) return passage;
     const told = (value: Passage): Passage => {
       noteCountedTwice(holder, this.notices);
       return value;
@@ -158,7 +158,7 @@ export class Gate<Raw> {
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
-    seen: KeptExchange | undefined,
+    seen: StoredExchange | undefined,
   ): Promise<Passage> {
     let admission: GuardAdmission<Raw>;
     try {
@@ -166,15 +166,15 @@ export class Gate<Raw> {
     } catch (error) {
       return this.excuse(error);
     }
-    return this.apply(admission, request, exchange, holder, seen, true);
+    return this.applyAdmission(admission, request, exchange, holder, seen, true);
   }
 
-  private apply(
+  private applyAdmission(
     admission: GuardAdmission<Raw>,
     request: GateRequest<Raw>,
     exchange: Exchange,
     holder: object,
-    seen: KeptExchange | undefined,
+    seen: StoredExchange | undefined,
     waited: boolean,
   ): Passage | Promise<Passage> {
     request.checkAddress?.(admission);
@@ -189,7 +189,7 @@ export class Gate<Raw> {
       if (!isWatched) exchange.onClosed((outcome) => admission.release(outcome));
       isWatched = true;
       setFields(admission.headers, exchange, 'Content-Type'); // belongs to the body of a rejection
-      const begun = seen && admission.allowed ? admission.begin(seen) : undefined;
+      const begun = seen && admission.allowed ? admission.beginKeeping(seen) : undefined;
       if (begun) return begun.then(() => 'pass');
       return finish(admission, exchange);
     } catch (error) {
@@ -198,7 +198,7 @@ export class Gate<Raw> {
     }
   }
 
-  private see(exchange: Exchange, holder: object, keeping: Keeping<Raw>): KeptExchange {
+  private see(exchange: Exchange, holder: object, keeping: Keeping<Raw>): StoredExchange {
     if (exchange.recorder && exchange.replay) return keeping.see(exchange, holder);
     throw new SpillwayError(
       'SPW_CAPTURE_MISSING',
@@ -228,5 +228,5 @@ function finish(admission: Admission, exchange: Exchange): Passage {
     return 'answered';
   }
   exchange.reject(admission);
-  return 'refused';
+  return 'rejected';
 }

@@ -1,6 +1,6 @@
 /** The members of a guard that adapters expose on their handlers. */
 
-import type { Guard } from '../guard/options.js';
+import type { Guard } from '../guard/guard-options.js';
 
 /** The members of a guard that server code needs. */
 export type GuardHandle = Pick<Guard, 'close' | 'inProgress'>;

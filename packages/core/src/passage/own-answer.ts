@@ -75,7 +75,7 @@ export class OwnAnswer {
     this.report(missing(CALLED_NEXT));
     if (this.isOver) return;
     if (!this.response.canAnswerLater()) this.calledNext = true;
-    else if (!this.response.isAnswered()) this.reject();
+    else if (!this.response.isAnswered()) this.rejectRequest();
   }
 
   /** Handles an error of the app's function. Returns whether to pass it to the app's error handler. */
@@ -93,7 +93,7 @@ export class OwnAnswer {
   private wait(own: PromiseLike<unknown>): Promise<void> {
     return new Promise((resolve, reject) => {
       this.resolve = resolve;
-      this.watch(LONGEST_MS, LATE);
+      this.setTimer(LONGEST_MS, LATE);
       // A custom `then` may throw or call back twice; a promise around it does not.
       new Promise((take) => take(own)).then(
         () => {
@@ -113,13 +113,13 @@ export class OwnAnswer {
   private ended(restMs: number): void {
     const { isOver, calledNext, response } = this;
     if (isOver) return;
-    if (calledNext) this.reject();
+    if (calledNext) this.rejectRequest();
     else if (response.isAnswered()) this.finish();
-    else if (response.canAnswerLater()) this.watch(restMs, ENDED);
+    else if (response.canAnswerLater()) this.setTimer(restMs, ENDED);
     else this.missed(ENDED);
   }
 
-  private watch(ms: number, reason: string): void {
+  private setTimer(ms: number, reason: string): void {
     const isFirst = !this.cancelTimer;
     this.cancelTimer?.();
     this.cancelTimer = after(ms, () => this.missed(reason));
@@ -134,10 +134,10 @@ export class OwnAnswer {
       }
       this.report(missing(reason));
     }
-    this.reject();
+    this.rejectRequest();
   }
 
-  private reject(): void {
+  private rejectRequest(): void {
     this.isTaken = true;
     this.finish();
     this.response.sendRejection();

@@ -93,7 +93,7 @@ export class Mix {
   }
 
   /** Counts a request of the class, rejected or not. */
-  add(rank: number, nowUs: number): void {
+  countRequest(rank: number, nowUs: number): void {
     this.fade(nowUs);
     this.counts[rank] = (this.counts[rank] ?? 0) + 1;
     this.total += 1;

@@ -131,7 +131,7 @@ export class SignalLoop<State> {
   /** The state for a request. The first request starts the signal. */
   at(nowUs: number): State {
     if (this.known === undefined) this.start(nowUs);
-    else if (nowUs - this.readUs >= this.periodUs) this.read(nowUs);
+    else if (nowUs - this.readUs >= this.periodUs) this.readSignal(nowUs);
     return this.peek(nowUs);
   }
 
@@ -143,24 +143,24 @@ export class SignalLoop<State> {
 
   private start(nowUs: number): void {
     this.known = this.rest(nowUs);
-    this.read(nowUs);
+    this.readSignal(nowUs);
     try {
-      watch(this.signal, this);
+      watchSignal(this.signal, this);
     } catch {
-      // Then it is read at requests.
+      // The signal is then read when requests arrive.
     }
   }
 
   /** The signal has a new reading. */
   measured(): void {
-    this.read(this.clock.nowUs());
+    this.readSignal(this.clock.nowUs());
   }
 
   private readonly failed = (error: unknown): void => {
     this.fault = error;
   };
 
-  private read(nowUs: number): void {
+  private readSignal(nowUs: number): void {
     this.readUs = nowUs;
     const reading = readSafely(this.signal, this.failed);
     if (reading) this.known = this.advance(this.known ?? this.rest(nowUs), reading, nowUs);
@@ -174,7 +174,7 @@ interface Watcher {
 /**
  * A weak reference, because the signal lives as long as the process and must not retain shedders of tests or reloads.
  */
-function watch(signal: Signal, watcher: Watcher): void {
+function watchSignal(signal: Signal, watcher: Watcher): void {
   const watched = weakly(watcher);
   const stop: unknown = signal.watch?.(() => {
     const there = watched();

@@ -149,7 +149,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     const rank = this.ranking.rankOf(request, (error) =>
       context?.fault({ limiter: this.name, source: 'priority', error }),
     );
-    if (this.brake) this.mix.add(rank, nowUs);
+    if (this.brake) this.mix.countRequest(rank, nowUs);
     if (rank >= this.sheddable) return this.decision(rank, undefined);
     const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
     const fast = fraction > 0 ? this.mix.probability(fraction, rank) : 0;

@@ -34,7 +34,7 @@ import { transact } from './transaction.js';
  * - `SPW_GROUP_TOO_LARGE`: more than 1,000 steps.
  * - `SPW_GROUP_INVALID`: see `uniqueGroup`.
  *
- * It passes on any other error of the backend.
+ * Any other error of the backend is passed on.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` if `backend` has no `transact`
  * @example
@@ -97,7 +97,7 @@ class StateStore implements Store {
     // Steps that only give back or finish are useful at any time.
     const within = steps.every(isEnd) ? {} : options;
     const answers = await transact(this.backend, texts.names, within, (stored, nowUs) => {
-      const decided = texts.decide(stored, nowUs);
+      const decided = texts.decideGroup(stored, nowUs);
       return { result: decided.answers, changes: decided.changes };
     });
     return spread(group, answers);
@@ -108,12 +108,12 @@ class StateStore implements Store {
     const others = step.op === 'reset' ? this.known.otherResets(step) : [];
     return {
       step,
-      name: this.nameOf(step),
-      others: others.map((other) => ({ step: other, name: this.nameOf(other), others: [] })),
+      name: this.countNameOf(step),
+      others: others.map((other) => ({ step: other, name: this.countNameOf(other), others: [] })),
     };
   }
 
-  private nameOf(step: Step): string {
+  private countNameOf(step: Step): string {
     return encodeName(step.limiter, step.key, countOf(step), this.naming);
   }
 }
@@ -151,7 +151,7 @@ class TextGroup {
    *
    * @throws SpillwayError `SPW_STORE_ERROR` if a text is not in our format
    */
-  decide(texts: readonly (string | undefined)[], nowUs: number): Decided {
+  decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();
     // Each count is read once and changed in place. It can be used to judge a take and then to charge it, because a

@@ -31,7 +31,7 @@ export class StateValues implements Values {
     options: ApplyOptions = {},
   ): Promise<void> {
     checkValue(bytes, ttlUs);
-    const stored = this.nameOf(name);
+    const stored = this.textNameOf(name);
     const text = textOfBytes(bytes);
     await transact(this.backend, [stored], options, (_, nowUs) => {
       const expiresUs = nowUs + ttlUs;
@@ -41,7 +41,7 @@ export class StateValues implements Values {
   }
 
   async get(name: ValueName, options: ApplyOptions = {}): Promise<Uint8Array | undefined> {
-    return transact(this.backend, [this.nameOf(name)], options, ([text = ''], nowUs) => {
+    return transact(this.backend, [this.textNameOf(name)], options, ([text = ''], nowUs) => {
       const [mark = '', end = 0] = END.exec(text) ?? [];
       // Decoded inside the transaction, so a text in another format fails the call like any error of the store.
       const result = Number(end) > nowUs ? bytesOfText(text.slice(mark.length)) : undefined;
@@ -49,7 +49,7 @@ export class StateValues implements Values {
     });
   }
 
-  private nameOf({ limiter, key, id }: ValueName): string {
+  private textNameOf({ limiter, key, id }: ValueName): string {
     return encodeName(limiter, key, valueCode(id), this.naming);
   }
 }

@@ -43,7 +43,7 @@ export class Calls implements ProbeSender {
    * the same part of the store. The breaker doesn't count background calls: they have other deadlines, and their
    * failures must not keep requests from the store.
    */
-  ask<Value>(
+  callStore<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
     options?: AskOptions,
@@ -68,18 +68,18 @@ export class Calls implements ProbeSender {
     const askedUs = breaker ? breaker.clock.nowUs() : 0;
     const turn = breaker ? breaker.turns.now : 0;
     const startUs = this.observer ? systemClock.nowUs() : 0;
-    const fail = (error: unknown): Eventually<Value> => {
-      this.tell(startUs, kindOf(error));
+    const failCall = (error: unknown): Eventually<Value> => {
+      this.observeCall(startUs, kindOf(error));
       breaker?.failed(steps, error, askedUs, this);
       return failed(error);
     };
-    const take = (answers: Answers): Eventually<Value> => {
+    const takeAnswers = (answers: Answers): Eventually<Value> => {
       try {
         checkAnswers(steps, answers);
       } catch (error) {
-        return fail(error);
+        return failCall(error);
       }
-      this.tell(startUs, 'ok');
+      this.observeCall(startUs, 'ok');
       breaker?.succeeded(steps, askedUs, turn, this);
       return then(answers);
     };
@@ -87,13 +87,15 @@ export class Calls implements ProbeSender {
     try {
       answers = this.store.apply(steps, options);
     } catch (error) {
-      return fail(error);
+      return failCall(error);
     }
     // The store may return any thenable.
-    return isLater(answers) ? Promise.resolve(answers).then(take, fail) : take(answers);
+    return isLater(answers)
+      ? Promise.resolve(answers).then(takeAnswers, failCall)
+      : takeAnswers(answers);
   }
 
-  private tell(startUs: number, outcome: string): void {
+  private observeCall(startUs: number, outcome: string): void {
     this.observer?.storeCall({ durationMs: (systemClock.nowUs() - startUs) / 1000, outcome });
   }
 }
@@ -118,6 +120,7 @@ const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
   window: ['nowUs', 'startUs', 'current', 'previous'],
+  calendar: ['nowUs', 'startUs', 'endUs', 'current'],
   log: ['nowUs', 'used', 'freesUs', 'lastUs'],
   leases: ['nowUs', 'used', 'critical'],
   claims: ['nowUs', 'endsUs'],

@@ -141,7 +141,7 @@ export class CircuitBreaker {
     const isDown = part.failures >= most;
     if (part.probe) {
       if (isDown) part.reason = 'failures'; // it was slow before
-    } else if (isDown) this.open(part, step, sender, nowUs, 'failures', asError(thrown), 0);
+    } else if (isDown) this.openPart(part, step, sender, nowUs, 'failures', asError(thrown), 0);
     else if (part !== this.others) this.diagnose(part, step, sender, nowUs, thrown);
   }
 
@@ -165,10 +165,10 @@ export class CircuitBreaker {
     const kind = isSlow ? 'slow' : 'failing';
     const error = new SpillwayError('SPW_STORE_UNAVAILABLE', text, { kind, cause: thrown });
     const healthyUs = isRelapse ? Math.min(2 * part.healthyUs, LONGEST_HEALTHY_US) : HEALTHY_US;
-    this.open(part, step, sender, nowUs, isSlow ? 'slow' : 'failures', error, healthyUs);
+    this.openPart(part, step, sender, nowUs, isSlow ? 'slow' : 'failures', error, healthyUs);
   }
 
-  private open(
+  private openPart(
     part: StorePart,
     step: Step,
     sender: ProbeSender,
@@ -178,12 +178,12 @@ export class CircuitBreaker {
     healthyUs: number,
   ): void {
     part.healthyUs = healthyUs;
-    part.open(this.probe(part, step, sender), reason, nowUs);
+    part.openCircuit(this.probe(part, step, sender), reason, nowUs);
     this.openParts += 1;
     // Timers that loggers and listeners start must not keep the async context of this request alive.
     outside(() => {
       this.log.opened(part.name, error, reason === 'slow');
-      this.tell({ state: 'open', reason, openMs: 0, error, ...named(part) });
+      this.notifyListeners({ state: 'open', reason, openMs: 0, error, ...named(part) });
     });
   }
 
@@ -195,7 +195,7 @@ export class CircuitBreaker {
       everyUs: this.settings.probeUs,
       healthyUs: () => part.healthyUs,
       clock,
-      begin: () => {
+      startTiming: () => {
         const startUs = clock.nowUs();
         const turn = turns.now;
         return () => {
@@ -204,12 +204,12 @@ export class CircuitBreaker {
           if (part.reason === 'slow') return false;
           part.reason = 'slow';
           part.healthyUs ||= HEALTHY_US;
-          part.health.clear(true);
+          part.health.forgetCalls(true);
           this.log.stillDown(part.name, unasked('slow'));
           return false;
         };
       },
-      back: () => this.close(part),
+      back: () => this.closePart(part),
       failed: (error, question) => this.probeFailed(part, error, question),
     });
   }
@@ -226,13 +226,13 @@ export class CircuitBreaker {
   }
 
   /** @param isForgotten if true, the part is dropped without knowing whether it is back */
-  private close(part: StorePart, isForgotten = false): void {
+  private closePart(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
-    const openMs = part.close(this.clock.nowUs());
+    const openMs = part.closeCircuit(this.clock.nowUs());
     this.openParts -= 1;
     if (part === this.others) this.suspects.clear();
     this.log.closed(part.name, isForgotten ? undefined : openMs);
-    this.tell({ state: 'closed', reason: part.reason, openMs, ...named(part) });
+    this.notifyListeners({ state: 'closed', reason: part.reason, openMs, ...named(part) });
   }
 
   private isSlow(
@@ -264,7 +264,7 @@ export class CircuitBreaker {
     if (this.parts.size < MOST_PARTS) return true;
     for (const [name, part] of this.parts) {
       if (nowUs - part.badUs <= KEPT_US) continue;
-      this.close(part, true);
+      this.closePart(part, true);
       return this.parts.delete(name);
     }
     return false;
@@ -277,7 +277,7 @@ export class CircuitBreaker {
     this.parts.set(name, part);
   }
 
-  private tell(event: BreakerEvent): void {
+  private notifyListeners(event: BreakerEvent): void {
     for (const listener of this.listeners) {
       try {
         disregard(listener(event));
@@ -345,18 +345,18 @@ class StorePart {
     this.name = name;
   }
 
-  open(probe: Probe, reason: BreakerEvent['reason'], nowUs: number): void {
+  openCircuit(probe: Probe, reason: BreakerEvent['reason'], nowUs: number): void {
     this.probe = probe;
     this.reason = reason;
     this.openedUs = nowUs;
     this.badUs = nowUs;
     this.failures = 0;
-    this.health.clear(reason === 'slow');
+    this.health.forgetCalls(reason === 'slow');
   }
 
   /** Returns how long the breaker was open, in milliseconds. */
-  close(nowUs: number): number {
-    this.probe?.end();
+  closeCircuit(nowUs: number): number {
+    this.probe?.stopProbing();
     this.probe = undefined;
     this.closedUs = nowUs;
     this.badUs = nowUs;

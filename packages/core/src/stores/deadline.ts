@@ -54,7 +54,7 @@ class DeadlineStore implements Store {
     const waiting = background
       ? new Waiting(untilUs, nowUs, afterIdly)
       : this.waitingUntil(untilUs, nowUs);
-    return waiting.add(Promise.resolve(answers)); // the store may return any thenable
+    return waiting.awaitAnswers(Promise.resolve(answers)); // the store may return any thenable
   }
 
   private waitingUntil(untilUs: number, nowUs: number): Waiting {
@@ -96,7 +96,7 @@ class Waiting {
   }
 
   /** Resolves with the answers, unless the timer fires first. */
-  add(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
+  awaitAnswers(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
     this.open += 1;
     return new Promise((resolve, reject) => {
       this.rejects.push(reject);

@@ -19,7 +19,10 @@ const SWEEP = 2;
 /** Longest time to live of an entry: a refund or reset by another process takes effect here within a minute. */
 const LONGEST_US = 60_000_000;
 
-/** Slots for the times of refunds and resets. Two keys that share a slot only start caching later. */
+/**
+ * Slots for the time of a key's last refund or reset. Two keys may share a slot. A refund of one then also keeps older
+ * answers about the other out of the cache.
+ */
 const SLOTS = 1_024;
 
 /** Indexes into the table by key, for the keys of one code, oldest first. */
@@ -62,7 +65,7 @@ export class DenialCache {
       this.drop(place);
       return undefined;
     }
-    const tells = rule.logic.denials?.tells(step.cost, table.costOf(place));
+    const tells = rule.logic.denials?.covers(step.cost, table.costOf(place));
     return tells ? table.answerAt(place, nowUs) : undefined;
   }
 
@@ -83,20 +86,20 @@ export class DenialCache {
     if (askedUs <= (this.givenBackUs[slotOf(step)] as number)) return;
     const holdsMs = denials.holdsMs(rule, measure(rule, answer, cost), cost);
     if (!(holdsMs > 0)) return;
-    this.keep(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
+    this.cacheDenial(step, answer, askedUs + Math.min(Math.round(holdsMs * 1000), this.longestUs));
   }
 
   /**
    * Evicts the entry of a key that is refunded, or with a reset all entries of its limiter and key. Call it both when
    * the step is sent and when it is answered, because denials can arrive in between.
    */
-  forget(step: Step): void {
+  forgetDenials(step: Step): void {
     this.givenBackUs[slotOf(step)] = this.clock.nowUs();
     if (step.op !== 'reset') {
       this.forgetCount(step);
       return;
     }
-    const name = this.nameOf(step.key);
+    const name = this.shortKeyOf(step.key);
     for (const places of this.limiters.get(step.limiter)?.values() ?? []) {
       const place = places.get(name);
       if (place !== undefined) this.drop(place);
@@ -115,14 +118,17 @@ export class DenialCache {
     return this.clock.nowUs();
   }
 
-  private keep(step: Step, answer: Answer, untilUs: number): void {
+  private cacheDenial(step: Step, answer: Answer, untilUs: number): void {
     this.forgetCount(step);
     if (this.kept >= KEPT) this.makeRoom();
     const { limiter, rule, cost } = step;
     const places = this.placesOf(limiter, countOf(step));
-    const name = detached(this.nameOf(step.key));
+    const name = detached(this.shortKeyOf(step.key));
     const learnedUs = this.clock.nowUs();
-    places.set(name, this.table.add({ limiter, name, rule, cost, answer, learnedUs, untilUs }));
+    places.set(
+      name,
+      this.table.addDenial({ limiter, name, rule, cost, answer, learnedUs, untilUs }),
+    );
     this.kept += 1;
   }
 
@@ -144,7 +150,7 @@ export class DenialCache {
   private placeOf(step: Step): number | undefined {
     // The usual case: no key is denied, and no lookup is needed.
     if (this.kept === 0) return undefined;
-    return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.nameOf(step.key));
+    return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.shortKeyOf(step.key));
   }
 
   private forgetCount(step: Step): void {
@@ -157,9 +163,9 @@ export class DenialCache {
     const codes = this.limiters.get(table.limiterOf(place));
     const { code } = table.ruleOf(place);
     const places = codes?.get(code);
-    places?.delete(table.nameOf(place));
+    places?.delete(table.nameAt(place));
     if (places?.size === 0) codes?.delete(code);
-    table.remove(place);
+    table.removeDenial(place);
     this.kept -= 1;
   }
 
@@ -191,7 +197,7 @@ export class DenialCache {
     }
   }
 
-  private nameOf(key: string): string {
+  private shortKeyOf(key: string): string {
     if (key.length <= LONGEST_KEY) return key;
     this.seed ??= randomSeed();
     return shortened(key, this.seed);
@@ -223,7 +229,7 @@ const WIDTH = 8;
 
 /**
  * The entries in a flat table, so that the numbers of one are adjacent in memory. With 40,000 keys, a cached denial
- * takes 0.76 µs; with an object per entry it took 1.65 µs (section "refused again" of the benchmarks).
+ * takes 0.76 µs; with an object per entry it took 1.65 µs (section "rejected again" of the benchmarks).
  */
 class DenialTable {
   private numbers = new Float64Array(64 * WIDTH);
@@ -233,7 +239,7 @@ class DenialTable {
   private readonly free: number[] = [];
 
   /** Returns the place of the entry, valid until it is removed. */
-  add({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
+  addDenial({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
     const place = this.free.pop() ?? this.rules.length;
     const at = place * WIDTH;
     if (at === this.numbers.length) this.grow();
@@ -247,7 +253,7 @@ class DenialTable {
     return place;
   }
 
-  remove(place: number): void {
+  removeDenial(place: number): void {
     this.rules[place] = undefined;
     this.names[place] = '';
     this.free.push(place);
@@ -273,7 +279,7 @@ class DenialTable {
     return this.limiters[place] as string;
   }
 
-  nameOf(place: number): string {
+  nameAt(place: number): string {
     return this.names[place] as string;
   }
 

@@ -8,7 +8,7 @@ import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Step, SyncStore } from '../contract/store.js';
 import { forgivingMemory } from '../memory/memory-store.js';
-import { refuses } from './group-parts.js';
+import { anyRejects } from './group-parts.js';
 
 /** A step with a rule for the fallback counters (`onStoreError: 'local'`). */
 type CountedStep = Step & { readonly onStoreError: Rule };
@@ -40,13 +40,13 @@ export class FallbackCounters {
    *
    * @param charges false to answer without charging; `follow` charges later
    */
-  answer(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
+  answerLocally(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
     const failure = asError(error);
     // Look first: whether anything is charged depends on all steps, also on those that are not counted here.
     const looked = this.answerAs(steps, failure, () => 'look');
     if (!charges) return looked;
-    const isRefused = refuses(steps, looked);
-    return this.answerAs(steps, failure, ({ op }) => (op === 'take' && isRefused ? 'look' : op));
+    const isRejected = anyRejects(steps, looked);
+    return this.answerAs(steps, failure, ({ op }) => (op === 'take' && isRejected ? 'look' : op));
   }
 
   /** Answers all steps; those that are counted here with the operation that `doing` returns. */
@@ -56,7 +56,7 @@ export class FallbackCounters {
     doing: (step: Step) => Op,
   ): readonly Answer[] {
     const counted = steps.filter(isCountedHere);
-    const answers = counted.length === 0 ? [] : this.decide(counted, doing);
+    const answers = counted.length === 0 ? [] : this.countSteps(counted, doing);
     let next = 0;
     return steps.map((step) => {
       if (isCountedHere(step)) {
@@ -69,9 +69,9 @@ export class FallbackCounters {
     });
   }
 
-  private decide(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
+  private countSteps(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
     const asked = steps.map((step) => localStep(step, doing(step)));
-    return this.apply(asked).map((answer, place) =>
+    return this.applyInMemory(asked).map((answer, place) =>
       asked[place]?.op === 'take'
         ? withReceipt(steps[place] as CountedStep, answer, answer)
         : answer,
@@ -83,31 +83,31 @@ export class FallbackCounters {
    */
   release(steps: readonly Step[]): void {
     if (!steps.some(endsPermit)) return;
-    this.apply(steps.filter(endsPermit).map((step) => localStep(step, 'put')));
+    this.applyInMemory(steps.filter(endsPermit).map((step) => localStep(step, 'put')));
   }
 
   /** Counts here what the store has done. Returns its answers, with receipts of what was charged here. */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(isCountedHere)) return answers;
-    const isRefused = refuses(steps, answers);
+    const isRejected = anyRejects(steps, answers);
     return steps.map((step, place) => {
       const answer = answers[place] as Answer;
-      const op = isCountedHere(step) && opAfter(step, answer, !isRefused);
+      const op = isCountedHere(step) && opAfter(step, answer, !isRejected);
       if (!op) return answer;
       // One at a time, not as a group: the store has already decided that all pass.
-      const [own] = this.apply([localStep(step, op)]);
+      const [own] = this.applyInMemory([localStep(step, op)]);
       return withReceipt(step, answer, own as Answer);
     });
   }
 
   /** Resets a key of a limiter after it was reset elsewhere. */
-  forget(limiter: string, key: string): void {
+  forgetKey(limiter: string, key: string): void {
     const { memory, rule } = this;
     // Any rule will do: a reset covers all rules that are registered for the limiter.
     if (rule) memory?.apply([{ op: 'reset', limiter, key, rule, cost: 0, binding: false }]);
   }
 
-  private apply(steps: readonly Step[]): readonly Answer[] {
+  private applyInMemory(steps: readonly Step[]): readonly Answer[] {
     const memory = this.memory ?? forgivingMemory(MAX_ENTRIES, this.clock);
     this.memory = memory;
     for (const { limiter, rule } of steps) {
@@ -131,7 +131,7 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
     case 'take':
       return granted && answer?.allowed && step.cost > 0 ? 'record' : undefined;
     case 'put':
-      return step.receipt?.standIn ? 'put' : undefined; // `release` has already released permits
+      return step.receipt?.fallbackReceipt ? 'put' : undefined; // `release` has already released permits
     case 'look':
       return undefined;
     default:
@@ -144,17 +144,8 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  * property by property: a spread costs more than the count.
  */
 function localStep(step: CountedStep, op: Op): Step {
-  const {
-    limiter,
-    key,
-    onStoreError: rule,
-    cost,
-    binding,
-    lease,
-    holdUs,
-    together,
-    receipt,
-  } = step;
+  const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
+  const { holdUs, together, period, receipt } = step;
   return {
     op,
     limiter,
@@ -165,7 +156,8 @@ function localStep(step: CountedStep, op: Op): Step {
     lease,
     holdUs,
     together,
-    receipt: receipt?.standIn,
+    period,
+    receipt: receipt?.fallbackReceipt,
   } as Step;
 }
 
@@ -173,5 +165,5 @@ function withReceipt(step: CountedStep, answer: Answer, own: Answer): Answer {
   if (step.op !== 'take' || step.lease || !answer.allowed) return answer;
   if (own.provisional) return answer; // not counted: there was no room
   // In this order: in V8, adding a property after the spread takes many times as long.
-  return { standIn: receiptFrom(step.onStoreError, own, step.cost), ...answer };
+  return { fallbackReceipt: receiptFrom(step.onStoreError, own, step.cost), ...answer };
 }

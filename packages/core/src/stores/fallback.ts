@@ -9,7 +9,7 @@ import type { AskOptions } from '../contract/store-link.js';
 import type { Calls } from './calls.js';
 import { type CircuitBreaker, domainOf } from './circuit-breaker.js';
 import type { FallbackCounters } from './fallback-counters.js';
-import { askParts, asLook, type Part, partsOf, place, refuses } from './group-parts.js';
+import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group-parts.js';
 
 /**
  * Answers by {@link Step.onStoreError} where a call fails, with the error in `failure`. If that is a rule, the fallback
@@ -34,7 +34,7 @@ export class Fallback {
   }
 
   /** Returns the result of `then(answers)`. There is an answer for every step, even if the store fails. */
-  ask<Value>(
+  askWithFallback<Value>(
     steps: readonly Step[],
     then: (answers: readonly Answer[]) => Eventually<Value>,
     options?: AskOptions,
@@ -63,7 +63,7 @@ export class Fallback {
     options: AskOptions | undefined,
   ): Eventually<Value> {
     const { calls, counters } = this;
-    return calls.ask(
+    return calls.callStore(
       steps,
       (answers) => then(calls.sync ? answers : counters.follow(steps, answers)),
       options,
@@ -101,28 +101,28 @@ export class Fallback {
     const down = parts.filter((_, i) => barred[i]);
     if (down.length === parts.length) return this.answerFor(steps, barred[0]);
     const answerOf = (own: readonly Step[], error: unknown) =>
-      this.counters.answer(own, error, false);
+      this.counters.answerLocally(own, error, false);
     const errors = new Map(parts.map(({ name }, i) => [name, barred[i]]));
-    const ask = (own: readonly Step[], name: string, always: boolean) => {
+    const askPart = (own: readonly Step[], name: string, always: boolean) => {
       const error = errors.get(name);
       if (error) throw error;
-      return this.calls.ask(own, (answers) => answers, always ? undefined : inTime);
+      return this.calls.callStore(own, (answers) => answers, always ? undefined : inTime);
     };
     const answersOfDown: Answer[] = [];
-    let refused = false;
+    let rejected = false;
     for (const part of down) {
       const own = answerOf(part.steps, errors.get(part.name));
       place(part, own, answersOfDown);
-      refused ||= refuses(part.steps, own);
+      rejected ||= anyRejects(part.steps, own);
     }
     const up = parts.filter(({ name }) => !errors.get(name));
     // A group that is already rejected must not charge anything.
-    const answers = await askParts(refused ? up.map(asLook) : up, ask, answerOf);
+    const answers = await askParts(rejected ? up.map(asLook) : up, askPart, answerOf);
     const all = steps.map((_, at) => (answers[at] ?? answersOfDown[at]) as Answer);
     return this.counters.follow(steps, all);
   }
 
   private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
-    return this.counters.answer(steps, error, true);
+    return this.counters.answerLocally(steps, error, true);
   }
 }

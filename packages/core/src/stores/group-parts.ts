@@ -42,7 +42,7 @@ export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: A
 }
 
 /** Whether the answers reject the group. */
-export function refuses(steps: readonly Step[], answers: readonly Answer[]): boolean {
+export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): boolean {
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
 
@@ -70,7 +70,7 @@ export async function askParts<Name>(
   answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
   const group = new GroupInParts(ask, answerFailed);
-  const taken = await group.take(parts);
+  const taken = await group.takeParts(parts);
   if (taken.passes) return group.answers;
   await group.undo(taken);
   // A single part is decided atomically, so its rejections are final.
@@ -84,10 +84,10 @@ function asProvisional(answer: Answer): Answer {
 
 /** The outcome of sending all parts. */
 interface Taken<Name> {
-  readonly refused: boolean;
+  readonly rejected: boolean;
   /** The first part that failed and for which nothing answered. */
   readonly failed: PromiseRejectedResult | undefined;
-  /** Neither refused nor failed. */
+  /** Neither rejected nor failed. */
   readonly passes: boolean;
   /** The parts that may have been charged. */
   readonly granted: readonly Part<Name>[];
@@ -105,23 +105,23 @@ class GroupInParts<Name> {
   }
 
   /** Sends all parts at once, and puts nothing back. */
-  async take(parts: readonly Part<Name>[]): Promise<Taken<Name>> {
+  async takeParts(parts: readonly Part<Name>[]): Promise<Taken<Name>> {
     const results = await Promise.allSettled(
       parts.map(async ({ steps, name }) => this.ask(steps, name, false)),
     );
     const granted: Part<Name>[] = [];
-    let refused = false;
+    let rejected = false;
     let failed: PromiseRejectedResult | undefined;
     for (const [at, part] of parts.entries()) {
       const result = results[at] as PromiseSettledResult<readonly Answer[]>;
       const isAnswered = result.status === 'fulfilled';
       const own = isAnswered ? result.value : this.answerFor(part.steps, result.reason);
       place(part, own, this.answers);
-      if (refuses(part.steps, own)) refused = true;
+      if (anyRejects(part.steps, own)) rejected = true;
       else if (isAnswered) granted.push(part);
       else if (!this.answerFailed) failed ??= result;
     }
-    return { refused, failed, passes: !refused && !failed, granted };
+    return { rejected, failed, passes: !rejected && !failed, granted };
   }
 
   /**
@@ -129,9 +129,9 @@ class GroupInParts<Name> {
    *
    * @throws the error of a failed part, unless another part rejects the group
    */
-  async undo({ refused, failed, granted }: Taken<Name>): Promise<void> {
+  async undo({ rejected, failed, granted }: Taken<Name>): Promise<void> {
     await this.putBack(granted);
-    if (failed && !refused) throw failed.reason;
+    if (failed && !rejected) throw failed.reason;
   }
 
   /** Updates the answers with the state after that. */

@@ -50,7 +50,7 @@ export class Health {
       const from = Math.max(this.second + 1, second - WINDOW_SECONDS + 1);
       for (let i = from; i <= second; i += 1) counts.fill(0, bucketOf(i), bucketOf(i) + 3);
       this.second = second;
-      if (outcome !== FAILED) this.learn(tookUs);
+      if (outcome !== FAILED) this.addLatency(tookUs);
     }
     const at = bucketOf(second);
     counts[at] = (counts[at] as number) + 1;
@@ -78,12 +78,12 @@ export class Health {
   }
 
   /** Resets the counts. After slow calls also the samples, which would make slow calls look usual. */
-  clear(wereSlow: boolean): void {
+  forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
   }
 
-  private learn(tookUs: number): void {
+  private addLatency(tookUs: number): void {
     const { samples } = this;
     const length = samples.push(tookUs);
     if (length < (this.slowUs < Infinity ? SAMPLES : FIRST_SAMPLES)) return;
@@ -133,16 +133,16 @@ export class LoopTurns {
     this.lateUs = this.clock.nowUs();
     if (this.now < 0) {
       this.now = 0;
-      this.watch();
+      this.watchLoop();
     }
     return then < 0 ? unknown : this.now - then > TURNS_OF_A_CALL;
   }
 
-  private watch(): void {
+  private watchLoop(): void {
     afterIdly(1, () => {
       const isOver = this.clock.nowUs() - this.lateUs > WATCH_US;
       this.now = isOver ? -1 : this.now + 1;
-      if (!isOver) this.watch();
+      if (!isOver) this.watchLoop();
     });
   }
 }

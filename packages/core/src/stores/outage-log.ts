@@ -16,14 +16,14 @@ const QUIET_US = 60_000_000;
 const MOST_NAMES = 8;
 
 /** Maximum number of parts that have separate lines: more than most clusters have nodes. */
-const MOST_TOLD = 16;
+const MAX_PARTS = 16;
 
 /** The name of all others together. */
 export const OTHER_PARTS = 'other parts';
 
 /** What was logged about one part of the store, or about {@link OTHER_PARTS}, and when. */
-interface Told {
-  readonly toldUs: number;
+interface ReportedOutage {
+  readonly reportedUs: number;
   /** Whether the current outage was logged; if so, its end will be too. */
   isTold: boolean;
   /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
@@ -40,7 +40,7 @@ interface Told {
 export class OutageLog {
   private readonly loggers = new Set<Logger>();
   private readonly policies = new Map<string, OnStoreError>();
-  private readonly parts = new Map<string, Told>();
+  private readonly parts = new Map<string, ReportedOutage>();
   private readonly label: () => string;
   private readonly clock: Clock;
 
@@ -63,13 +63,13 @@ export class OutageLog {
   /** @param isSlow whether the part is slow, not failing */
   opened(part: string, error: unknown, isSlow: boolean): void {
     const { parts } = this;
-    const name = parts.has(part) || parts.size < MOST_TOLD ? part : OTHER_PARTS;
+    const name = parts.has(part) || parts.size < MAX_PARTS ? part : OTHER_PARTS;
     const told = parts.get(name);
     if (told) {
       told.open += 1;
       told.isSlow = isSlow;
       told.lastError = error;
-      if (this.clock.nowUs() - told.toldUs < QUIET_US) {
+      if (this.clock.nowUs() - told.reportedUs < QUIET_US) {
         told.isTold = false;
         told.more += 1;
         return;
@@ -78,7 +78,7 @@ export class OutageLog {
     }
     this.renew(name, { lastError: error, isSlow, open: told?.open ?? 1 });
     this.warn(
-      `${this.nameOf(name)} is ${isSlow ? 'slow' : 'failing'} (${textOf(error)}). ` +
+      `${this.partLabel(name)} is ${isSlow ? 'slow' : 'failing'} (${textOf(error)}). ` +
         `${this.meanwhile(isSlow)}${seeHelp(error)}`,
     );
   }
@@ -91,9 +91,9 @@ export class OutageLog {
     if (!told) return;
     told.open -= 1;
     if (told.open > 0) return;
-    if (this.clock.nowUs() - told.toldUs >= QUIET_US) parts.delete(name);
+    if (this.clock.nowUs() - told.reportedUs >= QUIET_US) parts.delete(name);
     if (told.isTold && openMs !== undefined) {
-      this.warn(`${this.nameOf(name)} works again, after ${(openMs / 1000).toFixed(1)} s.`);
+      this.warn(`${this.partLabel(name)} works again, after ${(openMs / 1000).toFixed(1)} s.`);
     }
   }
 
@@ -103,15 +103,23 @@ export class OutageLog {
     if (!told || told.hint || !isSpillwayError(error)) return;
     if (error.kind !== 'hung' && error.kind !== 'slow') return;
     told.hint = true;
-    this.warn(`${this.nameOf(part)}: ${textOf(error)}.${seeHelp(error)}`);
+    this.warn(`${this.partLabel(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
   /** Records that a line is written now, and sums up after the quiet time. */
-  private renew(name: string, now: Pick<Told, 'lastError' | 'isSlow' | 'open'>): void {
+  private renew(name: string, now: Pick<ReportedOutage, 'lastError' | 'isSlow' | 'open'>): void {
     const { lastError, isSlow, open } = now;
     const isTold = open > 0;
     const toldUs = this.clock.nowUs();
-    this.parts.set(name, { toldUs, isTold, open, more: 0, lastError, isSlow, hint: false });
+    this.parts.set(name, {
+      reportedUs: toldUs,
+      isTold,
+      open,
+      more: 0,
+      lastError,
+      isSlow,
+      hint: false,
+    });
     afterIdly(QUIET_US / 1000, () => {
       const told = this.parts.get(name);
       if (!told) return;
@@ -120,7 +128,7 @@ export class OutageLog {
     });
   }
 
-  private sumUp(name: string, told: Told): void {
+  private sumUp(name: string, told: ReportedOutage): void {
     const { more, isSlow, open, lastError } = told;
     const times = more === 1 ? 'once more' : `${more} more times`;
     const [was, is, isNot] = isSlow
@@ -129,11 +137,11 @@ export class OutageLog {
     const now = open > 0 ? `${is}. ${this.meanwhile(isSlow)}` : `${isNot}.`;
     this.renew(name, told);
     this.warn(
-      `${this.nameOf(name)} ${was} ${times} in the last minute (${textOf(lastError)}); ${now}${seeHelp(lastError)}`,
+      `${this.partLabel(name)} ${was} ${times} in the last minute (${textOf(lastError)}); ${now}${seeHelp(lastError)}`,
     );
   }
 
-  private nameOf(part: string): string {
+  private partLabel(part: string): string {
     return part === '' ? this.label() : `${this.label()}, ${part}`;
   }
 

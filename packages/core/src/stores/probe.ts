@@ -23,7 +23,7 @@ interface ProbeOptions {
   /** How long attempts must succeed until the store is back; 0: one success is enough. */
   readonly healthyUs: () => number;
   /** Called before an attempt; call the returned function at its answer to learn whether it came fast enough. */
-  readonly begin: () => () => boolean;
+  readonly startTiming: () => () => boolean;
   /** Called once, when the store is back. */
   readonly back: () => void;
   /** Called for each failed attempt. */
@@ -61,8 +61,9 @@ export class Probe {
   }
 
   /**
-   * Notes that a request would have called the store. If it sends an overdue attempt, and either there were no requests
-   * lately or nothing keeps the attempt alive after the request, returns a promise of its end for the request to await.
+   * Notes that a request would have called the store, and sends an attempt if one is overdue. The request must await
+   * the attempt, and gets its promise, if it is the first request for a while, or if nothing else keeps the attempt
+   * alive after the request.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;
@@ -71,7 +72,7 @@ export class Probe {
     this.wantedUs = nowUs;
     // Overdue: the timer runs at a slower rate, or is gone.
     if (nowUs - this.doneUs >= 2 * everyUs && !this.isAsking(nowUs)) {
-      const answered = this.send();
+      const answered = this.sendProbe();
       return !wasIdle && isKept(host, answered) ? undefined : answered;
     }
     if (this.pauseUs > everyUs) {
@@ -86,7 +87,7 @@ export class Probe {
     this.question = probeStep(key);
   }
 
-  end(): void {
+  stopProbing(): void {
     this.turn += 1;
     this.cancel?.();
   }
@@ -97,12 +98,12 @@ export class Probe {
     return this.isUnderWay && nowUs - this.askedUs < sender.timeoutUs + everyUs;
   }
 
-  private send(): Promise<void> {
+  private sendProbe(): Promise<void> {
     const { sender, clock, healthyUs, back, failed } = this.options;
     this.cancel?.();
     this.turn += 1;
     const { turn, question } = this;
-    const isWell = this.options.begin();
+    const isWell = this.options.startTiming();
     this.isUnderWay = true;
     this.askedUs = clock.nowUs();
     this.doneUs = this.askedUs;
@@ -137,7 +138,7 @@ export class Probe {
       const { clock, everyUs } = this.options;
       // By a manual clock the time may not have come yet; timers can also fire slightly early.
       if (clock.nowUs() - this.doneUs < everyUs / 2) this.schedule();
-      else if (!this.isAsking(clock.nowUs())) void this.send();
+      else if (!this.isAsking(clock.nowUs())) void this.sendProbe();
     });
   }
 }

@@ -56,7 +56,7 @@ class RemoteLink implements StoreLink {
   private readonly answering: Fallback;
   private readonly state: RemoteState;
   private readonly denials: DenialCache | undefined;
-  private readonly remembers: boolean;
+  private readonly cachesDenials: boolean;
   private readonly turns: Turns;
 
   constructor(store: Store, user: StoreUser) {
@@ -64,7 +64,7 @@ class RemoteLink implements StoreLink {
     this.answering = answering(store, state, user);
     this.state = state;
     this.denials = state.denials;
-    this.remembers = user.remembers;
+    this.cachesDenials = user.cachesDenials;
     this.turns = state.turns;
   }
 
@@ -75,7 +75,7 @@ class RemoteLink implements StoreLink {
   }
 
   known(step: Step): Answer | undefined {
-    return this.remembers ? this.denials?.denialOf(step) : undefined;
+    return this.cachesDenials ? this.denials?.denialOf(step) : undefined;
   }
 
   ask<Value>(
@@ -84,10 +84,10 @@ class RemoteLink implements StoreLink {
     options?: AskOptions,
   ): Eventually<Value> {
     const { denials } = this;
-    if (!denials) return this.answering.ask(steps, then);
+    if (!denials) return this.answering.askWithFallback(steps, then);
     const askedUs = denials.nowUs();
-    const learn = (answers: Answers) => then(learnt(denials, steps, answers, askedUs));
-    return this.inTurns(this.answering.ask(steps, learn, options), steps);
+    const cacheDenials = (answers: Answers) => then(learnt(denials, steps, answers, askedUs));
+    return this.inTurns(this.answering.askWithFallback(steps, cacheDenials, options), steps);
   }
 
   giveBack<Value>(
@@ -95,17 +95,17 @@ class RemoteLink implements StoreLink {
     then: (answers: Answers) => Eventually<Value>,
     forUs?: number,
   ): Eventually<Value> {
-    this.forget(steps);
+    this.forgetDenials(steps);
     const forgetAgain = (answers: Answers) => {
-      this.forget(steps);
+      this.forgetDenials(steps);
       return then(answers);
     };
-    const answered = this.answering.ask(steps, forgetAgain, background(forUs));
+    const answered = this.answering.askWithFallback(steps, forgetAgain, background(forUs));
     return forUs === undefined ? this.inTurns(answered, steps) : answered;
   }
 
   renew(steps: readonly Step[], forUs: number): Eventually<Answers> {
-    return this.answering.ask(steps, (answers) => answers, background(forUs));
+    return this.answering.askWithFallback(steps, (answers) => answers, background(forUs));
   }
 
   forgetAll(): void {
@@ -113,7 +113,7 @@ class RemoteLink implements StoreLink {
   }
 
   forgetReset(limiter: string, key: string): void {
-    this.state.counters.forget(limiter, key);
+    this.state.counters.forgetKey(limiter, key);
   }
 
   /** A promise of the store may settle without any I/O, so the event loop must get its turn. */
@@ -124,10 +124,10 @@ class RemoteLink implements StoreLink {
     return isLater(answered) ? this.turns.after(answered, length) : answered;
   }
 
-  private forget(steps: readonly Step[]): void {
+  private forgetDenials(steps: readonly Step[]): void {
     if (!this.denials) return;
     // Denials of permits and claims are not cached.
-    for (const step of steps) if (!step.lease && !step.claim) this.denials.forget(step);
+    for (const step of steps) if (!step.lease && !step.claim) this.denials.forgetDenials(step);
   }
 }
 
@@ -142,7 +142,7 @@ function answering(store: Store, state: RemoteState, user: StoreUser): Fallback 
     if (logger) breaker.log.addLogger(logger);
     for (const [limiter, policy] of policies) breaker.log.notePolicy(limiter, policy);
   }
-  const observer = observers?.hearsStoreCalls ? observers : undefined;
+  const observer = observers?.wantsStoreCalls ? observers : undefined;
   const calls = new Calls(withDeadline(store, timeoutUs), timeoutUs, breaker, observer);
   return new Fallback(calls, state.counters, store, breaker);
 }

@@ -21,12 +21,12 @@ export interface ResilienceOptions {
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
-   * When to stop calling the store. The breaker opens after `failures` consecutive failed calls (default 5), at the
-   * first `SPW_STORE_UNAVAILABLE`, or if, of at least 20 calls in 10 s, more than a fifth failed or more than a tenth
-   * took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). While it is open, no request
-   * waits; it closes when probes in the background, at most one per `probeEvery` (default 100 ms), succeed. All users
-   * of a store share one breaker, with the options of the first; each part of the store (a node of a Cluster) has its
-   * own state. `false`: no breaker.
+   * When to stop calling the store. The breaker opens at the first `SPW_STORE_UNAVAILABLE`, and after `failures` failed
+   * calls in a row (default 5). It also opens if, of at least 20 calls in 10 s, more than a fifth failed, or more than
+   * a tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). While it is open, no
+   * request waits. It closes when probes in the background succeed, at most one per `probeEvery` (default 100 ms). All
+   * users of a store share one breaker, with the options of the first; each part of the store (a node of a Cluster) has
+   * a separate state. `false`: no breaker.
    */
   readonly breaker?:
     | {

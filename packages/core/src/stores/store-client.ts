@@ -72,7 +72,7 @@ export class StoreClient implements UpkeepClient<Step> {
     this.releaseRoom = this.shared.releaseRoom;
     this.link = store.link({
       resilience: resilienceOf(options, policies),
-      remembers: denialCache,
+      cachesDenials: denialCache,
       logger,
       clock,
       observers,
@@ -83,7 +83,7 @@ export class StoreClient implements UpkeepClient<Step> {
 
   /** The limiter's name in the store; without a store, a string unique to the limiter object. */
   nameOf(limiter: Named): string {
-    return this.memory ? this.memory.nameOf(limiter) : limiter.name;
+    return this.memory ? this.memory.limiterNameOf(limiter) : limiter.name;
   }
 
   /** How many limiters this process has made without a store, including these; 0 if these have one. */
@@ -165,10 +165,11 @@ class NameRegistry {
 }
 
 function numbers(rule: Rule): string {
-  const { described, declared } = rule.logic;
-  if (described) return described(rule);
-  const { limit, windowMs, algorithm } = declared(rule);
-  return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
+  const hard = rule.soft ?? rule;
+  const { described, declared } = hard.logic;
+  if (described) return described(hard);
+  const { limit, windowMs, algorithm } = declared(hard);
+  return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(hard)})`;
 }
 
 /**

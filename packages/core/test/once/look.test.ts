@@ -27,7 +27,7 @@ describe('an idempotency key', () => {
     for (const key of ['k', '"k"']) {
       const { state, leftMs, note, answer, size } = await readIdempotencyKey(memory, name(key));
       expect({ state, leftMs }).toEqual({ state: 'done', leftMs: 86_400_000 });
-      expect(note).toMatchObject({ isKept: true, length: '12', body: { kind: 'r' } });
+      expect(note).toMatchObject({ isStored: true, length: '12', body: { kind: 'r' } });
       expect(answer).toMatchObject({ status: 201 });
       expect(answer?.fields).toContainEqual(['Location', '/charges/1']);
       expect(new TextDecoder().decode(answer?.body)).toBe('{"run":1,"body":"{\\"amount\\":5}"}');

@@ -140,7 +140,7 @@ describe('a limiter behind idempotency', () => {
     };
     const gate = new Gate([idempotency({ scope }), { ...shed, decide }], { store, logger: false });
     const call = new Call();
-    expect(await gate.enter(request({ method: 'POST', headers }), call, call)).toBe('refused');
+    expect(await gate.enter(request({ method: 'POST', headers }), call, call)).toBe('rejected');
     expect(call.refusal?.status).toBe(503);
     expect(store.calls).toEqual([]);
   });

@@ -7,9 +7,9 @@ import { base64url } from '../../src/base/bytes-text.js';
 import { newDigest } from '../../src/base/sha256.js';
 import { noteIn, noteText } from '../../src/once/claim-note.js';
 import { keyIn } from '../../src/once/idempotency-key.js';
-import { CollectedAnswer, decodeRecord, encodeRecord } from '../../src/once/kept-answer.js';
 import { valueDigest } from '../../src/once/request-fingerprint.js';
 import { stableDigest } from '../../src/once/stable-digest.js';
+import { decodeRecord, encodeRecord, ResponseCollector } from '../../src/once/stored-response.js';
 
 const random = seeded(17);
 const integer = (below: number): number => Math.floor(random.uniform() * below);
@@ -101,8 +101,8 @@ describe('a record', () => {
 describe('a note', () => {
   const head = 'h'.repeat(22);
   it.each([
-    { isKept: true, head, body: { kind: 'r', digest: 'd'.repeat(22) }, length: '17' },
-    { isKept: false, head, body: undefined, length: '' },
+    { isStored: true, head, body: { kind: 'r', digest: 'd'.repeat(22) }, length: '17' },
+    { isStored: false, head, body: undefined, length: '' },
   ] as const)('comes back as it was: %o', (note) => {
     expect(noteIn(noteText(note))).toEqual(note);
   });
@@ -139,13 +139,13 @@ function form(values: Readonly<Record<string, string | Blob>>): FormData {
 
 describe('the bytes of an answer', () => {
   it('are kept as they were written, though the handler uses its buffer again', () => {
-    const answer = new CollectedAnswer();
+    const answer = new ResponseCollector();
     const buffer = Uint8Array.of(1, 2);
-    answer.begin(200, [], 10);
-    answer.add(buffer);
+    answer.beginAnswer(200, [], 10);
+    answer.addChunk(buffer);
     buffer.fill(9);
-    answer.add(buffer);
-    expect(answer.record()?.body).toEqual(Uint8Array.of(1, 2, 9, 9));
+    answer.addChunk(buffer);
+    expect(answer.toRecord()?.body).toEqual(Uint8Array.of(1, 2, 9, 9));
   });
 });
 

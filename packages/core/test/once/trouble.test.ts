@@ -55,7 +55,7 @@ describe('a request whose handler cannot be watched', () => {
     await first.close();
     const repeat = new Call();
     repeat.readBody = () => Promise.reject(new Error('bug of an adapter'));
-    expect(await enter(gate, repeat)).toBe('refused');
+    expect(await enter(gate, repeat)).toBe('rejected');
     expect(repeat.refusal?.status).toBe(503);
   });
 });
@@ -135,7 +135,7 @@ describe('the end of a claim', () => {
       scope: 'ada',
       key: 'key-1',
     });
-    expect(note).toMatchObject({ isKept: false });
+    expect(note).toMatchObject({ isStored: false });
   });
 
   it('leaves an answer behind that was written too late to tell', async () => {

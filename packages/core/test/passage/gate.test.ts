@@ -80,7 +80,7 @@ describe('a gate', () => {
   it('leaves the type of a refusal to who answers it', () => {
     const gate = new Gate(rateLimit({ limit: 1, window: '1h', cost: () => 2 }), {});
     const exchange = new NotingExchange();
-    expect(gate.enter(REQUEST, exchange, {})).toBe('refused');
+    expect(gate.enter(REQUEST, exchange, {})).toBe('rejected');
     expect(exchange.calls.at(-1)).toBe('reject');
     expect([...exchange.fields.keys()]).toEqual(['RateLimit-Policy', 'RateLimit', 'Cache-Control']);
     expect(exchange.refusal).toMatchObject({ allowed: false, status: 429 });
@@ -93,9 +93,9 @@ describe('a gate', () => {
     const again = new NotingExchange();
     expect(gate.enter(REQUEST, again, first)).toBe('pass');
     expect(again.calls).toEqual(['decided true']);
-    expect(gate.enter(REQUEST, new NotingExchange(), second)).toBe('refused');
+    expect(gate.enter(REQUEST, new NotingExchange(), second)).toBe('rejected');
     const refusedAgain = new NotingExchange();
-    expect(gate.enter(REQUEST, refusedAgain, second)).toBe('refused');
+    expect(gate.enter(REQUEST, refusedAgain, second)).toBe('rejected');
     expect(refusedAgain.calls).toEqual(['decided false', 'reject']);
   });
 
@@ -103,7 +103,7 @@ describe('a gate', () => {
     const gate = new Gate(rateLimit({ limit: 1, window: '1h' }), {});
     const holder = {};
     expect(gate.decide(REQUEST, new NotingExchange(), holder)).toBe('pass');
-    expect(gate.decide(REQUEST, new NotingExchange(), holder)).toBe('refused');
+    expect(gate.decide(REQUEST, new NotingExchange(), holder)).toBe('rejected');
   });
 
   it('watches the response only where something is to be given back', () => {

@@ -90,7 +90,7 @@ describe('a fraction of all traffic', () => {
   function mix(): Mix {
     const all = new Mix(4);
     [10, 40, 30, 20].forEach((count, rank) => {
-      for (let i = 0; i < count; i++) all.add(rank, 0);
+      for (let i = 0; i < count; i++) all.countRequest(rank, 0);
     });
     return all;
   }
@@ -111,7 +111,7 @@ describe('a fraction of all traffic', () => {
 
   it('follows the traffic: what came long ago has faded', () => {
     const all = mix();
-    for (let i = 0; i < 100; i++) all.add(1, 30_000_000 + i);
+    for (let i = 0; i < 100; i++) all.countRequest(1, 30_000_000 + i);
     expect(all.probability(0.5, 1)).toBeCloseTo(0.5, 2);
   });
 

@@ -5,7 +5,11 @@ import { checkKey, disregard } from '@spillway/core/direct';
 import type { WebResponse, WebSignal } from '@spillway/core/fetch';
 import type { HostSignal, Shaper } from '../shaper/contract.js';
 import { type Call, hostClasses, type PacedFetch, readCall, type WebInit } from './call.js';
-import { type PacedFetchConfig, type PacedFetchOptions, readFetchOptions } from './options.js';
+import {
+  type PacedFetchConfig,
+  type PacedFetchOptions,
+  readFetchOptions,
+} from './paced-fetch-options.js';
 import { isRejection } from './pauses.js';
 import { markRedirected, redirectedCall } from './redirects.js';
 
@@ -44,7 +48,7 @@ export function pacedFetch<Pace extends string = never>(
   const paced = async (input: unknown, init?: WebInit): Promise<WebResponse> => {
     const call = readCall(input, init);
     if (call.host === '') return fetchNow(call, config);
-    return new PacedCall(shaper as Shaper<string>, config, call).run();
+    return new PacedCall(shaper as Shaper<string>, config, call).fetchWithRetries();
   };
   return paced as PacedFetch<Pace>;
 }
@@ -68,7 +72,7 @@ class PacedCall {
     this.key = keyOf(call, config);
   }
 
-  async run(): Promise<WebResponse> {
+  async fetchWithRetries(): Promise<WebResponse> {
     let last: TryResult | undefined;
     for (let retriesLeft = this.config.retries; ; ) {
       const result = await this.tryOnce(last);

@@ -46,10 +46,10 @@ export class Heap<Item> {
       const parentIndex = (index - 1) >> 1;
       const parent = this.items[parentIndex] as Item;
       if (!this.goesBefore(item, parent)) break;
-      this.put(parent, index);
+      this.setAt(parent, index);
       index = parentIndex;
     }
-    this.put(item, index);
+    this.setAt(item, index);
   }
 
   private siftDown(item: Item, from: number): void {
@@ -60,13 +60,13 @@ export class Heap<Item> {
       if (right && this.goesBefore(right, items[next] as Item)) next += 1;
       const child = items[next] as Item;
       if (!this.goesBefore(child, item)) break;
-      this.put(child, index);
+      this.setAt(child, index);
       index = next;
     }
-    this.put(item, index);
+    this.setAt(item, index);
   }
 
-  private put(item: Item, index: number): void {
+  private setAt(item: Item, index: number): void {
     this.items[index] = item;
     this.indexes.set(item, index);
   }

@@ -151,10 +151,12 @@ export class JobQueue {
     const { lastSlot } = schedule;
     this.undecided.add(job);
     this.pendingTakes += 1;
-    void slots.take(key, job.cost, (answer) => this.decide(job, answer, lastSlot, onRejected));
+    void slots.takeSlot(key, job.cost, (answer) =>
+      this.decideJob(job, answer, lastSlot, onRejected),
+    );
   }
 
-  private decide(
+  private decideJob(
     job: Job,
     taken: SlotAnswer,
     lastSlot: Slot | undefined,
@@ -163,7 +165,7 @@ export class JobQueue {
     const { schedule } = this;
     this.undecided.delete(job);
     this.pendingTakes -= 1;
-    this.learn(taken);
+    this.learnFromStore(taken);
     const answer = this.delaySlot(taken, lastSlot);
     if (answer.slot) schedule.addSlot(answer.slot);
     if (!job.isWaiting) void this.cancelSpareSlots();
@@ -230,7 +232,7 @@ export class JobQueue {
 
   /** Pauses the key: here at once, elsewhere as soon as the store has the pause. */
   async beginPause(holdUs: number): Promise<SlotAnswer> {
-    const sending = this.pause.begin(holdUs);
+    const sending = this.pause.beginPause(holdUs);
     this.runDue();
     const answer = await sending;
     this.handle(answer);
@@ -239,18 +241,18 @@ export class JobQueue {
 
   /** Learns what an answer says about the key, and does what is due then. */
   handle(answer: SlotAnswer): void {
-    this.learn(answer);
+    this.learnFromStore(answer);
     this.runDue();
   }
 
-  private learn(answer: SlotAnswer): void {
+  private learnFromStore(answer: SlotAnswer): void {
     // The store works again, and does not know what the fallback granted.
     if (!answer.failure) this.schedule.dropLocalSlots();
-    this.pause.learn(answer);
+    this.pause.learnPause(answer);
   }
 
   /** Removes the jobs, which were rejected. Resolves when their slots were cancelled, as far as they can be. */
-  async close(): Promise<void> {
+  async cancelJobs(): Promise<void> {
     this.schedule.removeJobs();
     this.undecided.clear();
     this.releaseFreePermits();
@@ -440,7 +442,7 @@ export class JobQueue {
     if (!permits) return MAX_REFILL;
     // Unknown if the last one had a permit already.
     if (running === undefined) return Math.max(freePermits.length, 1);
-    const left = permits.live.of(key).rule.limit - running;
+    const left = permits.live.ruleFor(key).rule.limit - running;
     const half = Math.floor((left + taken) / 2) - taken;
     const isContended = contendedUntilUs > slots.nowUs();
     return Math.min(Math.max(isContended ? half : left, freePermits.length, 0), MAX_REFILL);
@@ -466,9 +468,9 @@ export class JobQueue {
 
   private takeOne(cost: Cost): Eventually<SlotAnswer> {
     const { slots, permits, key } = this;
-    if (!permits) return slots.take(key, cost, (answer) => answer);
+    if (!permits) return slots.takeSlot(key, cost, (answer) => answer);
     const permit = this.freePermits.shift();
-    return slots.takeDue(key, cost, permit, (answer) => {
+    return slots.takeDueSlot(key, cost, permit, (answer) => {
       if (!answer.slot) permit?.release();
       const { lacksPermit, running = 0, receivedUs } = answer;
       if (lacksPermit && running > permits.heldOf(key)) {

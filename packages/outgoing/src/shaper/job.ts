@@ -79,7 +79,7 @@ export class Job {
     this.rejectResult(error);
   }
 
-  /** Its slot has come. The caller of {@link run} continues. */
+  /** Its slot has come. The caller of {@link runJob} continues. */
   start(): void {
     this.waits = false;
     this.resolveReady();
@@ -91,7 +91,7 @@ export class Job {
    * Only the function that awaited {@link ready} may call it: it has the async context of the job's caller. A timer, or
    * the request of another caller, calls {@link start}.
    */
-  run(): Promise<unknown> {
+  runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.rejectResult = reject;
       void this.runWork().then(resolve, reject).then(this.resolveEnded);

@@ -30,7 +30,7 @@ export class KeyPause {
     this.checkTime = slots.checkTime;
   }
 
-  learn({ askedUs, receivedUs, failure, pausedUntil }: SlotAnswer): void {
+  learnPause({ askedUs, receivedUs, failure, pausedUntil }: SlotAnswer): void {
     if (!failure && this.resendUs !== Infinity) this.resendUs = -Infinity; // the store is back
     if (askedUs < this.askedUs) return;
     this.askedUs = askedUs;
@@ -80,17 +80,17 @@ export class KeyPause {
   }
 
   /** Begins a pause here at once, and sends it to the store. A longer pause that is running is not shortened. */
-  async begin(holdUs: number): Promise<SlotAnswer> {
+  async beginPause(holdUs: number): Promise<SlotAnswer> {
     const untilUs = this.slots.nowUs() + holdUs;
     this.ownUs = Math.max(this.ownUs, untilUs);
     this.sendUntilUs = Math.max(this.sendUntilUs, untilUs);
-    return this.send(holdUs);
+    return this.sendPause(holdUs);
   }
 
   /** Sends a pause that the store does not have. Undefined if there is none. */
   async resend(): Promise<SlotAnswer | undefined> {
     const leftUs = this.sendUntilUs - this.slots.nowUs();
-    return this.resendUs !== Infinity && leftUs > 0 ? this.send(leftUs) : undefined;
+    return this.resendUs !== Infinity && leftUs > 0 ? this.sendPause(leftUs) : undefined;
   }
 
   /** When to call {@link resend}; Infinity if never. */
@@ -112,7 +112,7 @@ export class KeyPause {
     this.sendUntilUs = -Infinity;
   }
 
-  private async send(holdUs: number): Promise<SlotAnswer> {
+  private async sendPause(holdUs: number): Promise<SlotAnswer> {
     this.resendUs = Infinity;
     this.pendingCalls += 1;
     const answer = await this.slots.pause(this.key, holdUs, (heldAnswer) => heldAnswer);

@@ -58,7 +58,7 @@ export class LiveRule<R extends Rule> {
   }
 
   /** As in guards, an override of the key comes first, then its plan, then the live numbers of all keys. */
-  of(key: string): RuleInForce<R> {
+  ruleFor(key: string): RuleInForce<R> {
     const { control } = this.client;
     const plan = this.planOf?.(key);
     if (!control && !plan) return this.declared;
@@ -113,10 +113,11 @@ export class LiveRule<R extends Rule> {
     }
   }
 
-  private changed({ burst, ...others }: RuleNumbers, limits: LiveLimits): RuleNumbers {
-    const changed = liveNumbers<LiveNumbers>(others, limits);
+  private changed({ burst, limit, window }: RuleNumbers, limits: LiveLimits): RuleNumbers {
+    const declared = { limit, ...(window !== undefined && { window }) };
+    const changed = liveNumbers<LiveNumbers & Pick<LiveLimits, 'window'>>(declared, limits);
     if (changed.burst !== undefined) this.reportFault('control', liveBurst(changed.burst));
-    return { limit: changed.limit, window: changed.window ?? others.window, burst };
+    return { limit: changed.limit, window: changed.window ?? window, burst };
   }
 
   private withPolicy(rule: R): RuleInForce<R> {

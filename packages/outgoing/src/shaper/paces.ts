@@ -17,7 +17,7 @@ import {
   type StoreErrorPolicy,
 } from '@spillway/core/store';
 import { LiveRule, type RuleInForce, type RuleNumbers } from './live-rule.js';
-import type { DeclaredPace, PlanOf, ShaperConfig } from './options.js';
+import type { DeclaredPace, PlanOf, ShaperConfig } from './shaper-options.js';
 
 /** What a job costs in each pace, in the order of the paces. */
 export interface Cost {
@@ -72,11 +72,11 @@ export class Paces {
 
   /** The first pace of a key. */
   inForce(key: string): RuleInForce<QueueRule> {
-    return this.first.live.of(key);
+    return this.first.live.ruleFor(key);
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
-  steps(op: Op, key: string, { units }: Cost): readonly Step[] {
+  stepsOf(op: Op, key: string, { units }: Cost): readonly Step[] {
     const { all } = this;
     if (all.length === 1) return [stepOf(this.first, op, key, units[0] as number)];
     const together = op === 'take';
@@ -84,8 +84,8 @@ export class Paces {
   }
 
   /** Takes of slots that are due soon, because a permit is taken with them. */
-  dueSteps(key: string, cost: Cost): readonly Step[] {
-    return this.steps('take', key, cost).map(dueSoon);
+  dueStepsOf(key: string, cost: Cost): readonly Step[] {
+    return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
   /** @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN` */
@@ -112,7 +112,7 @@ export class Paces {
   }
 
   private checkUnits({ live }: Pace, option: string, units: unknown, key: string): number {
-    const { burst } = this.planOf ? live.of(key).rule : live.declared.rule;
+    const { burst } = this.planOf ? live.ruleFor(key).rule : live.declared.rule;
     if (Number.isSafeInteger(units) && (units as number) > burst) {
       const what = `at most the burst, which is ${burst}: set burst to the largest cost`;
       throw mustBe(option, what, units, 'SPW_COST_INVALID');
@@ -153,7 +153,7 @@ export function periodOf({ windowUs, limit }: QueueRule): number {
 
 function stepOf({ limit, live }: Pace, op: Op, key: string, units: number): Step {
   const step = limit.step(op, key, units);
-  const { rule, onStoreError } = live.of(key);
+  const { rule, onStoreError } = live.ruleFor(key);
   return rule === step.rule ? step : { ...step, rule, onStoreError };
 }
 

@@ -14,7 +14,7 @@ export class PendingCalls {
     return this.count > 0;
   }
 
-  add<Value>(call: Eventually<Value>): Eventually<Value> {
+  track<Value>(call: Eventually<Value>): Eventually<Value> {
     if (isThenable(call)) {
       this.count += 1;
       (call as Promise<Value>).then(this.settled, this.settled);
@@ -23,7 +23,7 @@ export class PendingCalls {
   }
 
   /** Resolves when no call is pending. */
-  async end(): Promise<void> {
+  async whenIdle(): Promise<void> {
     if (!this.isAny) return;
     await new Promise<void>((resolve) => {
       this.whenNone = resolve;

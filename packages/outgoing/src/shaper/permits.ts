@@ -74,19 +74,19 @@ export class Permits {
     this.pending = pending;
     this.random = random;
     const { upkeep } = live.declared.rule.logic;
-    const track = <T>(call: Promise<T>): Promise<T> => pending.add(call) as Promise<T>;
+    const track = <T>(call: Promise<T>): Promise<T> => pending.track(call) as Promise<T>;
     this.upkeep = (upkeep as NonNullable<typeof upkeep>)(client.store, track);
   }
 
   /** A step that looks at the permits of a key, or takes a new one. */
-  step(op: 'look' | 'take', key: string): Step {
+  permitStep(op: 'look' | 'take', key: string): Step {
     this.upkeep.keepUp();
-    const step: Step = { ...this.limit.step(op, key, 1), ...this.live.of(key) };
+    const step: Step = { ...this.limit.step(op, key, 1), ...this.live.ruleFor(key) };
     return op === 'look' ? step : { ...step, lease: { id: newLeaseId(), critical: false } };
   }
 
   /** The permit that an answer grants. `isGranted`: whether all steps of its call pass. */
-  read(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
+  readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
     if (step.op !== 'take') return undefined;
     if (isGranted) {
       const permit = new Permit(step, this.client.store.clock.nowUs(), this);
@@ -125,7 +125,7 @@ export class Permits {
   pollUs(key: string): number {
     const us = Math.max(MIN_POLL_US, Math.min(this.runUs * POLL_PART, MAX_POLL_US));
     const spread = us * (1 / 2 + this.random()) + MIN_POLL_US / 2;
-    const share = this.heldOf(key) / this.live.of(key).rule.limit;
+    const share = this.heldOf(key) / this.live.ruleFor(key).rule.limit;
     return Math.min(spread * (1 + 2 * share), MAX_POLL_US);
   }
 
@@ -159,6 +159,6 @@ export class Permits {
       (answers) => this.upkeep.noteAnswers([put], answers),
       RELEASE_US,
     );
-    void this.pending.add(noted);
+    void this.pending.track(noted);
   }
 }

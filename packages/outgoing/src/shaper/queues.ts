@@ -31,7 +31,7 @@ export class Queues {
     return this.byKey.size;
   }
 
-  get(key: string): JobQueue | undefined {
+  queueOf(key: string): JobQueue | undefined {
     // Usually nothing waits, and a lookup costs as much as that of the count in memory.
     return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
@@ -57,8 +57,8 @@ export class Queues {
   }
 
   /** Removes all jobs, which were rejected. Resolves when their slots were cancelled. */
-  async close(): Promise<void> {
-    await Promise.all([...this.byKey.values()].map((queue) => queue.close()));
+  async cancelJobs(): Promise<void> {
+    await Promise.all([...this.byKey.values()].map((queue) => queue.cancelJobs()));
   }
 
   private reorder(queue: JobQueue): void {

@@ -36,18 +36,18 @@ export class Reservations {
   }
 
   /** From now on, all reservations are rejected. */
-  close(): void {
+  stopReserving(): void {
     this.isClosed = true;
   }
 
-  take(key: string, cost: Cost): Eventually<Reserved> {
+  reserve(key: string, cost: Cost): Eventually<Reserved> {
     if (this.isClosed) return unreserved(key, 'closed', Infinity);
     const blockedMs = this.paces.blockedMs(key);
     if (blockedMs > 0) {
       this.reporter.reportRejection(key, cost, 'blocked', blockedMs);
       return unreserved(key, 'blocked', blockedMs);
     }
-    const queue = this.queues.get(key);
+    const queue = this.queues.queueOf(key);
     const spare = queue?.takeSpareSlot(cost);
     return queue && spare ? this.takeSpare(queue, spare) : this.takeFromStore(key, cost);
   }
@@ -61,7 +61,7 @@ export class Reservations {
       const other = this.takeFirst(others, cost);
       return isLater(other) ? other.then(better) : better(other);
     };
-    const own = this.take(key as string, cost);
+    const own = this.reserve(key as string, cost);
     return isLater(own) ? own.then(next) : next(own);
   }
 
@@ -77,12 +77,12 @@ export class Reservations {
   }
 
   private takeFromStore(key: string, cost: Cost): Eventually<Reserved> {
-    return this.slots.take(key, cost, this.onTaken) as Eventually<Reserved>;
+    return this.slots.takeSlot(key, cost, this.onTaken) as Eventually<Reserved>;
   }
 
   private handle(taken: SlotAnswer): Reserved {
     const { key } = taken;
-    const queue = this.queues.get(key);
+    const queue = this.queues.queueOf(key);
     queue?.handle(taken);
     const answer = queue?.delaySlot(taken, undefined) ?? taken;
     const { slot, receivedUs, isUnknown, waitMs } = answer;
@@ -105,7 +105,7 @@ export class Reservations {
   private reservation(slot: Slot, nowUs: number): Reservation {
     const { key } = slot;
     // The store does not count a slot of the fallback. A queue keeps the pace of later slots behind it.
-    const queue = slot.isLocal ? this.queues.getOrCreate(key) : this.queues.get(key);
+    const queue = slot.isLocal ? this.queues.getOrCreate(key) : this.queues.queueOf(key);
     const atUs = queue?.reserveSlot(slot, nowUs) ?? Math.max(slot.at.localUs, nowUs);
     let isHeld = true;
     const cancel = () => {

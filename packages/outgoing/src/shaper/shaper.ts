@@ -28,17 +28,6 @@ import type { JobQueue, JobQueueHost } from './job-queue.js';
 import { Jobs } from './jobs.js';
 import { LiveRule } from './live-rule.js';
 import {
-  type ConcurrencyOptions,
-  type OnePaceOptions,
-  type PlanOf,
-  readOptions,
-  type SeveralPacesOptions,
-  type ShaperConfig,
-  type ShaperOptions,
-  type ShaperPlan,
-  type ShaperSettings,
-} from './options.js';
-import {
   blocked,
   closed,
   DecisionReporter,
@@ -54,6 +43,17 @@ import { PendingCalls } from './pending-calls.js';
 import { type Permit, Permits } from './permits.js';
 import { Queues } from './queues.js';
 import { Reservations } from './reservations.js';
+import {
+  type ConcurrencyOptions,
+  type OnePaceOptions,
+  type PlanOf,
+  readOptions,
+  type SeveralPacesOptions,
+  type ShaperConfig,
+  type ShaperOptions,
+  type ShaperPlan,
+  type ShaperSettings,
+} from './shaper-options.js';
 import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
 
 /**
@@ -160,8 +160,10 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.wallTime = new WallTime(clock);
     this.pauseNotes = new PauseNotes(name, client.store);
     const ruleOf = (key: string) =>
-      (config.isUnlimited && this.permits ? this.permits.live.of(key) : this.paces.inForce(key))
-        .rule;
+      (config.isUnlimited && this.permits
+        ? this.permits.live.ruleFor(key)
+        : this.paces.inForce(key)
+      ).rule;
     this.reporter = new DecisionReporter(name, client, ruleOf);
     this.reservations = new Reservations(
       this.slots,
@@ -194,7 +196,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   reserve(key: string, options?: AnyOptions): Promise<Reservation | Unreserved> {
     return this.yieldAfter(async () =>
-      this.reservations.take(key, this.reservedCost(options, key)),
+      this.reservations.reserve(key, this.reservedCost(options, key)),
     );
   }
 
@@ -224,10 +226,10 @@ class KeyedShaper implements Shaper, JobQueueHost {
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options?: AnyOptions,
   ): Promise<T> {
-    return this.yieldAfter(() => this.run(key, work, options));
+    return this.yieldAfter(() => this.runJob(key, work, options));
   }
 
-  private async run<T>(
+  private async runJob<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
     options: AnyOptions = {},
@@ -251,12 +253,12 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const order = this.jobCount++;
     const job = new Job(work as Work, { key, cost, priority, order, signal }, () => {
       this.jobs.stopWaiting(job);
-      this.queues.get(key)?.drop(job);
+      this.queues.queueOf(key)?.drop(job);
     });
     this.jobs.add(job);
-    this.queues.getOrCreate(key).enqueue(job, (answer) => this.reject(job, answer));
+    this.queues.getOrCreate(key).enqueue(job, (answer) => this.rejectJob(job, answer));
     await job.ready;
-    return job.run() as Promise<T>;
+    return job.runJob() as Promise<T>;
   }
 
   waitOf(key: string, options?: WaitOptions): Promise<number> {
@@ -271,7 +273,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
   }
 
   queueLength(key: string): number {
-    return this.queues.get(key)?.length ?? 0;
+    return this.queues.queueOf(key)?.length ?? 0;
   }
 
   get waiting(): number {
@@ -313,13 +315,13 @@ class KeyedShaper implements Shaper, JobQueueHost {
   async close(): Promise<void> {
     await this.stop();
     await this.jobs.runningEnd();
-    await this.slots.pending.end();
+    await this.slots.pending.whenIdle();
     await this.permits?.close();
   }
 
   /** How long a job of one unit would wait if it came now. */
   private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
-    const queue = this.queues.get(key);
+    const queue = this.queues.queueOf(key);
     if (!queue) return storeMs;
     // The store may not have a pause that this process began.
     return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
@@ -347,7 +349,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   private pauseMs({ key, pausedUntil }: SlotAnswer): number {
     const storeMs = pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0;
-    return Math.max(storeMs, this.queues.get(key)?.pausedMs ?? 0, 0);
+    return Math.max(storeMs, this.queues.queueOf(key)?.pausedMs ?? 0, 0);
   }
 
   /** A caller in a loop must let the event loop turn, or its slots would never come. */
@@ -357,7 +359,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   private stopAccepting(): void {
     this.isDraining = true;
-    this.reservations.close();
+    this.reservations.stopReserving();
   }
 
   /** Rejects all waiting jobs. Resolves when their slots were cancelled. */
@@ -371,7 +373,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.jobs.rejectWaiting(() => closed(this.name));
     const { queues, slots } = this;
     // Again, because the answers of pending calls can bring slots.
-    do await Promise.all([queues.close(), slots.pending.end()]);
+    do await Promise.all([queues.cancelJobs(), slots.pending.whenIdle()]);
     while (slots.pending.isAny);
   }
 
@@ -399,7 +401,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.queues.update(queue, this.jobs.waiting > 0);
   }
 
-  private reject(job: Job, answer: SlotAnswer): void {
+  private rejectJob(job: Job, answer: SlotAnswer): void {
     const { isUnknown, failure, waitMs } = answer;
     this.jobs.stopWaiting(job);
     if (isUnknown && failure) job.reject(noAnswer(this.name, failure));

@@ -133,8 +133,8 @@ export class SlotClient {
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
-  take<Value>(key: string, cost: Cost, then: (answer: SlotAnswer) => Value): Eventually<Value> {
-    return this.send({ key, cost, steps: this.paces.steps('take', key, cost) }, then);
+  takeSlot<Value>(key: string, cost: Cost, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+    return this.sendSteps({ key, cost, steps: this.paces.stepsOf('take', key, cost) }, then);
   }
 
   /**
@@ -142,15 +142,15 @@ export class SlotClient {
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
-  takeDue<Value>(
+  takeDueSlot<Value>(
     key: string,
     cost: Cost,
     permit: Permit | undefined,
     then: (answer: SlotAnswer) => Value,
   ): Eventually<Value> {
-    const permitStep = permit ? undefined : this.permits?.step('take', key);
-    return this.send(
-      { key, cost, steps: this.paces.dueSteps(key, cost), permitStep, permit },
+    const permitStep = permit ? undefined : this.permits?.permitStep('take', key);
+    return this.sendSteps(
+      { key, cost, steps: this.paces.dueStepsOf(key, cost), permitStep, permit },
       then,
     );
   }
@@ -162,14 +162,17 @@ export class SlotClient {
    */
   peek<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
     const { one } = this.paces;
-    return this.send({ key, cost: one, steps: this.paces.steps('look', key, one) }, then);
+    return this.sendSteps({ key, cost: one, steps: this.paces.stepsOf('look', key, one) }, then);
   }
 
   /** {@link peek} with the permits. */
   peekAll<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
     const { one } = this.paces;
-    const steps = this.paces.steps('look', key, one);
-    return this.send({ key, cost: one, steps, permitStep: this.permits?.step('look', key) }, then);
+    const steps = this.paces.stepsOf('look', key, one);
+    return this.sendSteps(
+      { key, cost: one, steps, permitStep: this.permits?.permitStep('look', key) },
+      then,
+    );
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
@@ -179,8 +182,10 @@ export class SlotClient {
     then: (answer: SlotAnswer) => Value,
   ): Eventually<Value> {
     const { one } = this.paces;
-    const steps = this.paces.steps('hold', key, one).map((step) => ({ ...step, cost: 0, holdUs }));
-    return this.send({ key, cost: one, steps }, then);
+    const steps = this.paces
+      .stepsOf('hold', key, one)
+      .map((step) => ({ ...step, cost: 0, holdUs }));
+    return this.sendSteps({ key, cost: one, steps }, then);
   }
 
   /** Cancels a slot in all paces, and releases its permit. */
@@ -194,10 +199,13 @@ export class SlotClient {
       if (!isLocal && given.some(({ failure }) => failure)) return 'unknown';
       return given.every(({ allowed }) => allowed) ? 'done' : 'kept';
     });
-    return this.pending.add(cancelled);
+    return this.pending.track(cancelled);
   }
 
-  private send<Value>(asked: Question, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+  private sendSteps<Value>(
+    asked: Question,
+    then: (answer: SlotAnswer) => Value,
+  ): Eventually<Value> {
     const { store } = this.client;
     const { steps, permitStep } = asked;
     const only = steps.length === 1 && !permitStep ? (steps[0] as Step) : undefined;
@@ -205,17 +213,17 @@ export class SlotClient {
     if (answer) {
       // A store in our memory has just read our clock.
       const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();
-      return then(this.read(asked, [answer], nowUs, nowUs));
+      return then(this.toSlotAnswer(asked, [answer], nowUs, nowUs));
     }
     const askedUs = this.nowUs();
     const all = permitStep ? [...steps, permitStep] : steps;
     const answered = this.client.ask(all, (answers) =>
-      then(this.read(asked, answers, askedUs, this.nowUs())),
+      then(this.toSlotAnswer(asked, answers, askedUs, this.nowUs())),
     );
-    return this.pending.add(answered);
+    return this.pending.track(answered);
   }
 
-  private read(
+  private toSlotAnswer(
     asked: Question,
     answers: readonly Answer[],
     askedUs: number,
@@ -233,7 +241,7 @@ export class SlotClient {
     const isLocal = failure !== undefined;
     const isUnknown = isLocal && typeof first.onStoreError !== 'object';
     // The fallback decides by our clock.
-    const time = isLocal ? undefined : this.times?.of(first);
+    const time = isLocal ? undefined : this.times?.timeFor(first);
     time?.learn(nowUs, askedUs, receivedUs);
     const isGranted = isAllowed && !isUnknown && first.op === 'take';
     let waitMs = isUnknown ? Infinity : 0;
@@ -252,7 +260,7 @@ export class SlotClient {
       this.checkTime.learn(receivedUs - askedUs, pausedUntil?.localUs ?? -Infinity);
     }
     const permitAnswer = permitStep && (answers[steps.length] as LeasesAnswer);
-    const permit = permitAnswer && this.permits?.read(permitStep, permitAnswer, isGranted);
+    const permit = permitAnswer && this.permits?.readPermit(permitStep, permitAnswer, isGranted);
     // Its phase can put a slot of the fallback beyond the longest wait.
     const isExcess = isGranted && isLocal && waitMs * 1_000 > ruleIn(first, true).waitUs;
     const taken = isGranted && {

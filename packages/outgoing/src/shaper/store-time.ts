@@ -59,7 +59,7 @@ export class StoreTimes {
     this.store = store;
   }
 
-  of(step: Step): StoreTime {
+  timeFor(step: Step): StoreTime {
     const { store, byDomain } = this;
     const domain = domainOf(store, step);
     let time = byDomain.get(domain);

@@ -1,12 +1,12 @@
-/** What the calls and replies of the script must know of an algorithm. */
+/** The interface between an algorithm and the calls and replies of the script. */
 
-import type { Answer, Step } from '@spillway/core';
+import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /**
- * The operations as shared.lua numbers them. `together`: a `take` that starts with others of its group. `shadow`: a
- * `take` with `binding: false`. `noPut`: a `put` that gives nothing back. It is answered as a look is, but never too
- * late, as no `put` is.
+ * The numbers of the operations, as in shared.lua. `together` is a `take` that starts with others of its group.
+ * `shadow` is a `take` with `binding: false`. `noPut` is a `put` that gives nothing back: it is answered like a `look`
+ * but, like every `put`, is never too late.
  */
 export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>> = {
   together: 0,
@@ -21,28 +21,35 @@ export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>>
   noPut: 9,
 };
 
-/** How the steps of one algorithm are written into a call, how their answers are read, and the Lua between. */
+/** How steps of one algorithm are encoded and their answers decoded, with the Lua code that runs in Redis. */
 export interface Codec<R extends Rule = Rule> {
-  /** Stands for the algorithm in a call. takes.lua knows the bucket's. */
+  /** Identifies the algorithm in a call. takes.lua contains those of the bucket and the queue. */
   readonly letter: string;
-  /** Its Lua, in the order in which the script needs it. */
+  /** Its Lua code, in the order in which it must run. */
   readonly lua: readonly string[];
-  /** The function in it that makes what reads a step from the arguments. */
+  /** The Lua function that returns the reader of a step's arguments. */
   readonly maker: string;
   /**
-   * The id that a step names, where steps name one: ids are sent for every group, as they differ where all else is the
-   * same.
+   * The id in a step, for algorithms whose steps have one. Ids are sent for every group, because they differ even if
+   * everything else is equal.
    */
   idOf?(step: Step): string;
-  /** Appends the numbers of a step, in the order in which its Lua reads them. `op` is one of {@link OPS}. */
-  encode(rule: R, step: Step, op: number, args: string[]): void;
+  /** Whether the numbers of a step depend on the time. */
+  readonly isTimed?: true;
+  /**
+   * Appends the numbers of a step, in the order in which its Lua reads them.
+   *
+   * @param op one of {@link OPS}
+   * @param clock the server's, as far as it is known
+   */
+  encode(rule: R, step: Step, op: number, args: string[], clock: Clock): void;
   /** Reads the rest of an answer. `state` is its first number, without the verdict. */
-  read(rule: R, allowed: boolean, state: number, reply: ReplyWords): Answer;
+  decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords): Answer;
 }
 
-/** The words of a reply that follow the first number of an answer. */
+/** Reads the words of a reply that follow the first number of an answer. */
 export interface ReplyWords {
-  /** The server's clock. */
+  /** The server's time. */
   readonly nowUs: number;
   /**
    * The next integer.
@@ -51,26 +58,26 @@ export interface ReplyWords {
    */
   number(): number;
   /**
-   * The next integer, which is not negative.
+   * The next non-negative integer.
    *
    * @throws SpillwayError `SPW_STORE_ERROR` if there is none
    */
   count(): number;
   /**
-   * The parts of the next word, which is a text of this form.
+   * The match of the next word against `form`.
    *
-   * @throws SpillwayError `SPW_STORE_ERROR` if it is not
+   * @throws SpillwayError `SPW_STORE_ERROR` if it does not match
    */
   text(form: RegExp): readonly string[];
 }
 
-/** The units that a step takes or gives back. A `put` gives back no more than was granted. */
+/** The units that a step takes or refunds. A `put` refunds at most what was granted. */
 export function unitsOf({ op, cost, receipt, lease, claim }: Step): number {
   if (op !== 'put' || lease || claim) return cost;
   return receipt ? givenBack(cost, receipt) : 0;
 }
 
-/** A cost that can never pass is sent as the limit + 1, so that no larger number is needed. */
+/** A cost that can never pass is sent as limit + 1, which keeps numbers small. */
 export function costWithin(limit: number, cost: number): number {
   return Math.min(cost, limit + 1);
 }

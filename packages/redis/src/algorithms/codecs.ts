@@ -1,18 +1,20 @@
-/** The codec of each algorithm: calls, replies and the script have no other list of algorithms. */
+/** The only list of algorithms, for calls, replies and the script. */
 
 import type { Rule } from '@spillway/core/store';
-import { bucket } from './bucket/codec.js';
-import { claims } from './claims/codec.js';
+import { bucket } from './bucket/bucket-codec.js';
+import { calendar } from './calendar/calendar-codec.js';
+import { claims } from './claims/claim-codec.js';
 import type { Codec } from './codec.js';
-import { leases } from './leases/codec.js';
-import { log } from './log/codec.js';
-import { queue } from './queue/codec.js';
-import { window } from './window/codec.js';
+import { leases } from './leases/lease-codec.js';
+import { log } from './log/log-codec.js';
+import { queue } from './queue/queue-codec.js';
+import { window } from './window/window-codec.js';
 
 const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: M }>> } = {
   bucket,
   queue,
   window,
+  calendar,
   log,
   leases,
   claims,
@@ -23,7 +25,7 @@ export function codecOf(rule: Rule): Codec {
   return CODECS[rule.machine];
 }
 
-/** All of them, in the order in which the script has their Lua. */
+/** All codecs, in the order of their Lua in the script. */
 export function allCodecs(): readonly Codec[] {
   return Object.values(CODECS);
 }

@@ -1,15 +1,15 @@
-/** Puts all groups of one turn of the event loop into as few script calls as possible. */
+/** Batches all groups of one event loop turn into as few script calls as possible. */
 
 import { afterThisTask, afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 
-/** What sends the calls. */
+/** Sends the calls. */
 interface Sender {
-  /** Whether no call is on its way. */
+  /** Whether no call is in flight. */
   readonly isIdle: boolean;
-  /** Makes one call of groups of one slot. */
+  /** Sends groups of one hash slot in one call. */
   pass(groups: readonly Group[]): void;
-  /** Runs `send`, which makes several calls, so that they share what they can on their way. */
+  /** Runs `send`, which makes several calls, and lets the client write them together. */
   together(send: () => void): void;
 }
 
@@ -25,14 +25,15 @@ export class Batches {
     this.coalesce = coalesce;
   }
 
-  ask(group: Group): void {
+  enqueue(group: Group): void {
     if (!this.coalesce) {
       this.sender.pass([group]);
       return;
     }
     this.groups.push(group);
     if (this.groups.length > 1) return;
-    // Where requests come one by one, the rest of the turn is only a delay. Where many come, a call is on its way.
+    // With no call in flight, waiting for the end of the turn would only add latency. Under load a call is in flight,
+    // and the turn collects a batch.
     if (this.sender.isIdle) afterThisTask(this.flush);
     else afterThisTurn(this.flush);
   }
@@ -45,15 +46,15 @@ export class Batches {
       return;
     }
     const all = bySlot(groups);
-    const send = () => {
-      for (const some of all) this.cut(some);
+    const sendAll = () => {
+      for (const some of all) this.sendBatches(some);
     };
-    if (all.length === 1) send();
-    else sender.together(send);
+    if (all.length === 1) sendAll();
+    else sender.together(sendAll);
   };
 
-  /** Makes calls of at most `maxSteps` steps. A larger group goes alone, in one call. */
-  private cut(groups: readonly Group[]): void {
+  /** Makes calls of at most `maxSteps` steps. A larger group gets its own call. */
+  private sendBatches(groups: readonly Group[]): void {
     let from = 0;
     let steps = 0;
     for (let at = 0; at < groups.length; at += 1) {
@@ -70,12 +71,12 @@ export class Batches {
 }
 
 /**
- * The groups of one script call must have one hash slot. A call has one deadline, so groups that nobody waits for go in
- * calls of their own.
+ * Splits groups by hash slot, because a script call must not span slots. A call has one deadline, so background groups
+ * (`isApart`) share calls only if their deadlines are equal.
  */
 function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
   const first = groups[0] as Group;
-  if (groups.every((group) => goTogether(group, first))) return [groups];
+  if (groups.every((group) => canShareCall(group, first))) return [groups];
   const slots = new Map<number | string, Group[]>();
   for (const group of groups) {
     const { slot, isApart, deadlineUs } = group;
@@ -87,7 +88,7 @@ function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
   return [...slots.values()];
 }
 
-function goTogether(one: Group, other: Group): boolean {
+function canShareCall(one: Group, other: Group): boolean {
   if (one.slot !== other.slot || one.isApart !== other.isApart) return false;
   return !one.isApart || one.deadlineUs === other.deadlineUs;
 }

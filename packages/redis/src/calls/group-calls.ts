@@ -1,4 +1,4 @@
-/** Sends one script call for any number of groups. Each group gets its own answers, or its own error. */
+/** Sends one script call for any number of groups. Each group gets its own answers or error. */
 
 import type { Clock } from '@spillway/core';
 import { isEnd, systemClock } from '@spillway/core/store';
@@ -17,9 +17,9 @@ export class GroupCalls {
   /** Set in tests: the script then uses this time. */
   private readonly testClock: Clock | undefined;
   private readonly encoder = new Encoder();
-  private underWay = 0;
+  private inFlight = 0;
 
-  /** @param again takes a group that has waited for the client: it may go with others that have */
+  /** @param again receives a group when the client has become ready; it can then be batched with others */
   constructor(
     transport: Transport,
     script: Script,
@@ -32,17 +32,17 @@ export class GroupCalls {
     this.testClock = testClock;
   }
 
-  /** Whether every call that was sent has ended. */
+  /** Whether no call is in flight. */
   get isIdle(): boolean {
-    return this.underWay === 0;
+    return this.inFlight === 0;
   }
 
-  /** Sends groups of one slot, or lets them wait for the client, each until its own deadline. Never throws. */
+  /** Sends groups of one slot. If the client is not ready, each waits until its own deadline. Never throws. */
   pass(groups: readonly Group[]): void {
     const { transport, again } = this;
     if (transport.isReady) {
       const call = inTime(groups);
-      if (call.length > 0) this.send(call, false);
+      if (call.length > 0) this.sendGroups(call, false);
       return;
     }
     for (const group of groups) {
@@ -50,12 +50,12 @@ export class GroupCalls {
     }
   }
 
-  /** Runs `send`, which passes several calls, so that the client can write them together. */
+  /** Runs `send`, which passes several calls and lets the client write them together. */
   together(send: () => void): void {
     this.transport.together(send);
   }
 
-  private send(groups: readonly Group[], isRetry: boolean): void {
+  private sendGroups(groups: readonly Group[], isRetry: boolean): void {
     const { transport, testClock } = this;
     try {
       // The groups of one call have the same slot.
@@ -64,12 +64,12 @@ export class GroupCalls {
       if (testClock) clock.learn(testClock.nowUs(), systemClock.nowUs());
       const deadlineUs = lastDeadlineUs(groups);
       const args = [`${clock.at(deadlineUs)}`];
-      this.encoder.encode(groups, args);
+      this.encoder.encode(groups, args, testClock ?? clock);
       if (testClock) args.push(`${testClock.nowUs()}`);
       const call = new GroupCall(this, this.script, groups, args, deadlineUs, isRetry);
       if (!testClock) call.clock = clock;
-      this.underWay += 1;
-      transport.send(call, node);
+      this.inFlight += 1;
+      transport.sendNow(call, node);
     } catch (error) {
       failAll(groups, unsent(error));
     }
@@ -77,21 +77,21 @@ export class GroupCalls {
 
   /** A call has ended. */
   ended(): void {
-    this.underWay -= 1;
+    this.inFlight -= 1;
   }
 
-  /** Sends once more groups that came too late by the server's clock, which has been learned meanwhile. */
+  /** Resends groups that were late by the server's clock, whose new offset is now known. */
   retry(groups: readonly Group[]): void {
-    this.send(groups, true);
+    this.sendGroups(groups, true);
   }
 }
 
-/** One call on its way. Every result, also an error, ends the promises of its groups. */
+/** One call in flight. Every outcome settles the promises of its groups. */
 class GroupCall implements ScriptCall {
   readonly script: Script;
   readonly keys: string[];
   readonly args: string[];
-  /** Learns the server's time. */
+  /** Learns the server's time; undefined with a test clock. */
   clock: ServerTime | undefined;
   private readonly calls: GroupCalls;
   private readonly groups: readonly Group[];
@@ -115,7 +115,7 @@ class GroupCall implements ScriptCall {
     this.isRetry = isRetry;
   }
 
-  take(reply: unknown): void {
+  takeReply(reply: unknown): void {
     this.calls.ended();
     try {
       this.deliver(reply);
@@ -124,7 +124,7 @@ class GroupCall implements ScriptCall {
     }
   }
 
-  fail(error: unknown): void {
+  failCall(error: unknown): void {
     this.calls.ended();
     failAll(this.groups, unsent(error));
   }
@@ -132,7 +132,7 @@ class GroupCall implements ScriptCall {
   private deliver(reply: unknown): void {
     const { groups, clock } = this;
     const receivedUs = systemClock.nowUs();
-    // Throws if the reply is not one of the script's, before anything is learned from it.
+    // Throws on an invalid reply, before anything is learned from it.
     const { nowUs, results } = readReply(reply, groups);
     clock?.learn(nowUs, receivedUs);
     const late: Group[] = [];
@@ -147,8 +147,8 @@ class GroupCall implements ScriptCall {
   }
 
   /**
-   * Late by the server's clock, so nothing was charged. If it is not late by our clock, the server's clock was set; we
-   * have just learned its new time, so the groups are sent again.
+   * The groups were late by the server's clock, so nothing was charged. If they are not late by our clock, the server's
+   * clock was changed. Its new offset was just learned, so they are sent once more.
    */
   private afterLate(late: readonly Group[], receivedUs: number): void {
     const isInTime = receivedUs < this.deadlineUs;
@@ -157,7 +157,7 @@ class GroupCall implements ScriptCall {
   }
 }
 
-/** The groups that somebody still waits for. The others are rejected. */
+/** The groups whose deadline has not passed. The others are rejected. */
 function inTime(groups: readonly Group[]): readonly Group[] {
   if (groups.every(hasNoDeadline)) return groups;
   const nowUs = systemClock.nowUs();
@@ -173,8 +173,9 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 }
 
 /**
- * The deadline of a call: the latest of its groups. A group with an earlier one may be charged late, but none is
- * refused too early. A group that only ends something has no deadline; a call of only such has none: Infinity.
+ * The deadline of a call: the latest of its groups. A group with an earlier deadline may be charged late, but none is
+ * rejected too early. Groups of releases, refunds and the like are welcome late and don't count; if there are no
+ * others, the result is Infinity.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

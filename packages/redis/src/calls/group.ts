@@ -1,8 +1,8 @@
-/** One group on its way to Redis. */
+/** One group in flight to Redis. */
 
 import type { Answer, Step } from '@spillway/core';
 
-/** A group without repeated keys, and the functions that end its caller's promise. */
+/** A group without repeated keys, and the functions that settle its caller's promise. */
 export interface Group {
   readonly steps: readonly Step[];
   /** The Redis key of each step. */
@@ -11,10 +11,7 @@ export interface Group {
   readonly slot: number;
   /** By the process's clock; Infinity if there is none. */
   readonly deadlineUs: number;
-  /**
-   * True if nobody waits for it and it is never sent again. Then it shares a call only with groups that have the same
-   * deadline.
-   */
+  /** True for background work that is never resent. It shares a call only with groups that have the same deadline. */
   readonly isApart: boolean;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: Error) => void;

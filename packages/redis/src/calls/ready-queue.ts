@@ -1,12 +1,12 @@
-/** Keeps calls until the client is ready. The client's own queue is never used, because it knows no deadlines. */
+/** Queues calls until the client is ready. The client's own queue is not used, because it has no deadlines. */
 
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from '../clients/client.js';
 import { tooLate, unavailable, unsent } from '../failures.js';
 import { after } from '../host.js';
 
-/** How often waiting calls are looked at, in case the client does not report a change. */
-const LOOK_US = 1_000_000;
+/** How often waiting calls are checked, in case the client does not report a change. */
+const CHECK_US = 1_000_000;
 
 interface Waiting {
   readonly deadlineUs: number;
@@ -14,13 +14,13 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** One for each client, so that it has few listeners however many stores and controls it has. */
+/** One queue per client limits its listeners, however many stores and controls use it. */
 const queues = new WeakMap<RedisClient, ReadyQueue>();
 
 export class ReadyQueue {
   private readonly client: RedisClient;
   private waiting: Waiting[] = [];
-  /** When the waiting calls are looked at again, unless the client reports a change before; Infinity if none waits. */
+  /** When waiting calls are checked again, unless the client reports a change first; Infinity if none waits. */
   private nextUs = Infinity;
   private stopWaiting: (() => void) | undefined;
 
@@ -28,7 +28,7 @@ export class ReadyQueue {
     this.client = client;
   }
 
-  static of(client: RedisClient): ReadyQueue {
+  static forClient(client: RedisClient): ReadyQueue {
     const queue = queues.get(client) ?? new ReadyQueue(client);
     queues.set(client, queue);
     return queue;
@@ -37,14 +37,14 @@ export class ReadyQueue {
   /**
    * Resolves as soon as the client is ready.
    *
-   * @throws SpillwayError `SPW_STORE_TIMEOUT` if it still connects at the deadline; `SPW_STORE_UNAVAILABLE` at once if
-   *   it neither is ready nor connects; `SPW_STORE_ERROR` if it throws
+   * @throws SpillwayError `SPW_STORE_TIMEOUT` if it is still connecting at the deadline; `SPW_STORE_UNAVAILABLE`
+   * immediately if it is neither ready nor connecting; `SPW_STORE_ERROR` if it throws
    */
   wait(deadlineUs: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ deadlineUs, resolve, reject });
       this.guarded(() => {
-        // The client may connect at once, so its state is read after that.
+        // Read the state after `hurry`, which may connect.
         this.client.hurry?.();
         const isWatched = this.stopWaiting !== undefined && deadlineUs >= this.nextUs;
         if (!isWatched || this.client.state !== 'connecting') this.review();
@@ -52,9 +52,9 @@ export class ReadyQueue {
     });
   }
 
-  private readonly look = (): void => this.guarded(() => this.review());
+  private readonly check = (): void => this.guarded(() => this.review());
 
-  /** What a client throws, here often in a timer, fails the calls that wait; the process goes on */
+  /** If the client throws, often in a timer, the waiting calls fail instead of the process. */
   private guarded(work: () => void): void {
     try {
       work();
@@ -65,7 +65,7 @@ export class ReadyQueue {
     }
   }
 
-  /** Ends the promise of each call that need not wait any longer, and waits again for the others. */
+  /** Settles each call that need not wait any longer, and waits again for the others. */
   private review(): void {
     const stop = this.stopWaiting;
     this.stopWaiting = undefined;
@@ -78,20 +78,20 @@ export class ReadyQueue {
     for (const call of before) {
       if (call.deadlineUs <= nowUs) call.reject(tooLate());
       else if (state === 'ready') call.resolve();
-      else if (state === 'connecting') this.keep(call, nowUs);
+      else if (state === 'connecting') this.addWaiting(call, nowUs);
       else call.reject(unavailable(state));
     }
     if (this.waiting.length === 0) return;
-    const stopListening = this.client.onceChanged(this.look);
-    const stopTimer = after(Math.ceil((this.nextUs - nowUs) / 1000), this.look);
+    const stopListening = this.client.onceChanged(this.check);
+    const stopTimer = after(Math.ceil((this.nextUs - nowUs) / 1000), this.check);
     this.stopWaiting = () => {
       stopTimer();
       stopListening();
     };
   }
 
-  private keep(call: Waiting, nowUs: number): void {
+  private addWaiting(call: Waiting, nowUs: number): void {
     this.waiting.push(call);
-    this.nextUs = Math.min(this.nextUs, call.deadlineUs, nowUs + LOOK_US);
+    this.nextUs = Math.min(this.nextUs, call.deadlineUs, nowUs + CHECK_US);
   }
 }

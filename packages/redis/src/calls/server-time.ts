@@ -1,20 +1,24 @@
-/** Learns the server's clock from its replies, to say when a deadline of this process passes on the server. */
+/** Learns the offset of the server's clock from its replies, to translate deadlines into the server's time. */
 
-/** Replies older than this (up to twice this) are forgotten, because clocks drift and are set. */
+import type { Clock } from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
+
+/** Replies older than this (up to twice this) are forgotten, because clocks drift and are adjusted. */
 const MEMORY_US = 10_000_000;
 
 /**
- * The offset is the largest of (server's time at the decision) - (our time when the reply was read). It is less than
- * the true offset, by the time that the fastest reply took. So a call that is in time by this offset is also answered
- * in time.
+ * The offset is the maximum of (server's time at the decision) - (our time when the reply was read). It is below the
+ * true offset by the latency of the fastest reply. So a call in time by this offset is also answered in time.
  */
-export class ServerTime {
+export class ServerTime implements Clock {
   private latest = -Infinity;
   private before = -Infinity;
+  /** The offset of the last reply, also if the clock was set back since the others. */
+  private last = 0;
   private sinceUs = 0;
   private isNew = false;
 
-  /** The next reply may come from another server. The old offset is used until that reply, and then forgotten. */
+  /** The next reply may come from another server. The old offset is used until that reply, then forgotten. */
   renew(): void {
     this.isNew = true;
   }
@@ -31,20 +35,26 @@ export class ServerTime {
       this.latest = -Infinity;
       this.sinceUs = receivedUs;
     }
-    this.latest = Math.max(this.latest, serverUs - receivedUs);
+    this.last = serverUs - receivedUs;
+    this.latest = Math.max(this.latest, this.last);
   }
 
-  /** The instant on the server's clock; 0 while that is not known, or if there is no deadline. */
+  /** The instant on the server's clock; 0 if the offset is unknown or there is no deadline. */
   at(deadlineUs: number): number {
     const instant = deadlineUs + Math.max(this.latest, this.before);
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;
   }
+
+  /** The server's time by its last reply; that of this process before the first. */
+  nowUs(): number {
+    return systemClock.nowUs() + this.last;
+  }
 }
 
-/** More nodes than any cluster has. Beyond that all are forgotten, so that old addresses do not pile up. */
+/** More nodes than any cluster has. Beyond that all are forgotten, or old addresses would accumulate. */
 const MOST_NODES = 1_000;
 
-/** The clocks of several servers: each has its own. */
+/** The clocks of several servers. */
 export class ServerTimes {
   private readonly nodes = new Map<string, ServerTime>();
 
@@ -53,7 +63,7 @@ export class ServerTimes {
     for (const time of this.nodes.values()) time.renew();
   }
 
-  of(node: string): ServerTime {
+  timeFor(node: string): ServerTime {
     let time = this.nodes.get(node);
     if (!time) {
       if (this.nodes.size >= MOST_NODES) this.nodes.clear();

@@ -1,6 +1,6 @@
 /**
- * Runs scripts on a client: the one place that waits until the client is ready, sends, teaches a server a script that
- * it does not know, gives up at a deadline, and makes errors of what fails.
+ * Runs scripts on a client. The only place that waits for a connection, sends, loads scripts that a server does not
+ * know, enforces deadlines, and converts failures to errors.
  */
 
 import { systemClock } from '@spillway/core/store';
@@ -21,16 +21,16 @@ import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
 /**
- * One script with what it is given, and who gets the reply. All keys have one hash slot. There are functions instead of
- * a promise because a promise for each call takes as long as reading its reply.
+ * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. Callbacks, because a promise
+ * per call would cost as much as reading the reply.
  */
 export interface ScriptCall {
   readonly script: Script;
   readonly keys: string[];
   readonly args: string[];
   /** Must not throw. */
-  take(reply: unknown): void;
-  fail(error: unknown): void;
+  takeReply(reply: unknown): void;
+  failCall(error: unknown): void;
 }
 
 export class Transport {
@@ -38,14 +38,14 @@ export class Transport {
   private readonly silence: Silence | undefined;
   private readonly queue: ReadyQueue;
   private readonly serverTimes = new ServerTimes();
-  /** What is being taught now: by node and script, the call that carries the text. */
-  private readonly lessons = new Map<string, Promise<unknown>>();
+  /** Scripts being loaded: by script and node, the call that carries the text. */
+  private readonly loads = new Map<string, Promise<unknown>>();
   private wasAway = false;
 
   constructor(client: RedisClient, silence?: Silence) {
     this.client = client;
     this.silence = silence;
-    this.queue = ReadyQueue.of(client);
+    this.queue = ReadyQueue.forClient(client);
   }
 
   /** Whether a call can be sent at once. */
@@ -54,7 +54,7 @@ export class Transport {
   }
 
   /**
-   * Resolves as soon as a call can be sent; when it does, look at {@link isReady} again before you send.
+   * Resolves as soon as a call can be sent. Check {@link isReady} again before sending.
    *
    * @throws SpillwayError `SPW_STORE_TIMEOUT` after the deadline, `SPW_STORE_UNAVAILABLE`
    */
@@ -63,17 +63,17 @@ export class Transport {
     return this.queue.wait(deadlineUs);
   }
 
-  /** The node that has a hash slot; `''` where there is only one server, or the client cannot tell. */
+  /** The node that owns a hash slot; `''` if there is only one server, or the client cannot tell. */
   nodeOf(slot: number): string {
     return this.client.nodeOf?.(slot) ?? '';
   }
 
-  /** The clock of a node: deadlines are sent as instants on it. */
+  /** The clock of a node, in which deadlines are sent. */
   clockOf(node: string): ServerTime {
-    return this.serverTimes.of(node);
+    return this.serverTimes.timeFor(node);
   }
 
-  /** Runs `send` once, which sends several calls, so that the client can write them together. */
+  /** Runs `send` once. It sends several calls, which the client can write together. */
   together(send: () => void): void {
     let isSent = false;
     const once = (): void => {
@@ -83,21 +83,20 @@ export class Transport {
     };
     try {
       const given: unknown = this.client.together?.(once);
-      // Of an async function, whose failure nobody waits for: it must not end the process.
+      // An async implementation may reject, which must not crash the process.
       if (given) Promise.resolve(given).catch(ignore);
     } catch {
-      // Written one by one, calls arrive as well.
+      // Batching is optional: the calls are sent one by one below.
     }
     once();
   }
 
   /**
-   * Waits until the client is ready, sends, and waits for the reply, all that until the deadline (by the process's
-   * clock).
+   * Waits until the client is ready, sends, and waits for the reply, all before the deadline (by the process's clock).
    *
    * @throws SpillwayError `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR`
    */
-  async run(
+  async runScript(
     script: Script,
     keys: string[],
     args: string[],
@@ -107,60 +106,63 @@ export class Transport {
     if (systemClock.nowUs() >= deadlineUs) throw tooLate();
     const slot = this.client.isCluster ? slotOf(keys[0] ?? '') : 0;
     const reply = new Promise((take, fail) => {
-      this.send({ script, keys, args, take, fail }, this.nodeOf(slot));
+      this.sendNow({ script, keys, args, takeReply: take, failCall: fail }, this.nodeOf(slot));
     });
     return inTime(reply, deadlineUs);
   }
 
   /**
-   * Sends now, to the node that has the keys, whatever the client's state. Ends the call as {@link run} does, but knows
-   * no deadline.
+   * Sends immediately to the node that owns the keys, whatever the client's state. Settles the call like
+   * {@link runScript}, but without a deadline.
    */
-  send(call: ScriptCall, node: string): void {
-    if (this.wasAway) this.cameBack();
+  sendNow(call: ScriptCall, node: string): void {
+    if (this.wasAway) this.reconnected();
     let sent: Promise<unknown>;
     try {
-      // A client that returns no promise, such as a stub, must end the call too. A promise is not wrapped.
+      // Wraps the result of a client that returns no promise, such as a stub. A promise is returned as is.
       sent = Promise.resolve(this.client.evalsha(call.script.sha, call.keys, call.args));
     } catch (error) {
-      call.fail(unsent(error));
+      call.failCall(unsent(error));
       return;
     }
     const advice = this.silence?.sent(node);
-    if (advice) call.fail(advice);
-    // What comes after the advice only tells that the node is alive.
-    this.follow(sent, node, advice ? { ...call, take: ignore, fail: ignore } : call);
+    if (advice) call.failCall(advice);
+    // After the advice the reply is ignored; it only shows that the node is alive.
+    this.follow(sent, node, advice ? { ...call, takeReply: ignore, failCall: ignore } : call);
   }
 
   private follow(sent: Promise<unknown>, node: string, call: ScriptCall): void {
     sent.then(
       (reply) => {
         this.silence?.answered(node);
-        call.take(reply);
+        call.takeReply(reply);
       },
       (error) => this.afterError(error, call, node),
     );
   }
 
-  /** The client may be connected to another server now, with another clock. */
-  private cameBack(): void {
+  /** After a reconnect the server may be another one, with another clock. */
+  private reconnected(): void {
     this.wasAway = false;
     this.serverTimes.renew();
   }
 
-  /** A new server, a new master or SCRIPT FLUSH: only after such an error is a call sent again. Nothing was run. */
+  /**
+   * Resends the call with its text if the server does not know the script (new server, failover, SCRIPT FLUSH). That is
+   * the only resend, because then nothing was run.
+   */
   private async afterError(error: unknown, call: ScriptCall, node: string): Promise<void> {
     let reply: unknown;
     try {
       if (!isUnknownScript(error)) throw error;
-      reply = await this.teach(call, node);
+      reply = await this.loadScript(call, node);
     } catch (failure) {
-      call.fail(failedCall(failure, this.client.isCluster));
+      call.failCall(failedCall(failure, this.client.isCluster));
       return;
     } finally {
       this.silence?.answered(node);
     }
-    call.take(reply);
+    call.takeReply(reply);
   }
 
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE` */
@@ -168,12 +170,15 @@ export class Transport {
     if (!this.isReady) throw unavailable(this.client.state);
   }
 
-  /** Runs a script on a server that does not know it. Of the calls that meet this at one time, one carries the text. */
-  private async teach(call: ScriptCall, node: string): Promise<unknown> {
-    const { client, lessons } = this;
+  /**
+   * Runs a script on a server that does not know it. Of concurrent calls, one carries the text and the others wait for
+   * it.
+   */
+  private async loadScript(call: ScriptCall, node: string): Promise<unknown> {
+    const { client, loads } = this;
     const { script, keys, args } = call;
     const name = `${script.sha} ${node}`;
-    const before = lessons.get(name);
+    const before = loads.get(name);
     if (before) {
       await before.catch(() => undefined);
       this.checkReady();
@@ -184,14 +189,15 @@ export class Transport {
       }
     }
     this.checkReady();
-    const lesson = client.eval(script.text, keys, args);
-    // Where requests must not share a promise, a call ends with the request that made it: nobody may wait for it.
-    if (client.coalesce === false) return lesson;
-    lessons.set(name, lesson);
+    const load = client.eval(script.text, keys, args);
+    // On hosts where requests must not share promises, a call can end with its request, so no other request may wait
+    // for it.
+    if (client.coalesce === false) return load;
+    loads.set(name, load);
     try {
-      return await lesson;
+      return await load;
     } finally {
-      if (lessons.get(name) === lesson) lessons.delete(name);
+      if (loads.get(name) === load) loads.delete(name);
     }
   }
 }
@@ -202,7 +208,7 @@ function inTime<Value>(call: Promise<Value>, deadlineUs: number): Promise<Value>
   if (deadlineUs === Infinity) return call;
   return new Promise((resolve, reject) => {
     const leftUs = deadlineUs - systemClock.nowUs();
-    // After a stall of the event loop the timer comes first though the reply may have arrived: look for it once more.
+    // After an event loop stall the timer fires first even if the reply has arrived, so sockets are read once more.
     const stop = after(leftUs / 1000, () => afterThisTurn(() => reject(unanswered())));
     call.then(resolve, reject).finally(stop);
   });

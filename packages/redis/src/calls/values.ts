@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The values of the store in Redis: each is a text under a name beside its claim's, and expires by itself. */
+/** The store's values in Redis. Each is a string with an expiry, stored next to its claim. */
 
 import type { Clock } from '@spillway/core';
 import {
@@ -18,7 +18,7 @@ import getting from '../lua/value-get.lua';
 import setting from '../lua/value-set.lua';
 import type { Transport } from './transport.js';
 
-/** By a test's clock a value ends as its text says; Redis drops it after ten real minutes. */
+/** With a test clock, the expiry is stored in the text; Redis deletes the key after ten real minutes. */
 const TEST_MS = 600_000;
 
 export class RedisValues implements Values {
@@ -47,20 +47,20 @@ export class RedisValues implements Values {
     const args = testClock
       ? [`${testClock.nowUs() + ttlUs}:${text}`, `${TEST_MS}`]
       : [text, `${Math.ceil(ttlUs / 1000)}`];
-    const reply = await this.run(this.setting, name, args, options);
+    const reply = await this.runScript(this.setting, name, args, options);
     if (Number(reply) !== 1) throw noReply();
   }
 
   /** @throws SpillwayError `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR` */
   async get(name: ValueName, options?: ApplyOptions): Promise<Uint8Array | undefined> {
-    const reply = await this.run(this.getting, name, [], options);
+    const reply = await this.runScript(this.getting, name, [], options);
     if (reply === null || reply === undefined) return undefined;
     if (typeof reply !== 'string') throw noReply();
     const text = this.testClock ? unexpired(reply, this.testClock.nowUs()) : reply;
     return text === undefined ? undefined : bytesOfText(text);
   }
 
-  private run(
+  private runScript(
     script: typeof this.setting,
     { limiter, key, id }: ValueName,
     args: string[],
@@ -68,7 +68,7 @@ export class RedisValues implements Values {
   ): Promise<unknown> {
     const deadlineUs = options?.deadlineUs ?? Infinity;
     const names = [this.nameOf(limiter, key, valueCode(id))];
-    return this.transport.run(script, names, args, { deadlineUs });
+    return this.transport.runScript(script, names, args, { deadlineUs });
   }
 }
 

@@ -1,4 +1,4 @@
-/** Turns any client that a user has into the client that the store knows. */
+/** Converts any supported client to the store's interface. */
 
 import { SpillwayError } from '@spillway/core';
 import type { RedisClient } from './client.js';
@@ -7,17 +7,17 @@ import { NodeRedis, type NodeRedisClient } from './node-redis.js';
 import { ClusterOfNodeRedis, type NodeRedisCluster } from './node-redis-cluster.js';
 
 /**
- * What `redisStore` and `redisControl` take: a client of ioredis or iovalkey (one server, Sentinel, Cluster), a client
- * or a cluster of node-redis, or what {@link fromUpstash} makes. A client stays yours: you set its options, open it,
- * handle its errors and close it.
+ * The clients that `redisStore` and `redisControl` accept: a client of ioredis or iovalkey (one server, Sentinel,
+ * Cluster), a client or cluster of node-redis, or the result of {@link fromUpstash}. You still own the client: set its
+ * options, open it, handle its errors and close it.
  */
 export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | RedisClient;
 
-/** All stores and controls on one client share what was made of it: how often it is hurried counts once. */
+/** Stores and controls on one client share its wrapper, which limits how often they hurry it. */
 const made = new WeakMap<object, RedisClient>();
 
 /**
- * The client as the store knows it.
+ * Returns the store's view of a client.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -48,18 +48,18 @@ function make(given: object): RedisClient {
   throw noClient('another object');
 }
 
-/** Tells whether an object has a member of a type. Nothing is read that the object does not have. */
+/** Returns a test for members of a type. It reads only members that the object has. */
 function hasOf(object: object): (name: string, type: string) => boolean {
   const members = object as Readonly<Record<string, unknown>>;
-  // A client of Upstash is a proxy that makes a command of each name.
+  // An Upstash client is a proxy that creates a command for every name.
   return (name, type) => name in object && typeof members[name] === type;
 }
 
-/** @param got must not show the value: a URL contains a password, and to print a client of Upstash sends a command */
+/** @param got must not contain the value: a URL contains a password, and printing an Upstash client sends a command */
 function noClient(got: string): SpillwayError {
   return new SpillwayError(
     'SPW_OPTION_INVALID',
     'client must be one of ioredis or iovalkey, such as new Redis(url), one of node-redis 5 or later, made by ' +
-      `createClient or createCluster, or what fromUpstash makes, got ${got}`,
+      `createClient or createCluster, or the result of fromUpstash(), got ${got}`,
   );
 }

@@ -1,8 +1,6 @@
-/**
- * Parts of ioredis that its types do not declare for both kinds of client: addresses, the slots of a cluster, sockets.
- */
+/** Parts of ioredis that its types do not declare for both kinds of client: addresses, cluster slots, sockets. */
 
-/** A socket. Between `cork` and `uncork` it keeps what is written, and then writes it at once. */
+/** A socket. It buffers writes between `cork` and `uncork`, then flushes them together. */
 interface Stream {
   destroy(): void;
   cork?(): void;
@@ -22,13 +20,13 @@ interface Node {
 }
 
 export interface Inside extends Node {
-  /** On Cluster: for each hash slot the addresses that serve it, the master's first. */
+  /** On Cluster: for each hash slot the addresses that serve it, master first. */
   readonly slots?: readonly (readonly string[] | undefined)[];
   /** On Cluster only. */
   nodes?(role: 'all' | 'master'): readonly Node[];
 }
 
-/** The server's address, without user and password. */
+/** The server's address without user and password. */
 export function labelOf(client: object): string {
   const { options, nodes } = client as Inside;
   if (nodes) {
@@ -39,7 +37,7 @@ export function labelOf(client: object): string {
   return `Redis at ${options?.path ?? addressOf(client)}`;
 }
 
-/** The socket of the only connection, or of the one to a node of a cluster. */
+/** The socket of the only connection, or of the connection to a cluster node. */
 export function streamOf(client: object, node: string): Stream | undefined {
   const { nodes, stream } = client as Inside;
   if (!nodes) return stream;
@@ -47,7 +45,7 @@ export function streamOf(client: object, node: string): Stream | undefined {
   return all.find((one) => addressOf(one) === node)?.stream;
 }
 
-/** The sockets of all servers that calls may be sent to: of the only one, or of a cluster's masters. */
+/** The sockets of all servers that receive calls: the only one, or a cluster's masters. */
 export function streamsOf(client: object): Stream[] {
   const { nodes } = client as Inside;
   const servers = nodes ? (client as Required<Inside>).nodes('master') : [client as Inside];

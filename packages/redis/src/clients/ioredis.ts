@@ -1,14 +1,14 @@
-/** Runs scripts with ioredis 5 and 6, and with iovalkey, its fork: one server, Sentinel, Cluster. */
+/** Runs scripts with ioredis 5 and 6, and its fork iovalkey: one server, Sentinel, Cluster. */
 
 import { systemClock } from '@spillway/core/store';
 import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
-/** How often a client that waits to reconnect is told to try now. Its own delay grows to seconds. */
+/** How often a client that waits to reconnect is made to try now. Its own delay grows to seconds. */
 const NUDGE_US = 250_000;
 
-/** The states of a client that is connecting by itself. */
+/** The states in which the client is connecting. */
 const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect']);
 
 const EVENTS = ['ready', 'close', 'end'] as const;
@@ -24,7 +24,7 @@ export interface IoredisClient {
   removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
 }
 
-/** What ioredis keeps of its next attempt to connect. Its types do not declare it. */
+/** Fields of the next reconnect attempt, not declared in the types of ioredis. */
 interface Reconnecting {
   reconnectTimeout?: unknown;
   retryAttempts?: unknown;
@@ -47,7 +47,7 @@ export class Ioredis implements RedisClient {
     return this.client.isCluster === true;
   }
 
-  // The arguments as one list: a call with very many separate arguments fails before it is made.
+  // A list, because a call with very many separate arguments throws.
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
     return this.client.call('evalsha', [sha, keys.length, ...keys, ...args]);
   }
@@ -56,7 +56,7 @@ export class Ioredis implements RedisClient {
     return this.client.call('eval', [script, keys.length, ...keys, ...args]);
   }
 
-  /** The client writes each call by itself, which takes it longer than all else that it does for the call. */
+  /** Otherwise the client writes each call separately, which takes longer than the rest of its work for the call. */
   together(send: () => void): void {
     const streams = streamsOf(this.client);
     for (const stream of streams) stream.cork?.();
@@ -99,9 +99,9 @@ export class Ioredis implements RedisClient {
   }
 
   /**
-   * Does now what the client's timer would do later: clears the timer and connects. Calling only `connect()` would
-   * leave the timer running, and attempts would multiply. The attempt is not counted, so a `retryStrategy` that gives
-   * up after some attempts does not give up early.
+   * Does now what the client's timer would do later: clears the timer and connects. `connect()` alone would leave the
+   * timer running, and attempts would multiply. The attempt is not counted, so a `retryStrategy` with a maximum does
+   * not give up early.
    */
   private nudge(): void {
     const nowUs = systemClock.nowUs();
@@ -115,7 +115,7 @@ export class Ioredis implements RedisClient {
   }
 
   private connect(): void {
-    // The client also reports the failure by an event.
+    // The client also emits the failure as an event.
     this.client.connect().catch(() => {});
   }
 }

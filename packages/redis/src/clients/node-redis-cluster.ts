@@ -14,13 +14,13 @@ export interface NodeRedisCluster extends NodeRedisLike {
   readonly slots: readonly { readonly master: ClusterNode }[];
 }
 
-/** A node, with its client once it has one. */
+/** A node, with its client once it exists. */
 interface ClusterNode {
   readonly address?: string;
   readonly client?: { readonly isReady: boolean } | undefined;
 }
 
-/** A cluster. Its users connect it themselves, as node-redis asks them to. */
+/** A cluster. The user connects it, as node-redis requires. */
 export class ClusterOfNodeRedis extends AnyNodeRedis {
   readonly isCluster = true;
   private readonly cluster: NodeRedisCluster;
@@ -47,7 +47,7 @@ export class ClusterOfNodeRedis extends AnyNodeRedis {
     return this.isAway(keys) ? Promise.reject(unavailable('away')) : super.eval(script, keys, args);
   }
 
-  /** Whether the node of these keys (all have one slot) has lost its connection: its client would queue the call. */
+  /** Whether the node of these keys (all in one slot) is disconnected, because then its client would queue the call. */
   private isAway(keys: readonly string[]): boolean {
     const owner = this.cluster.slots[slotOf(keys[0] ?? '')];
     return owner === undefined || owner.master.client?.isReady === false;

@@ -4,8 +4,8 @@ import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from './client.js';
 
 /**
- * How long calls wait for a client that is open but not ready, counted from the first call. After that they fail at
- * once.
+ * How long calls wait for a client that is open but not ready, counted from the first call. After that, calls fail
+ * immediately.
  */
 const PATIENCE_US = 250_000;
 
@@ -34,8 +34,8 @@ export interface NodeRedisClient extends NodeRedisLike {
 }
 
 /**
- * The part that is the same for one server and for a cluster. Its users connect it themselves, as node-redis asks them
- * to. Calls wait while it connects; if it has not been ready for a quarter of a second, they fail at once.
+ * The common part for one server and a cluster. The user connects it, as node-redis requires. Calls wait while it
+ * connects; if it has not been ready for 250 ms, they fail immediately.
  */
 export abstract class AnyNodeRedis implements RedisClient {
   private readonly client: NodeRedisLike;
@@ -53,7 +53,7 @@ export abstract class AnyNodeRedis implements RedisClient {
   ) {
     this.client = client;
     this.name = name;
-    // The user may have set other types on this client; here replies have the types of Redis.
+    // The user's client may have a type mapping; this view has none.
     this.calls = client.withTypeMapping({});
     this.isReady = isReady;
     this.events = events;
@@ -68,7 +68,7 @@ export abstract class AnyNodeRedis implements RedisClient {
       this.waitsSinceUs = undefined;
       return 'ready';
     }
-    // Only the user may open it: a client that was never opened and one that was closed look the same.
+    // A client that was never opened looks like one that was closed. Only the user may open it.
     if (!this.client.isOpen) return 'closed';
     const nowUs = systemClock.nowUs();
     this.waitsSinceUs ??= nowUs;
@@ -94,7 +94,7 @@ export abstract class AnyNodeRedis implements RedisClient {
 
 /** A client of one server. */
 export class NodeRedis extends AnyNodeRedis {
-  /** The client's own `socketTimeout` does not help: it counts what is written as a sign of life. */
+  /** The client's `socketTimeout` does not help, because writes reset it. */
   readonly cure = 'set reconnect: true on redisStore';
   private readonly owner: NodeRedisClient;
 
@@ -110,7 +110,7 @@ export class NodeRedis extends AnyNodeRedis {
 
   reconnect(): void {
     this.owner.destroy();
-    // The client also reports the failure by an event.
+    // The client also emits the failure as an event.
     this.owner.connect().catch(() => {});
   }
 }

@@ -15,8 +15,8 @@ export interface UpstashPipeline {
 }
 
 /**
- * An Upstash client for `redisStore`: Redis over HTTP, for hosts where a socket ends with the request. Each decision is
- * an HTTP request of its own, and requests share no promise, unless you set `coalesce`.
+ * Makes an Upstash client usable with `redisStore`: Redis over HTTP, for hosts where sockets end with the request. Each
+ * decision is a separate HTTP request, and requests share no promise, unless you set `coalesce`.
  *
  * @example
  * ```ts
@@ -60,7 +60,7 @@ class Upstash implements RedisClient {
 }
 
 /**
- * The result of a pipeline with one command. A command given to the client itself would by default be sent together
+ * The result of a pipeline with one command. By default, a command given to the client directly would be sent together
  * with those of other requests, all waiting for one promise.
  */
 async function onlyResult(pipeline: UpstashPipeline): Promise<unknown> {

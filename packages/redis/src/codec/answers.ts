@@ -1,4 +1,4 @@
-/** Reads the script's reply, a flat list, and makes answers. */
+/** Decodes the script's reply, a flat list, into answers. */
 
 import type { Answer, SpillwayError, Step } from '@spillway/core';
 import type { ReplyWords } from '../algorithms/codec.js';
@@ -9,12 +9,12 @@ import { onlyLooks } from './wire.js';
 /** The result of a group that reached the script after its deadline. Nothing was charged. */
 export const LATE = 'late';
 
-/** The result of one group: its answers, its error, or that it came too late. */
+/** The result of one group: its answers, its error, or {@link LATE}. */
 export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
 /** The whole reply. */
 interface Reply {
-  /** The server's clock. */
+  /** The server's time. */
   readonly nowUs: number;
   /** One for each group. */
   readonly results: readonly Result[];
@@ -23,15 +23,14 @@ interface Reply {
 /**
  * Reads the script's reply to `groups`.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if it is anything else, however little: something between us and Redis has
- * changed it
+ * @throws SpillwayError `SPW_STORE_ERROR` if it deviates in any way: something between us and Redis has changed it
  */
 export function readReply(
   reply: unknown,
   groups: readonly { readonly steps: readonly Step[] }[],
 ): Reply {
   if (!Array.isArray(reply)) throw noReply();
-  return new ReplyReader(reply).read(groups);
+  return new ReplyReader(reply).readReply(groups);
 }
 
 const INTEGER = /^-?\d{1,16}$/;
@@ -47,7 +46,7 @@ class ReplyReader implements ReplyWords {
     this.nowUs = this.number();
   }
 
-  read(groups: readonly { readonly steps: readonly Step[] }[]): Reply {
+  readReply(groups: readonly { readonly steps: readonly Step[] }[]): Reply {
     const results: Result[] = [];
     for (const { steps } of groups) results.push(this.next(steps));
     if (this.at !== this.reply.length) throw noReply();
@@ -61,19 +60,19 @@ class ReplyReader implements ReplyWords {
       return first === '!late' ? LATE : failedGroup(first.slice(1));
     }
     const answers: Answer[] = [];
-    for (const step of steps) answers.push(this.answer(step));
+    for (const step of steps) answers.push(this.readAnswer(step));
     return answers;
   }
 
-  private answer(step: Step): Answer {
+  private readAnswer(step: Step): Answer {
     const word = this.count();
     const verdict = word % 2;
     const state = (word - verdict) / 2;
     const allowed = onlyLooks(step) ? step.op !== 'put' : verdict === 1;
-    return codecOf(step.rule).read(step.rule, allowed, state, this);
+    return codecOf(step.rule).decodeAnswer(step.rule, allowed, state, this);
   }
 
-  /** An integer that is not negative. */
+  /** A non-negative integer. */
   count(): number {
     const value = this.number();
     if (value < 0) throw noReply();
@@ -88,7 +87,7 @@ class ReplyReader implements ReplyWords {
     return parts;
   }
 
-  /** Clients may be set to give numbers as strings or bigints. */
+  /** Clients may be configured to return numbers as strings or bigints. */
   number(): number {
     const word = this.reply[this.at];
     this.at += 1;

@@ -1,6 +1,6 @@
 /**
- * Makes the name of a Redis key from limiter, code and key. No two counts have the same name, and no user's key can
- * contain a hash tag.
+ * Builds Redis key names from limiter, code and key. Names are unique for each count, and a user's key cannot inject a
+ * hash tag.
  */
 
 import { hmac } from '@noble/hashes/hmac';
@@ -11,14 +11,14 @@ import { encodeName } from '@spillway/core/store';
 import { DEFAULT_PREFIX } from './prefix.js';
 
 /**
- * Makes the name of the count of one key, under one limiter and code (see `countOf`: lower-case letters, digits and
- * dots, and perhaps `:` and an id, of which the name has a hash).
+ * Returns the key name of one count. `code` is from `countOf`: lower-case letters, digits and dots, and optionally `:`
+ * and an id, which is hashed in the name.
  */
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Names are the prefix and `1{key}limiter}code`, where 1 is the version of the stored format. With a secret, the HMAC
- * of a key replaces the key.
+ * Returns the namer. A name is the prefix and `1{key}limiter}code`, where 1 is the version of the stored format. With a
+ * secret, the HMAC of the key replaces the key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -33,7 +33,7 @@ function hash(text: string): string {
 }
 
 /**
- * Makes the text that is stored in place of a key.
+ * Returns a function that hashes keys for storage.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -45,7 +45,7 @@ export function keyHasher(secret: string | Uint8Array): (key: string) => string 
   return (key) => `#${bytesToHex(hmac(sha256, secretBytes, unitsOf(key)))}`;
 }
 
-/** The UTF-16 units, low byte first. Unlike UTF-8, this keeps surrogates that stand alone apart. */
+/** The UTF-16 code units, little-endian. Unlike in UTF-8, different lone surrogates stay different. */
 function unitsOf(text: string): Uint8Array {
   const bytes = new Uint8Array(text.length * 2);
   for (let i = 0; i < text.length; i += 1) {

@@ -1,10 +1,10 @@
-/** What the names of all keys begin with. */
+/** The prefix of all key names. */
 
 import { SpillwayError } from '@spillway/core';
 
 export const DEFAULT_PREFIX = 'spw:';
 
-/** No braces: the first brace of a name ends its prefix, so that names with different prefixes never meet. */
+/** No braces: the first brace of a name ends its prefix, so names with different prefixes never collide. */
 const PREFIX = /^[A-Za-z0-9:_.,-]{1,32}$/;
 
 /**

@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** Puts the one script together from its Lua parts. */
+/** Assembles the script from its Lua parts. */
 
 import { sha1 } from '@noble/hashes/legacy';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
@@ -10,31 +10,31 @@ import head from '../lua/head.lua';
 import main from '../lua/main.lua';
 import shared from '../lua/shared.lua';
 
-/** A script's text, and the SHA-1 by which Redis knows the script once it has seen the text. */
+/** A script's text, and the SHA-1 under which Redis caches it. */
 export interface Script {
   readonly text: string;
   readonly sha: string;
 }
 
-/** Reads the server's clock once: Redis may or may not move it within one call. */
+/** Reads the server's clock once, because in some versions of Redis it advances during a call. */
 const SERVER_CLOCK = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local tick, spare = 1000, 2
 `;
 
-/** The test's time, sent as the last argument. Keys live ten real minutes, whatever that time is. */
+/** The test's time, sent as the last argument. Keys expire after ten real minutes. */
 const TEST_CLOCK = `
 local now = tonumber(table.remove(ARGV))
 local tick, spare = math.huge, 600000
 `;
 
-/** The script for production: time is Redis's own. */
+/** The script for production, which uses Redis's clock. */
 export function productionScript(): Script {
   return assemble(SERVER_CLOCK);
 }
 
-/** The script for tests: only its clock is different. */
+/** The script for tests, which differs only in its clock. */
 export function testScript(): Script {
   return assemble(TEST_CLOCK);
 }
@@ -45,8 +45,8 @@ function assemble(clock: string): Script {
 }
 
 /**
- * The Lua function that makes the reader of one algorithm. The functions of an algorithm stand inside, because to make
- * those of all algorithms in each call takes as long as a decision.
+ * The Lua function that creates the reader of one algorithm. Its body contains the functions of all algorithms, because
+ * creating those of all in each call would take as long as a decision.
  */
 function makerOfReaders(): string {
   const branches = allCodecs().map(
@@ -56,7 +56,7 @@ function makerOfReaders(): string {
   return `local function make(letter)\n${branches.join('')}end\n`;
 }
 
-/** A text with its name. */
+/** A script with its SHA-1. */
 export function scriptOf(text: string): Script {
   return { text, sha: bytesToHex(sha1(utf8ToBytes(text))) };
 }

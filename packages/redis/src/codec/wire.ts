@@ -1,20 +1,20 @@
-/** Writes groups of steps as arguments of the script. What many groups in a row have in common is sent once. */
+/** Encodes groups of steps as arguments of the script. What consecutive groups have in common is sent once. */
 
-import type { Step } from '@spillway/core';
+import type { Clock, Step } from '@spillway/core';
 import { sameRule } from '@spillway/core/store';
 import { OPS, unitsOf } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
 
-/** Writes the arguments that follow the keys. */
+/** Encodes the arguments that follow the keys. */
 export class Encoder {
-  // Most calls have the same steps as the call before, with other keys.
-  private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false };
+  // Most calls have the same steps as the previous one, with other keys.
+  private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false, isTimed: false };
 
-  /** Appends the arguments for `groups` to `args`. */
-  encode(groups: readonly Asked[], args: string[]): void {
+  /** Appends the arguments for `groups` to `args`. `clock` is the server's, as far as it is known. */
+  encode(groups: readonly Asked[], args: string[], clock: Clock): void {
     let from = 0;
     while (from < groups.length) {
-      const shape = this.shapeOf((groups[from] as Asked).steps);
+      const shape = this.shapeOf((groups[from] as Asked).steps, clock);
       let to = from + 1;
       while (to < groups.length && sameShape(shape.steps, (groups[to] as Asked).steps)) to += 1;
       if (shape.alone && to - from === groups.length) {
@@ -28,35 +28,40 @@ export class Encoder {
     }
   }
 
-  private shapeOf(steps: readonly Step[]): Shape {
-    if (!sameShape(steps, this.last.steps)) this.last = makeShape(steps);
+  private shapeOf(steps: readonly Step[], clock: Clock): Shape {
+    const { last } = this;
+    if (last.isTimed || !sameShape(steps, last.steps)) this.last = makeShape(steps, clock);
     return this.last;
   }
 }
 
-/** A group, as far as it is written. */
+/** The encoded part of a group. */
 interface Asked {
   readonly steps: readonly Step[];
 }
 
-/** What groups that differ only in limiters, keys and ids have in common. */
+/** The common arguments of groups that differ only in limiters, keys and ids. */
 interface Shape {
   readonly steps: readonly Step[];
   readonly words: readonly string[];
-  /** What is written in their place if the call has no others, where the script knows a shorter form. */
+  /** A shorter form, known to the script, for a call with only such groups. */
   readonly alone: readonly string[] | undefined;
   readonly isNamed: boolean;
+  /** Whether it holds only for the call that is written. */
+  readonly isTimed: boolean;
 }
 
-function makeShape(steps: readonly Step[]): Shape {
+function makeShape(steps: readonly Step[], clock: Clock): Shape {
   const words = [`${steps.length}`];
-  for (const step of steps) encodeStep(step, words, steps.length > 1);
-  return { steps, words, alone: takeAlone(steps, words), isNamed: steps.some(isNamed) };
+  for (const step of steps) encodeStep(step, words, clock, steps.length > 1);
+  const isTimed = steps.some(({ rule }) => codecOf(rule).isTimed);
+  const alone = takeAlone(steps, words);
+  return { steps, words, alone, isNamed: steps.some(isNamed), isTimed };
 }
 
 /**
- * Of a group that is one take of one bucket only the numbers, as takes.lua reads them: those of fractions only where
- * there are any. In shadow or not is the same, as it can refuse only itself.
+ * For a group of one take of one bucket: only the numbers, as takes.lua reads them. Fractions are omitted if there are
+ * none. Shadow mode makes no difference, because the step can reject only itself.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];
@@ -80,6 +85,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.receipt !== other.receipt ||
       one.holdUs !== other.holdUs ||
       one.together !== other.together ||
+      one.period !== other.period ||
       one.lease?.critical !== other.lease?.critical ||
       (one.rule !== other.rule && !sameRule(one.rule, other.rule))
     ) {
@@ -89,11 +95,11 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   return true;
 }
 
-function encodeStep(step: Step, args: string[], hasOthers: boolean): void {
+function encodeStep(step: Step, args: string[], clock: Clock, hasOthers: boolean): void {
   const codec = codecOf(step.rule);
   const op = hasOthers && startsTogether(step) ? OPS.together : opOf(step);
   args.push(codec.letter, `${op}`);
-  codec.encode(step.rule, step, op, args);
+  codec.encode(step.rule, step, op, args, clock);
 }
 
 function isNamed({ rule }: Step): boolean {
@@ -110,7 +116,7 @@ function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args:
   }
 }
 
-/** Steps that write nothing: a cost of 0 passes, a `put` without a grant gives nothing back, a `hold` for 0 is none. */
+/** Whether a step writes nothing: its cost is 0, it is a `put` without a grant, or a `hold` for 0. */
 export function onlyLooks(step: Step): boolean {
   if (step.op === 'hold') return !step.holdUs;
   return step.op !== 'reset' && unitsOf(step) === 0;

@@ -1,20 +1,20 @@
-/** Writes into Redis which limiters a process has: soon after a new one, and again from time to time. */
+/** Announces the limiters of this process in Redis: soon after a new one, then periodically. */
 
 import { systemClock } from '@spillway/core/store';
 import { afterIdly } from '../host.js';
 import { ANNOUNCED_EVERY_MS, type Announced, encodeAnnouncement } from './known-limiter.js';
 import type { LimiterScripts } from './limiter-scripts.js';
 
-/** Announcements within this time are sent together. A client that is not ready is tried again after it. */
+/** Announcements within this time are batched. It is also the retry delay while the client is not ready. */
 const SOON_US = 1_000_000;
 
-/** The pause after a failure, and between two lines about failures. */
+/** The retry delay after a failure, and the minimum time between two reports of failures. */
 const RETRY_US = 60_000_000;
 
-/** Called, at most once a minute, with the error if Redis cannot store or read what is announced. */
+/** Called, at most once a minute, with the error if Redis cannot store or read announcements. */
 type TellTrouble = (error: unknown) => void;
 
-/** No request waits for it, and nothing fails if it fails. */
+/** Requests neither wait for announcements nor fail with them. */
 export class Announcer {
   private readonly scripts: LimiterScripts;
   private readonly limiters: () => readonly Announced[];
@@ -22,13 +22,13 @@ export class Announcer {
   private readonly beside: () => Promise<void>;
   private dueUs = Infinity;
   private sentUs = -Infinity;
-  private toldUs = -Infinity;
-  /** How many changes there were: an announcement may have been sent before the last one. */
+  private reportedUs = -Infinity;
+  /** Counts changes: an announcement may have been sent before the last one. */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  /** @param beside what else is to be noted as often. Must not reject */
+  /** @param beside other work to do at each announcement. Must not reject */
   constructor(
     scripts: LimiterScripts,
     limiters: () => readonly Announced[],
@@ -41,20 +41,20 @@ export class Announcer {
     this.beside = beside;
   }
 
-  /** There is something new. It is sent with the next request, or a second later. */
+  /** Call when there is something new to announce. It is sent with the next request, or a second later. */
   changed(): void {
     this.changes += 1;
     this.dueUs = Math.min(this.dueUs, this.sentUs + SOON_US);
     this.later(SOON_US);
   }
 
-  /** Redis has lost what was announced: it is announced again now, or when the client is ready. */
+  /** Call when Redis has lost the announcements. They are repeated now, or when the client is ready. */
   again(): void {
     this.dueUs = -Infinity;
     this.keepUp();
   }
 
-  /** Call it at each use. On hosts whose timers stop between requests, nothing else announces again. */
+  /** Call at each use. On hosts whose timers stop between requests, nothing else repeats announcements. */
   keepUp(): void {
     if (this.dueUs === Infinity || this.closed) return;
     const nowUs = systemClock.nowUs();
@@ -65,31 +65,36 @@ export class Announcer {
       return;
     }
     this.sentUs = nowUs;
-    // Set before the call, for on some hosts the call ends with the request that made it, and its result is lost.
+    // Set before the call, because on some hosts the call ends with the request that made it.
     this.dueUs = nowUs + RETRY_US;
     this.later(RETRY_US);
-    void this.send();
+    void this.sendAnnouncement();
   }
 
-  /** Something about announcements failed. */
+  /** Reports a failure of announcements. */
   trouble(error: unknown): void {
     const nowUs = systemClock.nowUs();
-    if (nowUs - this.toldUs < RETRY_US) return;
-    this.toldUs = nowUs;
+    if (nowUs - this.reportedUs < RETRY_US) return;
+    this.reportedUs = nowUs;
     this.tell(error);
   }
 
-  close(): void {
+  stopAnnouncing(): void {
     this.closed = true;
     this.stopTimer?.();
   }
 
-  private async send(): Promise<void> {
+  private async sendAnnouncement(): Promise<void> {
     const { changes } = this;
     try {
       const announced = this.scripts.announce(encodeAnnouncement(this.limiters()));
       const [refused] = await Promise.all([announced, this.beside()]);
-      if (Number(refused) > 0) this.trouble(new Error(`${refused} limiters found no room`));
+      if (Number(refused) > 0)
+        this.trouble(
+          new Error(
+            `${refused} limiters could not be stored: the list is full, or of a later release`,
+          ),
+        );
       if (this.changes !== changes) return;
       this.dueUs = this.sentUs + ANNOUNCED_EVERY_MS * 1000;
       this.later(ANNOUNCED_EVERY_MS * 1000);
@@ -105,7 +110,7 @@ export class Announcer {
     try {
       this.stopTimer = afterIdly(us / 1000, this.tick);
     } catch {
-      // Some hosts have no timers outside of a request. There only requests keep it going.
+      // Some hosts have no timers outside of a request. There, only requests drive it.
     }
   }
 

@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The scripts of live settings, and the keys that they work on. A store without a control has none of them. */
+/** The scripts of live settings, and their keys. A store without a control does not load them. */
 
 import { scriptOf } from '../codec/script.js';
 import follow from '../lua/control-follow.lua';
@@ -25,31 +25,31 @@ export class ControlScripts extends LimiterScripts {
   private readonly dataSet = this.keyOf('dataset');
   private readonly kept = this.keyOf('kept');
 
-  /** @param follower the id under which this process notes itself */
-  read(knownRevision: string, follower: string): Promise<unknown> {
+  /** @param follower the id of this process among the followers */
+  readSettings(knownRevision: string, follower: string): Promise<unknown> {
     const { settings, revision, dataSet, kept, processes } = this;
     const keys = [settings, revision, dataSet, kept, processes];
-    return this.run(this.reading, keys, [knownRevision, follower]);
+    return this.runScript(this.reading, keys, [knownRevision, follower]);
   }
 
-  write(args: string[]): Promise<unknown> {
+  writeSettings(args: string[]): Promise<unknown> {
     const { settings, revision, changes, dataSet, kept } = this;
-    return this.run(this.writing, [settings, revision, changes, dataSet, kept], args);
+    return this.runScript(this.writing, [settings, revision, changes, dataSet, kept], args);
   }
 
-  keep(args: string[]): Promise<unknown> {
-    return this.run(this.keeping, [this.kept, this.revision, this.dataSet], args);
+  storeLostSettings(args: string[]): Promise<unknown> {
+    return this.runScript(this.keeping, [this.kept, this.revision, this.dataSet], args);
   }
 
   history(): Promise<unknown> {
-    return this.run(this.telling, [this.changes], []);
+    return this.runScript(this.telling, [this.changes], []);
   }
 
   follow(args: string[]): Promise<unknown> {
-    return this.run(this.following, [this.processes], args);
+    return this.runScript(this.following, [this.processes], args);
   }
 
   followers(): Promise<unknown> {
-    return this.run(this.counting, [this.processes, this.revision], []);
+    return this.runScript(this.counting, [this.processes, this.revision], []);
   }
 }

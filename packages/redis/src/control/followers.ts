@@ -1,32 +1,35 @@
-/** Which processes follow the settings in Redis: what each of them notes there, and how it is read. */
+/** Registers this process as a follower of the settings in Redis, and reads all followers. */
 
-import { bytesToHex } from '@noble/hashes/utils';
 import type { ControlScripts } from './control-scripts.js';
 import { ANNOUNCED_EVERY_MS } from './known-limiter.js';
+import { newProcessId } from './process-id.js';
 
-/** A process with a control, as it last noted itself. */
+/** A process with a control, as last registered. */
 export interface Follower {
-  /** The limiters that it has under the control. */
+  /** Its limiters that follow the control. */
   readonly limiters: readonly string[];
-  /** Whether it follows all that is set now; if not, it has not looked since the last change. */
+  /** Whether it follows the latest revision; if not, it has not polled since the last change. */
   readonly isCurrent: boolean;
-  /** When it is forgotten unless it notes itself again, in milliseconds since the epoch. */
+  /** When its entry expires unless it registers again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 
-/** A process notes itself with each announcement. One that is killed is forgotten a minute after the next was due. */
+/**
+ * A process registers with each announcement. The entry of a killed process expires a minute after its next
+ * registration was due.
+ */
 const HELD_MS = ANNOUNCED_EVERY_MS + 60_000;
 
-/** More are not noted, so that nobody fills Redis with starts. */
+/** No more are stored, which bounds memory in Redis if processes keep restarting. */
 const MAX_FOLLOWERS = 1_000;
 
-/** No request waits for it, and nothing fails if it fails. */
+/** Requests neither wait for registration nor fail with it. */
 export class Following {
-  readonly id: string = newId();
+  readonly id: string = newProcessId();
   private readonly scripts: ControlScripts;
   private readonly names: () => readonly string[];
   private readonly trouble: (error: unknown) => void;
-  /** The revision that this process follows; `0` before it has looked. */
+  /** The revision that this process follows; `0` before the first read. */
   private revision = '0';
   private isNoted = false;
   private hasRoom = false;
@@ -43,43 +46,43 @@ export class Following {
     this.trouble = trouble;
   }
 
-  /** Whether Redis has lost the note of this process, and everything else with it. */
+  /** Whether Redis has lost this process's entry, and so probably all its data. */
   isMissing(isFound: boolean): boolean {
     return this.hasRoom && !isFound && !this.closed;
   }
 
-  /** This process follows a revision from now on. */
+  /** Records the revision that this process follows from now on. */
   follows(revision: string): void {
     this.revision = revision;
-    void this.note();
+    void this.registerFollower();
   }
 
-  /** Notes this process, if it has limiters. */
-  async note(): Promise<void> {
+  /** Registers this process, if it has limiters. */
+  async registerFollower(): Promise<void> {
     const names = this.names();
     if (names.length === 0 || this.closed) return;
     this.isNoted = true;
-    await this.send(HELD_MS, names);
+    await this.sendFollower(HELD_MS, names);
   }
 
-  /** This process follows no more. */
-  close(): void {
+  /** Unregisters this process. */
+  stopFollowing(): void {
     this.closed = true;
-    if (this.isNoted && this.scripts.isReady) void this.send(0, []);
+    if (this.isNoted && this.scripts.isReady) void this.sendFollower(0, []);
   }
 
-  private async send(forMs: number, names: readonly string[]): Promise<void> {
+  private async sendFollower(forMs: number, names: readonly string[]): Promise<void> {
     const args = [this.id, `${forMs}`, this.revision, JSON.stringify(names), `${MAX_FOLLOWERS}`];
     try {
       this.hasRoom = Number(await this.scripts.follow(args)) === 1;
     } catch (error) {
-      this.hasRoom = false; // or each look would try again
+      this.hasRoom = false; // otherwise each poll would retry
       if (!this.closed) this.trouble(error);
     }
   }
 }
 
-/** The followers in a reply of control-followers.lua. Those of a later format are left out. */
+/** Decodes the reply of control-followers.lua. Entries of a later format are skipped. */
 export function decodeFollowers(reply: unknown): Follower[] {
   const [now, newest, ...texts] = (reply as readonly unknown[]).map(String);
   const followers: Follower[] = [];
@@ -94,18 +97,11 @@ export function decodeFollowers(reply: unknown): Follower[] {
   return followers;
 }
 
-/** Undefined if somebody else has written it. */
+/** Undefined if the text is invalid. */
 function decodeNames(text: string): readonly string[] | undefined {
   try {
     return (JSON.parse(text) as unknown[]).map(String);
   } catch {
     return undefined;
   }
-}
-
-declare const crypto: { getRandomValues(array: Uint8Array): Uint8Array };
-
-/** 64 random bits. */
-function newId(): string {
-  return bytesToHex(crypto.getRandomValues(new Uint8Array(8)));
 }

@@ -1,4 +1,4 @@
-/** What processes announce about their limiters, and how it is written in Redis. */
+/** What processes announce about their limiters, and its encoding in Redis. */
 
 import {
   countOf,
@@ -12,26 +12,26 @@ import {
 export interface KnownLimiter {
   readonly name: string;
   /**
-   * One entry for each set of declared numbers: several while different releases run. Empty for a limiter that keeps no
-   * count, such as a worker shedder.
+   * One entry for each set of declared numbers; several while different releases run. Empty for a limiter without
+   * counts, such as a worker shedder.
    */
   readonly declared: readonly DeclaredNumbers[];
-  /** Whether a guard with a control has announced it. A live setting has no effect on other limiters. */
+  /** Whether a guard with a control announced it. Live settings have no effect on other limiters. */
   readonly isFollowed: boolean;
-  /** When it is forgotten unless a process announces it again, in milliseconds since the epoch. */
+  /** When its entry expires unless a process announces it again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 
-/** How often a process announces its limiters again. */
+/** How often a process repeats its announcements. */
 export const ANNOUNCED_EVERY_MS = 300_000;
 
-/** After an announcement a limiter is known for so long, plus the time that its counts take to come to rest. */
+/** How long an announcement is kept, plus the time until the counts of the rule are idle. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
-/** The item that says that a guard with a control has the limiter. */
+/** The item that marks limiters of guards with a control. */
 const FOLLOWED = '!followed';
 
-/** A limiter as a process knows it. The first rule is the declared one. */
+/** A limiter of this process. The first rule is the declared one. */
 export interface Announced {
   readonly name: string;
   readonly rules: readonly Rule[];
@@ -43,12 +43,15 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
   const args = [`${MAX_LIMITERS}`, `${MAX_CODES}`];
   for (const { name, rules, isFollowed } of limiters) {
     const items: string[] = [];
-    const add = (text: string, restMs: number) => items.push(text, `${HELD_MS + restMs}`);
+    const addItem = (text: string, restMs: number) => items.push(text, `${HELD_MS + restMs}`);
     const [declared] = rules;
-    if (declared) add(JSON.stringify(declared.logic.declared(declared)), restMsOf(declared));
-    for (const rule of rules) add(countOf({ rule }), restMsOf(rule));
-    // A limiter without a rule has something to note, too.
-    if (isFollowed) add(FOLLOWED, 0);
+    if (declared) {
+      const numbers = declared.logic.declared(declared.soft ?? declared);
+      addItem(JSON.stringify(numbers), restMsOf(declared));
+    }
+    for (const rule of rules) addItem(countOf({ rule }), restMsOf(rule));
+    // This gives limiters without a rule an item too.
+    if (isFollowed) addItem(FOLLOWED, 0);
     args.push(name, `${items.length / 2}`, ...items);
   }
   return args;
@@ -71,7 +74,7 @@ export function decodeLimiters(reply: unknown): KnownLimiter[] {
   return limiters.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The codes in a reply of control-limiters.lua, by limiter. Some may have no counts any more. */
+/** The codes in a reply of control-limiters.lua, by limiter. Some may no longer have counts. */
 export function decodeCodes(reply: unknown): Map<string, readonly string[]> {
   const [, ...texts] = (reply as readonly unknown[]).map(String);
   const codes = new Map<string, readonly string[]>();
@@ -91,7 +94,7 @@ function itemsOf(stored = ''): { readonly text: string; readonly untilMs: number
   return [...found].map(([, text = '', until]) => ({ text, untilMs: Number(until) }));
 }
 
-/** Empty if the text is of a later release, or was written by somebody else. */
+/** Empty if the text is invalid, or was written by a later release. */
 function decodeNumbers(text: string): DeclaredNumbers[] {
   try {
     const numbers = JSON.parse(text) as DeclaredNumbers;
@@ -103,7 +106,7 @@ function decodeNumbers(text: string): DeclaredNumbers[] {
   }
 }
 
-/** After so long without a request, a count of the rule is the same as that of a key that was never used. */
+/** After this time without a request, a count of the rule decides like that of an unused key. */
 function restMsOf(rule: Rule): number {
-  return Math.ceil(rule.logic.restUs(rule) / 1000);
+  return Math.ceil(rule.logic.expiresAfterUs(rule) / 1000);
 }

@@ -1,4 +1,4 @@
-/** How overrides and changes are written in Redis. */
+/** Encodes and decodes overrides and changes in Redis. */
 
 import type { Change, ChangeNote, Override, Setting } from '@spillway/core';
 import {
@@ -9,13 +9,13 @@ import {
   MAX_OVERRIDES,
 } from '@spillway/core/control';
 
-/** What control-write.lua does beside the changes that it is given. */
+/** What control-write.lua does in addition to the given changes. */
 type WriteAction = 'change' | 'clear' | 'restore' | 'force';
 
 /**
  * The arguments of control-write.lua without changes.
  *
- * @param dataSet the id of the data set that begins if Redis has none
+ * @param dataSet the id for a new data set, if Redis has none
  */
 export function encodeWrite(note: ChangeNote, action: WriteAction, dataSet: string): string[] {
   return [`${MAX_OVERRIDES}`, `${MAX_CHANGES}`, JSON.stringify(note), dataSet, action];
@@ -34,20 +34,20 @@ export function encodeChange(change: CheckedChange, dataSet: string): string[] {
 }
 
 /**
- * Format 1. Before a release writes another format, there must be one that reads it: older releases ignore settings
- * that they cannot read.
+ * Format 1. A release that reads a new format must precede the first that writes it, because older releases ignore
+ * settings that they cannot read.
  */
 const STORED = /^1 (\d{1,16}) (\d{1,16}) (\{.*\})$/s;
 
 /**
- * An override as it is stored.
+ * Decodes a stored override.
  *
  * @throws Error that says what is wrong with the text
  */
 export function decodeOverride(field: string, text: string): Override {
   const target = decodeField(field);
   const [, at, until, json] = STORED.exec(text) ?? [];
-  if (json === undefined) throw new Error(`the setting of ${field} is not of this format`);
+  if (json === undefined) throw new Error(`the stored setting ${field} has an unknown format`);
   const { value, by, because, restored } = JSON.parse(json);
   const setting = {
     what: target.what,
@@ -66,7 +66,7 @@ export function decodeOverride(field: string, text: string): Override {
   };
 }
 
-/** An entry of the history; undefined if it is not of this format. */
+/** Decodes an entry of the history; undefined if it has another format. */
 export function decodeEntry(text: string): Change | undefined {
   try {
     const [id, at, field, before, after, who] = JSON.parse(text.replace(/^1 /, ''));
@@ -90,7 +90,7 @@ export function decodeEntry(text: string): Change | undefined {
   }
 }
 
-/** The text in Redis may itself be wrong. */
+/** Null if the stored text is invalid. */
 function settingIn(field: string, text: string): Setting['value'] | null {
   try {
     return decodeOverride(field, text).value;

@@ -1,4 +1,4 @@
-/** The control of several processes, in Redis. */
+/** The control for several processes, in Redis. */
 
 import type {
   Change,
@@ -34,19 +34,19 @@ import { Announcer } from './announcer.js';
 import { ControlScripts } from './control-scripts.js';
 import { decodeFollowers, type Follower, Following } from './followers.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
+import { decodeEntry, encodeChange, encodeWrite } from './records.js';
 import {
   CONTROL_OPTIONS,
   type RedisControl,
   type RedisControlOptions,
   type Restored,
-} from './options.js';
-import { decodeEntry, encodeChange, encodeWrite } from './records.js';
+} from './redis-control-options.js';
 import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
- * Live settings of several processes, kept in Redis. From its first request on, each process looks for changes in the
- * background, twice a second; no request waits for that. While Redis does not answer, the last settings stay in force,
- * and end when they should.
+ * Live settings for several processes, stored in Redis. From its first request on, each process polls for changes in
+ * the background, twice a second; requests don't wait for it. While Redis does not answer, the last settings stay in
+ * force until they expire.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -57,7 +57,7 @@ import { type PollerHost, SettingsPoller } from './settings-poller.js';
  * const control = redisControl(redis);
  * const limiter = rateLimit({ name: 'api', limit: 100, window: '1m' });
  * const guard = createGuard(limiter, { store: redisStore(redis), control });
- * await control.set('api', { mode: 'off' }, { by: 'ada', because: 'refuses paying customers', for: '10m' });
+ * await control.set('api', { mode: 'off' }, { by: 'ada', because: 'rejects paying customers', for: '10m' });
  * ```
  */
 export function redisControl(
@@ -67,8 +67,8 @@ export function redisControl(
   return liveControl(new InRedis(asRedisClient(client), options));
 }
 
-/** By the reply of control-write.lua. */
-const REFUSED: Readonly<Record<number, Restored['refused']>> = {
+/** By the first number in the reply of control-write.lua. */
+const REASONS: Readonly<Record<number, Restored['refused']>> = {
   [-2]: 'none-kept',
   [-3]: 'not-lost',
   [-4]: 'other-settings',
@@ -87,11 +87,11 @@ class InRedis implements RedisControl {
     const { every = '500ms', hashKeys, onFault, prefix } = options;
     const everyUs = durationBetween('every', every, '50ms', '1m');
     this.scripts = new ControlScripts(new Transport(client), prefixFrom(prefix));
-    this.stored = hashKeys === undefined ? (key) => key : lastKept(keyHasher(hashKeys));
+    this.stored = hashKeys === undefined ? (key) => key : memoizeLast(keyHasher(hashKeys));
     const host: PollerHost = {
       isReady: () => this.scripts.isReady,
-      read: (known) => this.scripts.read(known, this.following.id),
-      keep: (args) => this.scripts.keep(args),
+      readSettings: (known) => this.scripts.readSettings(known, this.following.id),
+      storeLostSettings: (args) => this.scripts.storeLostSettings(args),
       onFollow: (revision) => this.following.follows(revision),
       onLook: (isNoted) => {
         if (this.following.isMissing(isNoted)) this.announcer.again();
@@ -111,7 +111,7 @@ class InRedis implements RedisControl {
       this.scripts,
       announced,
       (error) => tellFault(onFault, { limiter: '', source: 'control', error }),
-      () => this.following.note(),
+      () => this.following.registerFollower(),
     );
   }
 
@@ -134,7 +134,7 @@ class InRedis implements RedisControl {
 
   overrideOf(limiter: string, key: string): KeyOverride | undefined {
     const { overrides } = this.poller;
-    // Hashing a key takes longer than all the rest, so it is done only if something is set for some key.
+    // Hashing the key is the most expensive part, so it is done only if settings for keys exist.
     return overrides.concernsKeys(limiter)
       ? overrides.overrideOf(limiter, this.stored(key))
       : undefined;
@@ -189,18 +189,20 @@ class InRedis implements RedisControl {
   }
 
   async clearAll(note: ChangeNote): Promise<void> {
-    await this.write(encodeWrite(checkClear('*', note).note, 'clear', this.following.id));
+    await this.writeChange(encodeWrite(checkClear('*', note).note, 'clear', this.following.id));
   }
 
   async restore(note: ChangeNote, { force = false } = {}): Promise<Restored> {
     const checked = checkClear('*', note).note;
     const action = force ? 'force' : 'restore';
-    const { changed, restored } = await this.write(encodeWrite(checked, action, this.following.id));
-    return { restored, refused: REFUSED[changed] ?? null };
+    const { changed, restored } = await this.writeChange(
+      encodeWrite(checked, action, this.following.id),
+    );
+    return { restored, refused: REASONS[changed] ?? null };
   }
 
   async list(): Promise<readonly Override[]> {
-    await this.poller.read();
+    await this.poller.loadSettings();
     return this.poller.overrides.list();
   }
 
@@ -222,33 +224,33 @@ class InRedis implements RedisControl {
   }
 
   close(): void {
-    this.poller.close();
-    this.announcer.close();
-    this.following.close();
+    this.poller.stopPolling();
+    this.announcer.stopAnnouncing();
+    this.following.stopFollowing();
   }
 
-  /** Makes a change about a key. Checked with the key first, because a hash is a good key always. */
+  /** Makes a change about a key. The key itself is validated first, because its hash is always valid. */
   private async keyed(key: string, checked: (key: string) => CheckedChange): Promise<void> {
     checked(key);
     await this.make(checked(this.stored(key)));
   }
 
   private async make(change: CheckedChange): Promise<void> {
-    await this.write(encodeChange(change, this.following.id));
+    await this.writeChange(encodeChange(change, this.following.id));
   }
 
-  /** @returns how many changed, or why nothing did; and how many were restored */
-  private async write(args: string[]): Promise<{ changed: number; restored: number }> {
-    const [changed, restored] = (await this.scripts.write(args)) as readonly unknown[];
+  /** @returns how many settings changed, or (negative) why none did; and how many were restored */
+  private async writeChange(args: string[]): Promise<{ changed: number; restored: number }> {
+    const [changed, restored] = (await this.scripts.writeSettings(args)) as readonly unknown[];
     if (Number(changed) === -1) throw tooMany();
-    // The change is made. If this read fails, the next look finds the change.
-    await this.poller.read().catch(() => undefined);
+    // The change is already made. If this read fails, the next poll finds it.
+    await this.poller.loadSettings().catch(() => undefined);
     return { changed: Number(changed), restored: Number(restored) };
   }
 }
 
-/** The same function, which keeps its last result: a request asks about one key several times. */
-function lastKept(hash: (key: string) => string): (key: string) => string {
+/** Caches the last result, because a request hashes one key several times. */
+function memoizeLast(hash: (key: string) => string): (key: string) => string {
   let last = '';
   let result = hash(last);
   return (key) => {

@@ -1,4 +1,4 @@
-/** What a store notes about its limiters in Redis, and what a reset finds there. */
+/** The store's list of limiters in Redis, and the counts that a reset finds there. */
 
 import { isSpillwayError, type Logger, type Step } from '@spillway/core';
 import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
@@ -7,7 +7,7 @@ import { Announcer } from './announcer.js';
 import { decodeCodes } from './known-limiter.js';
 import type { LimiterScripts } from './limiter-scripts.js';
 
-/** The longest time that a reset waits for what others have noted. It waits at most half of its own deadline. */
+/** How long a reset waits at most for the list of counts. It waits at most half the time until its own deadline. */
 const LOOK_US = 1_000_000;
 
 export class Registry {
@@ -33,12 +33,12 @@ export class Registry {
     this.announcer.keepUp();
   }
 
-  /** The further steps of the resets among `steps`: for the other counts that this process knows of. */
+  /** Additional resets for the `steps` that are resets: of the other counts that this process knows. */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
 
-  /** Those for the counts that only other processes know of, which are noted in Redis. */
+  /** Additional resets of counts that only other processes know, which are listed in Redis. */
   async notedResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(resetsKey);
     const noted = await this.notedCodes(
@@ -47,7 +47,7 @@ export class Registry {
     );
     return resets.flatMap((step) => {
       const own = new Set([step, ...this.known.otherResets(step)].map(countOf));
-      // Of another process's rule only the code is known. A reset needs no more.
+      // Only the code of another process's rule is known. A reset needs no more.
       return (noted.get(step.limiter) ?? []).flatMap((code) =>
         own.has(code) ? [] : [{ ...step, rule: { ...step.rule, code } }],
       );
@@ -69,7 +69,7 @@ export class Registry {
   }
 }
 
-/** Whether a step resets all that is counted of a key. One that drops a claim does not. */
+/** Whether a step resets all counts of a key, unlike one that drops a claim. */
 export function resetsKey({ op, claim }: Step): boolean {
   return op === 'reset' && claim === undefined;
 }
@@ -78,7 +78,7 @@ function lineOf(error: unknown): string {
   const why = error instanceof Error ? error.message : String(error);
   const see = isSpillwayError(error) ? ` See ${error.help}` : '';
   return (
-    `Spillway: Redis does not keep the list of limiters (${why}). Limits hold; a reset forgets only what this process ` +
-    `counts under, and the command line may not know all names.${see}`
+    `Spillway: Redis could not store or read the list of limiters (${why}). Limits still work, but a reset clears ` +
+    `only counts that this process knows, and the command line may not list all limiters.${see}`
   );
 }

@@ -1,4 +1,4 @@
-/** Keeps this process's copy of the settings in Redis up to date. */
+/** Polls the settings in Redis and keeps this process's copy up to date. */
 
 import { type Fault, SpillwayError } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
@@ -8,30 +8,30 @@ import { ServerTime } from '../calls/server-time.js';
 import { after, afterIdly, consoleLogger } from '../host.js';
 import { decodeOverride } from './records.js';
 
-/** What the poller needs of the control and of Redis. */
+/** The poller's interface to the control and Redis. */
 export interface PollerHost {
   /** Whether a call can be sent at once. */
   isReady(): boolean;
   /** The reply of control-read.lua. */
-  read(knownRevision: string): Promise<unknown>;
+  readSettings(knownRevision: string): Promise<unknown>;
   /** The reply of control-keep.lua. */
-  keep(args: string[]): Promise<unknown>;
-  /** Called with each revision that this process follows from then on. Must not throw. */
+  storeLostSettings(args: string[]): Promise<unknown>;
+  /** Called with each revision that this process starts to follow. Must not throw. */
   onFollow(revision: string): void;
-  /** Called after each look with whether Redis still has the note of this process. Must not throw. */
+  /** Called after each poll; says whether Redis still has this process's follower entry. Must not throw. */
   onLook(isNoted: boolean): void;
 }
 
-/** For how long Redis keeps lost settings for whoever restores them, after the last process has offered them. */
+/** How long Redis keeps lost settings for a restore, after the last process has offered them. */
 const KEPT_MS = 7 * 86_400_000;
 
-/** The pause after Redis did not take what is to be kept. */
+/** The retry delay after Redis did not accept offered settings. */
 const RETRY_US = 10_000_000;
 
-/** As in the scripts: a greater one was written by somebody else. */
+/** As in the scripts: a larger one is invalid. */
 const MAX_REVISION = 9e15;
 
-/** Of the kept settings: `1 revision dataset`. */
+/** The label of offered settings: `1 revision dataset`. */
 const LABEL = /^1 (\d{1,16}) (\S{0,64})$/;
 
 export class SettingsPoller {
@@ -40,15 +40,15 @@ export class SettingsPoller {
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly host: PollerHost;
   private readonly everyUs: number;
-  /** The fields of the known revision, as they are stored. */
+  /** The fields of the current revision, as stored. */
   private stored = new Map<string, string>();
   private revision = '';
   private dataSet = '';
   private lost = false;
-  private offerUs = -Infinity;
+  private nextOfferUs = -Infinity;
   private reads = 0;
   private applied = 0;
-  private looking: Promise<boolean> | undefined;
+  private polling: Promise<boolean> | undefined;
   private nextUs = -Infinity;
   private isAway = false;
   private stopTimer: (() => void) | undefined;
@@ -65,89 +65,91 @@ export class SettingsPoller {
     return this.lost;
   }
 
-  /** Call it at each use: it looks for changes when it is time, also on hosts whose timers stop between requests. */
+  /** Call at each use. It polls when it is time, even on hosts whose timers stop between requests. */
   keepUp(): void {
     if (this.closed) return;
     const nowUs = systemClock.nowUs();
     if (nowUs < this.nextUs) return;
     this.nextUs = nowUs + this.everyUs;
-    void this.look();
+    void this.poll();
     this.stopTimer?.();
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
 
-  /**
-   * Looks for changes from now on, with or without requests. Without a client that is ready it waits, and says nothing.
-   */
+  /** Starts polling, even without requests. While the client is not ready, it waits silently. */
   start(): void {
     if (this.closed || this.stopTimer || this.nextUs !== -Infinity) return;
     try {
       this.stopTimer = afterIdly(0, this.tick);
     } catch {
-      // Some hosts have no timers outside of a request. There requests keep it going.
+      // Some hosts have no timers outside of a request. There, requests drive it.
     }
   }
 
-  /** Looks for changes. Resolves to whether Redis answered within `withinMs`. */
+  /** Polls for changes. Resolves to whether Redis answered within `withinMs`. */
   refresh(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = after(withinMs, () => resolve(false));
-      void this.look().then((answered) => {
+      void this.poll().then((answered) => {
         stop();
         resolve(answered);
       });
     });
   }
 
-  /** Calls at the same time share one look. */
-  private look(): Promise<boolean> {
-    this.looking ??= this.read()
+  /** Concurrent calls share one poll. */
+  private poll(): Promise<boolean> {
+    this.polling ??= this.loadSettings()
       .then(
         () => true,
         () => false,
       )
       .finally(() => {
-        this.looking = undefined;
+        this.polling = undefined;
       });
-    return this.looking;
+    return this.polling;
   }
 
   /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
-  async read(): Promise<void> {
+  async loadSettings(): Promise<void> {
     this.reads += 1;
     const turn = this.reads;
     const known = this.revision;
     try {
-      const reply = (await this.host.read(known)) as readonly unknown[];
+      const reply = (await this.host.readSettings(known)) as readonly unknown[];
       this.isAway = false;
       this.serverTime.learn(Number(reply[0]), systemClock.nowUs());
-      // A later read has been answered before this one, and its reply is newer.
+      // A later read was answered first, and its reply is newer.
       if (turn < this.applied) return;
       this.applied = turn;
       const [revision, about] = [String(reply[1]), String(reply[2] ?? '')];
       const texts = reply.slice(4).map(String);
       if (revision === '0' && (Number(known) > 0 || LABEL.test(about))) {
-        this.keep(about, known, texts);
+        this.handleLoss(about, known, texts);
       } else {
-        this.found(revision, about, known, texts);
+        this.handleRevision(revision, about, known, texts);
       }
       this.host.onLook(Number(reply[3]) === 1);
     } catch (error) {
-      if (!this.isAway) this.tell(error);
+      if (!this.isAway) this.reportFault(error);
       this.isAway = true;
       throw error;
     }
   }
 
-  /** Redis has a revision, or nothing was ever set. */
-  private found(revision: string, dataSet: string, known: string, texts: readonly string[]): void {
+  /** Handles a reply with a revision, or of a Redis in which nothing was ever set. */
+  private handleRevision(
+    revision: string,
+    dataSet: string,
+    known: string,
+    texts: readonly string[],
+  ): void {
     this.lost = false;
-    // Nothing has changed.
     if (revision === known) return;
     const isOther = dataSet !== this.dataSet && dataSet !== '' && this.dataSet !== '';
     if (isOther || Number(revision) < Number(this.revision)) {
       const had = this.overrides.list().length;
-      // First, because they are dropped below.
+      // Offered before they are dropped below.
       void this.offer();
       this.warn(isOther ? otherSettings(had) : olderSettings(had));
     }
@@ -157,10 +159,10 @@ export class SettingsPoller {
   }
 
   /**
-   * Redis has lost the settings. What this process follows stays in force, and is offered to whoever restores it. If
-   * another process has offered newer settings, these are followed.
+   * Handles a reply of a Redis that has lost the settings. This process's settings stay in force and are offered for a
+   * restore. If another process has offered newer ones, those are followed.
    */
-  private keep(label: string, known: string, texts: readonly string[]): void {
+  private handleLoss(label: string, known: string, texts: readonly string[]): void {
     const [, text = '0', dataSet = ''] = LABEL.exec(label) ?? [];
     const revision = Number(text) <= MAX_REVISION ? text : '0';
     const hadSettings = Number(this.revision) > 0;
@@ -169,36 +171,37 @@ export class SettingsPoller {
       this.follow(revision, texts);
       this.host.onFollow(revision);
     }
-    // One that started after the loss keeps nothing itself, and the command line would print it with each command.
+    // A process that started after the loss had no settings. It must not warn, or the command line would with every
+    // command.
     if (!this.lost && hadSettings) this.warn(lostSettings(this.overrides.list().length));
     this.lost = true;
     if (Number(revision) < Number(this.revision)) void this.offer();
   }
 
-  /** Asks before it sends: of a thousand processes with the same settings, few have to send them. */
+  /** Asks before sending: if a thousand processes have the same settings, only the first few then send them. */
   private async offer(): Promise<void> {
     const nowUs = systemClock.nowUs();
-    if (nowUs < this.offerUs) return;
-    this.offerUs = nowUs + RETRY_US;
+    if (nowUs < this.nextOfferUs) return;
+    this.nextOfferUs = nowUs + RETRY_US;
     const args = [`${KEPT_MS}`, this.revision, this.dataSet];
     const fields = [...this.stored].flat();
     try {
-      const isWanted = Number(await this.host.keep(args)) === 1;
-      if (isWanted && fields.length > 0) await this.host.keep([...args, ...fields]);
-      this.offerUs = -Infinity;
+      const isWanted = Number(await this.host.storeLostSettings(args)) === 1;
+      if (isWanted && fields.length > 0) await this.host.storeLostSettings([...args, ...fields]);
+      this.nextOfferUs = -Infinity;
     } catch (error) {
-      this.tell(error);
+      this.reportFault(error);
     }
   }
 
-  close(): void {
+  stopPolling(): void {
     this.closed = true;
     this.stopTimer?.();
   }
 
   private readonly tick = (): void => {
     this.stopTimer = undefined;
-    // No call is made that would wait for a client which nobody uses yet.
+    // Don't make a call that would wait for a client that is not used yet.
     if (this.nextUs === -Infinity && !this.host.isReady()) {
       this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
       return;
@@ -217,7 +220,7 @@ export class SettingsPoller {
     for (const field of before.keys()) if (!this.stored.has(field)) this.overrides.remove(field);
     const errors: unknown[] = [];
     for (const [field, text] of this.stored) {
-      // An unchanged setting keeps its object.
+      // Unchanged settings keep their object.
       if (before.get(field) === text) continue;
       this.overrides.remove(field);
       try {
@@ -226,22 +229,23 @@ export class SettingsPoller {
         errors.push(error);
       }
     }
-    // A setting that is not valid counts as not set. Thousands of a later release are told as one.
-    if (errors.length > 0) this.tell(errors.length === 1 ? errors[0] : severalOf(errors));
+    // Invalid settings count as not set. Several are reported as one error, because a later release may have written
+    // thousands.
+    if (errors.length > 0) this.reportFault(errors.length === 1 ? errors[0] : severalOf(errors));
   }
 
-  private tell(error: unknown): void {
+  private reportFault(error: unknown): void {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
   }
 
-  /** A line that no other of the last minute, such as that of the outage before, may hide. */
+  /** Logs a line that is not rate-limited, so a recent line, such as that of an outage, cannot hide it. */
   private warn(message: string): void {
     const error = new SpillwayError('SPW_SETTINGS_LOST', message);
-    if (this.onFault) this.tell(error);
+    if (this.onFault) this.reportFault(error);
     else consoleLogger().warn(`Spillway: ${message}. See ${error.help}`);
   }
 
-  /** The time by Redis's clock, as far as it is known: that clock says for all processes when overrides end. */
+  /** The time by Redis's clock if known, because that clock decides for all processes when overrides expire. */
   private nowMs(): number {
     const nowUs = systemClock.nowUs();
     return (this.serverTime.at(nowUs) || nowUs) / 1000;
@@ -251,7 +255,7 @@ export class SettingsPoller {
 function lostSettings(count: number): string {
   return (
     `Redis has lost the live settings: it was flushed, or restarted or replaced without them. This process keeps ` +
-    `the ${count} that it knows. spillway restore writes them back, spillway clear --all ends them`
+    `its ${count}. spillway restore writes them back, spillway clear --all ends them`
   );
 }
 
@@ -272,5 +276,5 @@ function otherSettings(count: number): string {
 function severalOf(errors: readonly unknown[]): Error {
   const [first] = errors;
   const message = first instanceof Error ? first.message : String(first);
-  return new Error(`${errors.length} live settings are not obeyed. Of the first: ${message}`);
+  return new Error(`${errors.length} live settings are invalid and ignored. The first: ${message}`);
 }

@@ -1,18 +1,19 @@
--- Notes limiters with their items (codes, declared numbers, marks), each item for a time. An item that another process
--- has noted for longer keeps its longer time.
+-- Stores limiters with their items (codes, declared numbers, marks), each with an expiry. An item that another process
+-- has stored with a later expiry keeps it.
 --
--- KEYS: limiters (hash). ARGV: the most limiters, the most codes of each; then for each limiter its name, how many
--- items, and for each item its text and for how many milliseconds it holds. An item that does not begin with `{`
--- (declared numbers) or `!` (a mark) is a code.
--- Stored, format 1: `1`, then for each item ` text until`, the longest first, where `until` is its end in milliseconds
--- since the epoch. Texts of a later format are not changed.
--- Reply: how many limiters were not noted, because there was no room or because of such a text.
+-- KEYS: limiters (hash).
+-- ARGV: the maximum number of limiters, and of codes per limiter; then for each limiter its name, the number of items,
+-- and for each item its text and how long it is kept in milliseconds. An item that does not begin with `{` (declared
+-- numbers) or `!` (a mark) is a code.
+-- Stored, format 1: `1`, then for each item ` text until`, latest expiry first, where `until` is the expiry in
+-- milliseconds since the epoch. Texts of a later format are not changed.
+-- Reply: how many limiters were not stored, because the list is full or their text has a later format.
 
 local call, format = redis.call, string.format
 local time = call('TIME')
 local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 
--- The items of a stored text that have not ended; nil if there are none, false if the text is of a later format.
+-- The unexpired items of a stored text; nil if there are none, false if the text is of a later format.
 local function read(text)
   if text:sub(1, 2) ~= '1 ' then
     return false

@@ -1,9 +1,10 @@
--- Notes which revision of the settings a process follows, and for which limiters.
+-- Registers which revision of the settings a process follows, and for which limiters.
 --
--- KEYS: followers (hash). ARGV: the id of the process; for how many ms this holds (0: it follows no more); the
--- revision; the names of its limiters (JSON); the most processes.
--- Stored, format 1: `1 until revision names`, by id. A process that is new here removes what has ended.
--- Reply: 1; 0 if there is no room.
+-- KEYS: followers (hash).
+-- ARGV: the id of the process; how long the entry is kept in milliseconds (0: remove it); the revision; the names of
+-- its limiters (JSON); the maximum number of processes.
+-- Stored, format 1: `1 until revision names`, by id. A new process removes expired entries.
+-- Reply: 1; 0 if the list is full.
 
 local call = redis.call
 local id, holds = ARGV[1], tonumber(ARGV[2])

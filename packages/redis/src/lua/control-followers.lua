@@ -1,4 +1,4 @@
--- Reads which processes follow which revision of the settings.
+-- Reads the followers of the settings.
 --
 -- KEYS: followers (hash), revision (string).
 -- Reply: now in milliseconds; the newest revision; then ids and texts, as control-follow.lua stores them.

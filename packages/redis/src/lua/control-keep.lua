@@ -1,10 +1,11 @@
--- Keeps the settings that a process still has, after Redis has lost them, so that they can be restored.
+-- Stores settings that a process still has after Redis has lost them. They can then be restored.
 --
 -- KEYS: kept settings (hash), revision (string), data set (string).
--- ARGV: for how many milliseconds; the revision and the data set of the process; then fields and values.
--- Stored: fields and values as among the settings, and `!`: `1 revision dataset`. The newest revision stays: a process
--- has all settings of its revision, so the newest of them knows every change and every deletion that any of them knows.
--- Reply: 1 if they are newer than what is kept, 0 if not. Without fields nothing is stored: the caller only asks.
+-- ARGV: how long they are kept in milliseconds; the revision and the data set of the process; then fields and values.
+-- Stored: fields and values as in the settings, and `!`: `1 revision dataset`. The newest revision wins: a process has
+-- all settings of its revision, so the newest contains every change and deletion that any process knows.
+-- Reply: 1 if the process's settings are newer than those kept, 0 if not. Without fields nothing is stored; the caller
+-- only asks.
 
 local call = redis.call
 local revision = tonumber(ARGV[2])

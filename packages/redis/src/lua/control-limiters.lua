@@ -1,4 +1,4 @@
--- Reads what is noted of limiters.
+-- Reads the list of limiters.
 --
 -- KEYS: limiters (hash). ARGV: names of limiters; without names, all are read.
 -- Reply: now in milliseconds; then names and texts, as control-announce.lua stores them.

@@ -1,15 +1,15 @@
--- Reads what is set live, unless the caller has the newest revision already.
+-- Reads the live settings, unless the caller has the latest revision.
 --
 -- KEYS: settings (hash), revision (string), data set (string), kept settings (hash), followers (hash).
--- ARGV: the revision that the caller has; its id among the followers.
--- Reply: now in microseconds; the revision; the data set; 1 if the caller is among the followers; then, if it is
--- another revision, fields and values.
--- Without a revision (nothing was ever set, or Redis has lost it): `0` in its place; the label of the kept settings
--- (control-keep.lua) in place of the data set; and fields and values of those only if they are newer than the caller's.
+-- ARGV: the caller's revision; its id among the followers.
+-- Reply: now in microseconds; the revision; the data set; 1 if the caller is among the followers; then, if the revision
+-- differs, fields and values.
+-- If there is no revision (nothing was ever set, or Redis has lost it): `0` as the revision; the label of the kept
+-- settings (control-keep.lua) as the data set; and the kept fields and values only if they are newer than the caller's.
 
 local call = redis.call
 local time = call('TIME')
--- Settings are followed whatever the list of followers is.
+-- An invalid list of followers must not prevent reading the settings.
 local noted = redis.pcall('HGET', KEYS[5], ARGV[2]) and 1 or 0
 local reply = { time[1] .. string.format('%06d', time[2]), '0', '', noted }
 
@@ -24,7 +24,7 @@ end
 
 local revision = call('GET', KEYS[2])
 if revision then
-  -- Above 2^53 revisions cannot be told apart: somebody else has written it.
+  -- Above 2^53 revisions are not distinct. Such a value is not ours.
   if not revision:find('^%d+$') or tonumber(revision) > 9e15 then
     revision = '1'
   end

@@ -1,16 +1,16 @@
--- Changes what is set live, and adds it to the history: both, or neither.
+-- Changes the live settings and adds the changes to the history, atomically.
 --
 -- KEYS: settings (hash), revision (string), history (list, latest first), data set (string), kept settings (hash).
--- ARGV: the most settings, the most entries of history, who (JSON), an id for a new data set, the action; then for each
--- change its field, how long it holds in milliseconds (`0`: until it is cleared; empty: clear it) and what is set
--- (JSON).
--- Actions: `change`; `clear` (all that is set); `restore` (write the kept settings back, in place of older ones of the
--- same data set, or of none); `force` (in place of any others). A change restores too, if Redis has lost the settings:
--- what processes still follow must not end because something else is set.
--- Stored, format 1: settings `1 at until what`, entries `1 [id, at, field, before, after, who]`, all in texts. What was
--- restored has `"restored"`, an instant in milliseconds, at the end of its JSON.
--- Reply: how many changed, how many were restored. In place of the first: -1 if there is no room, -2 if nothing is
--- kept, -3 if Redis has these settings or newer ones, -4 if it has another data set.
+-- ARGV: the maximum number of settings and of history entries, the author and reason (JSON), an id for a new data set,
+-- the action; then for each change its field, its duration in milliseconds (`0`: until it is cleared; empty: clear it)
+-- and its value (JSON).
+-- Actions: `change`; `clear` (removes all settings); `restore` (writes the kept settings back, over older ones of the
+-- same data set, or none); `force` (over any others). A change also restores if Redis has lost the settings, because
+-- those that processes still follow must not end when something else is set.
+-- Stored, format 1: settings `1 at until what`, entries `1 [id, at, field, before, after, who]`, all as text. Restored
+-- settings have `"restored"`, an instant in milliseconds, at the end of their JSON.
+-- Reply: the number of changes and of restored settings. Instead of the first: -1 if there are too many settings, -2 if
+-- nothing is kept, -3 if Redis has these settings or newer ones, -4 if it has another data set.
 
 local call, format, match = redis.call, string.format, string.match
 local time = call('TIME')
@@ -39,7 +39,7 @@ if action == 'restore' or action == 'force' then
   end
 end
 local stored = call('HGETALL', restores and KEYS[5] or KEYS[1])
--- What somebody else has written above 2^53 would never grow.
+-- A foreign value above 2^53 could not be incremented.
 revision = tonumber(revision or '0') or 0
 revision = revision <= 9e15 and revision or 0
 
@@ -62,7 +62,7 @@ if count > tonumber(ARGV[1]) then
   return { -1, 0 }
 end
 
--- At least the time, so that the revision is a new one even after Redis has lost its data.
+-- At least the current time, so that the revision is new even after Redis has lost its data.
 revision = math.max(revision, kept or 0, time[1] * 1000000 + time[2])
 local changed, restored = 0, 0
 
@@ -122,7 +122,7 @@ if changed > 0 or #ended > 0 or restores or action == 'clear' then
   if restores or action == 'clear' then
     call('DEL', KEYS[5])
   end
-  -- Settings that are restored stay of their data set; what is set first begins one.
+  -- Restored settings keep their data set. The first settings start a new one.
   local own = keptset and keptset ~= '' and keptset
   if restores and own then
     call('SET', KEYS[4], own)

@@ -1,12 +1,13 @@
--- The last part: decides the groups that takes.lua has left, with any steps. Each group is all or nothing.
+-- The last part: decides the groups that the fast paths have left, with any steps. Each group is all or nothing.
 --
 -- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `match`, `max`, `TAKE`,
--- `PUT`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts): makes the reader of an algorithm, told by its letter.
+-- `PUT`,
+-- `DONE`, `NO_PUT` (shared.lua); `make` (script.ts), which creates the reader of an algorithm by its letter.
 -- Returns the reply.
 
 local readers = {}
 
--- The function that reads a step of an algorithm from the arguments. Made when first needed.
+-- The function that reads a step of an algorithm from the arguments. Created when first needed.
 local function reader_of(letter)
   local reader = readers[letter]
   if not reader then
@@ -16,10 +17,10 @@ local function reader_of(letter)
   return reader
 end
 
--- First judges every step on the state before the group, then applies all of them: takes are charged if no step
--- refuses. Several steps of one group can have the same key only if they renew permits or claims, or end them. Those
--- are judged again, after the steps before them. Takes that start together are judged again from the latest of their
--- earliest starts: each brings its own, `start`, and is given the common one of its key, `from`.
+-- First judges every step on the state before the group, then applies all: takes are charged only if no step rejects.
+-- Steps of one group can share a key only if they renew or end permits or claims. Those are judged again, after the
+-- steps before them. Takes that start together are judged again from the latest of their earliest starts:
+-- each brings its own, `start`, and is given the common one of its key, `from`.
 local function decide(steps, count)
   local go, seen, starts, counts = true, nil, nil, nil
   for i = 1, count do

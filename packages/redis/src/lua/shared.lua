@@ -1,16 +1,16 @@
--- What the algorithms use beside head.lua. Stands behind bucket/takes.lua and queue/takes.lua, which often return
--- before it is needed.
+-- What the algorithms need in addition to head.lua. It follows the fast paths (bucket/takes.lua and queue/takes.lua),
+-- which often return before it is needed.
 --
 -- Takes: `format`, `arg_index`, `tick`, `spare`.
 -- Gives: `call`, `match`, `floor`, `max`, `min`, the numbers of the operations, `number` (reads the next argument),
--- `lifetime` (microseconds to the milliseconds of PX, as a text).
+-- `lifetime` (converts microseconds to the milliseconds of PX, as text).
 
 local call, match = redis.call, string.match
 local floor, max, min = math.floor, math.max, math.min
 
--- Operations, as numbered in algorithms/codec.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never refuses its
--- group. TOGETHER is a TAKE that starts with others of its group. NO_PUT is a PUT that gives nothing back: it is judged
--- as a look.
+-- Operations, numbered as in algorithms/codec.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never rejects its
+-- group. TOGETHER is a TAKE that starts with others of its group. NO_PUT is a PUT that gives nothing back; it is judged
+-- like a look.
 local TOGETHER, TAKE, SHADOW, RECORD, PUT, RESET, HOLD, DONE, NO_PUT = 0, 1, 2, 3, 5, 6, 7, 8, 9
 
 local function number()

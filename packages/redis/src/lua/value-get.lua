@@ -1,2 +1,2 @@
--- The text that is kept under a name. KEYS: the name. Returns false, which is a nil reply, if nothing is.
+-- Reads a value. KEYS: its name. Returns false, a nil reply, if there is none.
 return redis.call('GET', KEYS[1])

@@ -1,3 +1,3 @@
--- Keeps a text for a time. KEYS: its name. ARGV: the text, and for how many milliseconds.
+-- Stores a value. KEYS: its name. ARGV: its text, and its expiry in milliseconds.
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1

@@ -145,7 +145,9 @@ describe.skipIf(redisProgram === null)('the registry in Redis', () => {
       for (let i = 0; i < 3; i += 1) await limiter.reset('ada');
       expect((await limiter.peek('ada')).remaining).toBe(2);
       expect(lines).toHaveLength(1);
-      expect(lines[0]).toMatch(/^Spillway: Redis does not keep the list of limiters .*WRONGTYPE/);
+      expect(lines[0]).toMatch(
+        /^Spillway: Redis could not store or read the list of limiters .*WRONGTYPE/,
+      );
       expect(lines[0]).toMatch(/ See https:.*docs\/errors\.md#spw_store_error$/);
     });
   });

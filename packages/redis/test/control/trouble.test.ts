@@ -53,7 +53,7 @@ describe.skipIf(redisProgram === null)('the control in Redis', () => {
       await reader.refresh();
       expect(reader.settingsOf('api')).toEqual({ mode: 'off' });
       expect(faults).toHaveLength(1);
-      expect(String(faults[0]?.error)).toContain('5000 live settings are not obeyed');
+      expect(String(faults[0]?.error)).toContain('5000 live settings are invalid and ignored');
     });
 
     it('a key of another type fails the change, whole', async () => {

@@ -1,4 +1,4 @@
-/** What goes over the wire: fields, statuses and bodies, byte for byte. */
+/** Statuses, headers and bodies, byte for byte. */
 
 import { memoryStore } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
@@ -11,7 +11,7 @@ const PROBLEM =
 
 const POLICY = ['RateLimit-Policy', '"2-per-1m";q=2;w=60'] as const;
 
-/** Holds of every adapter. */
+/** Tests for every adapter. */
 export function answers<Guard>(driver: Driver<Guard>): void {
   it('answers up to the limit, then refuses with 429, all fields and a problem document', async () => {
     const store = memoryStore({ clock: new ManualClock() });
@@ -150,7 +150,7 @@ export function answers<Guard>(driver: Driver<Guard>): void {
   });
 }
 
-/** Holds where an app can answer refusals itself. */
+/** Tests for adapters with `onRejected`. */
 export function ownAnswers(driver: MiddlewareDriver): void {
   it('counts what no route answers', async () => {
     const guard = driver.guard(driver.rateLimit({ limit: 1, window: '1h' }));

@@ -1,4 +1,4 @@
-/** Several guards over one request, and the ways to be exempt. */
+/** Several guards for one request, and exemptions. */
 
 import { type DecisionEvent, type GuardOptions, memoryStore } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import type { Reply } from '../http.js';
 import { type App, type Driver, HELLO, type MiddlewareDriver, serveLimit } from './driver.js';
 
-/** Holds of every adapter. */
+/** Tests for every adapter. */
 export function exemptions<Guard>(driver: Driver<Guard>): void {
   it('charges none of the limiters of one guard when one refuses', async () => {
     const decisions: DecisionEvent[] = [];
@@ -81,7 +81,7 @@ async function thrice<Guard>(driver: Driver<Guard>, app: App<Guard>): Promise<ob
   return replies.map(({ status, fields, body }) => ({ status, fields, body }));
 }
 
-/** Holds where guards can be mounted on the app and on routes. */
+/** Tests for adapters whose guards can be mounted on the app and on routes. */
 export function composition(driver: MiddlewareDriver): void {
   it('joins the fields of guards on the app and on a route into lists, in their order', async () => {
     const options = { store: memoryStore({ clock: new ManualClock() }) };

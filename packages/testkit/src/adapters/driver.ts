@@ -1,4 +1,4 @@
-/** What an adapter's tests give to the shared sentences: how to build an app of its framework, and how to ask it. */
+/** The interface between an adapter and the shared tests: how to build an app of its framework, and send requests. */
 
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -13,22 +13,22 @@ import type {
 } from '@spillway/core';
 import type { Service } from '../http.js';
 
-/** What a handler knows of its request. */
+/** What a handler sees of its request. */
 export interface Visit {
   readonly method: string;
   readonly path: string;
-  /** What the adapter's `admissionsOf` says of it. */
+  /** The result of the adapter's `admissionsOf`. */
   readonly admissions: readonly Admission[];
 }
 
-/** What is sent: a text, an object as JSON, a stream, or nothing. Status 200 unless told otherwise. */
+/** A response: a string, an object as JSON, a stream, or nothing. The default status is 200. */
 export interface Sent {
   readonly status?: number;
   readonly body?: string | Readable;
   readonly json?: object;
 }
 
-/** What a handler answers; `by` writes to Node's response itself. */
+/** The answer of a handler; `by` writes to Node's response directly. */
 export type Answer = Sent | { readonly by: (res: ServerResponse) => void };
 
 export type Handler = (visit: Visit) => Answer | Promise<Answer>;
@@ -36,15 +36,15 @@ export type Handler = (visit: Visit) => Answer | Promise<Answer>;
 type OwnAnswer = Omit<Sent, 'status'> | undefined;
 
 /**
- * What an app answers a refusal with, in place of the problem document; its status is the refusal's. `next` is what the
- * framework hands to the app for that, if anything.
+ * The app's answer to a rejection in place of the problem document; the status is that of the rejection. `next` is
+ * given if the framework passes one to the app.
  */
 export type OnRejected = (
   admission: Admission,
   next: ((error?: unknown) => unknown) | undefined,
 ) => OwnAnswer | Promise<OwnAnswer>;
 
-/** Sends an own answer by the driver's means, if there is one. */
+/** Sends the app's answer with the driver's `send`, if there is an answer. */
 export function sendOwn<Result>(
   own: ReturnType<OnRejected>,
   send: (sent: Sent) => Result,
@@ -53,13 +53,13 @@ export function sendOwn<Result>(
   return own && send(own);
 }
 
-/** What `spillway(limiters, options)` of an adapter returned. */
+/** The result of an adapter's `spillway(limiters, options)`. */
 export interface Mounted {
   close(): Promise<void>;
 }
 
 export interface Route<Guard> {
-  /** `*` is every path. */
+  /** `*` matches every path. */
   readonly path: string;
   readonly method?: 'GET' | 'DELETE';
   readonly guards?: readonly Guard[];
@@ -67,29 +67,29 @@ export interface Route<Guard> {
 }
 
 export interface App<Guard> {
-  /** In front of everything, in this order. */
+  /** Mounted before everything, in this order. */
   readonly guards?: readonly Guard[];
-  /** In this order. Default: `hello` answers every path. */
+  /** Mounted in this order. Default: `hello` for every path. */
   readonly routes?: readonly Route<Guard>[];
-  /** Middleware before the guards that is shown Node's response. */
+  /** Middleware before the guards that receives Node's response. */
   readonly before?: (res: ServerResponse) => void;
-  /** Answers what a handler or an own answer threw. */
+  /** Answers an error of a handler or of `onRejected`. */
   readonly onError?: (error: Error) => Sent;
 }
 
-/** What the simplest sentences need: one guard in front of routes. */
+/** What the simplest tests need: one guard before all routes. */
 export interface Driver<Guard = unknown> {
-  /** With what the adapter cannot do without, such as a key where no address is known. */
+  /** Adds options that the adapter requires, such as a key if addresses are unknown. */
   rateLimit(options: RateLimitOptions): Limiter;
   concurrencyLimit(options: ConcurrencyLimitOptions): Limiter;
   guard(limiters: Limiter | readonly Limiter[], options?: GuardOptions): Guard;
-  /** Serves an app until the test is over. */
+  /** Serves an app until the end of the test. */
   serve(app: App<Guard>): Promise<Service>;
-  /** Fields as the framework leaves them comparable: their order or the case of their names may be lost. */
+  /** Normalizes headers for a comparison, if the framework loses their order or the case of their names. */
   shown(fields: Fields): Fields;
 }
 
-/** Where guards hand refusals to the app. */
+/** A driver for adapters with `onRejected`. */
 export interface RefusingDriver<Guard = unknown> extends Driver<Guard> {
   guard(
     limiters: Limiter | readonly Limiter[],
@@ -98,7 +98,7 @@ export interface RefusingDriver<Guard = unknown> extends Driver<Guard> {
   ): Guard;
 }
 
-/** Where guards can also be mounted on the app and on routes. */
+/** A driver for adapters whose guards can also be mounted on the app and on routes. */
 export type MiddlewareDriver<Guard extends Mounted = Mounted> = RefusingDriver<Guard>;
 
 export type Fields = readonly (readonly [string, string])[];
@@ -106,7 +106,7 @@ export type Fields = readonly (readonly [string, string])[];
 /** Answers every path with `hello`. */
 export const HELLO: Route<never> = { path: '*', handle: () => ({ body: 'hello' }) };
 
-/** A guard that notes how each request ended, and gives nothing back. */
+/** A guard that records how each request ended, and refunds nothing. */
 export function noting<Guard>(driver: Driver<Guard>): { outcomes: ResponseEnd[]; guard: Guard } {
   const outcomes: ResponseEnd[] = [];
   const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
@@ -117,7 +117,7 @@ export function noting<Guard>(driver: Driver<Guard>): { outcomes: ResponseEnd[];
   return { outcomes, guard: driver.guard(limiter) };
 }
 
-/** Serves one guard of one limiter in front of `hello`. */
+/** Serves `hello` behind one guard with one limiter. */
 export function serveLimit<Guard>(
   driver: Driver<Guard>,
   limit: RateLimitOptions,
@@ -126,7 +126,7 @@ export function serveLimit<Guard>(
   return driver.serve({ guards: [driver.guard(driver.rateLimit(limit), options)] });
 }
 
-/** A promise and what fulfils it. */
+/** A promise, and the function that fulfils it. */
 export function latch(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {

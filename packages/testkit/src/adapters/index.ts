@@ -1,6 +1,6 @@
 /**
- * The sentences that hold of every adapter, or of every adapter of a kind. An adapter's tests call them with a
- * {@link Driver}, and say beside them only what is its own.
+ * The tests of every adapter, or of every adapter of a kind. An adapter calls them with a {@link Driver}, and itself
+ * has only tests of its specifics.
  */
 
 export { answers, ownAnswers } from './answers.js';

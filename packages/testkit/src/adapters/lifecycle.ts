@@ -1,4 +1,4 @@
-/** From the admission to the end of the response: released once, whatever happened. */
+/** From the admission to the end of the response: every request is released exactly once. */
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -10,7 +10,7 @@ import { until } from '../index.js';
 import { SlowStore } from '../stores.js';
 import { type Driver, HELLO, latch, type MiddlewareDriver, noting } from './driver.js';
 
-/** Holds of every adapter. */
+/** Tests for every adapter. */
 export function lifecycle<Guard>(driver: Driver<Guard>): void {
   it('lets a stream through as it is written, and releases at its end', async () => {
     const { outcomes, guard } = noting(driver);
@@ -21,7 +21,7 @@ export function lifecycle<Guard>(driver: Driver<Guard>): void {
     });
     stream.write('one ');
     const reply = get();
-    await until(() => stream.readableLength === 0); // the first part is on its way
+    await until(() => stream.readableLength === 0); // the first part was sent
     await new Promise(setImmediate);
     expect(outcomes).toEqual([]);
     stream.end('two');
@@ -96,7 +96,7 @@ export function lifecycle<Guard>(driver: Driver<Guard>): void {
   });
 }
 
-/** Holds where requests come over a connection, which a client can close. */
+/** Tests for adapters whose requests come over a connection, which a client can close. */
 export function departures<Guard>(driver: Driver<Guard>): void {
   it('releases once when the client goes away before the answer, which then has no status', async () => {
     const { outcomes, guard } = noting(driver);
@@ -171,7 +171,7 @@ export function departures<Guard>(driver: Driver<Guard>): void {
   });
 }
 
-/** Holds where the guard is middleware of node:http, and handlers can reach Node's response. */
+/** Tests for middleware of node:http, where handlers can reach Node's response. */
 export function responses(driver: MiddlewareDriver): void {
   it('releases when the handler destroys the response', async () => {
     const { outcomes, guard } = noting(driver);
@@ -225,7 +225,7 @@ export function responses(driver: MiddlewareDriver): void {
   });
 }
 
-/** Holds where a guard can be closed by itself. */
+/** Tests for adapters whose guards can be closed separately. */
 export function closing(driver: MiddlewareDriver): void {
   it('gives the permits of requests in progress back when it is closed', async () => {
     const store = memoryStore();

@@ -1,9 +1,9 @@
-/** How an app is put together may be wrong: that fails no request, and is told. */
+/** Mistakes in the setup of an app: they are reported, but fail no request. */
 
 import { expect, it } from 'vitest';
 import { failing, HELLO, type MiddlewareDriver } from './driver.js';
 
-/** Holds where guards are mounted by hand. */
+/** Tests for adapters whose guards are mounted by hand. */
 export function mistakes(driver: MiddlewareDriver): void {
   it('counts a request once though its guard is mounted twice, and says so', async () => {
     const lines: string[] = [];

@@ -1,4 +1,4 @@
-/** What is kept of an answer, and given to a repeat: byte for byte. */
+/** What is stored of a response, and replayed byte for byte. */
 
 import { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
@@ -25,10 +25,10 @@ const ANSWERS: readonly [string, () => OnceAnswer][] = [
   ],
 ];
 
-/** Fields that a repeat must have as the first answer had them. */
+/** Headers that a replay must share with the first response. */
 const SAME = ['content-type', 'location', 'etag', 'link', 'content-length', 'cache-control'];
 
-/** Holds of every adapter. */
+/** Tests for every adapter. */
 export function keepsAnswers(world: OnceWorld): void {
   it.each(ANSWERS)('gives a repeat %s as the first time', async (_, answer) => {
     const { ask, runs } = await start(world, async ({ read }) => {
@@ -150,7 +150,7 @@ export function keepsAnswers(world: OnceWorld): void {
   );
 }
 
-/** Holds where compression is mounted in front of the guard, and the answer is seen before it. */
+/** Tests for adapters that record the response before compression, which is mounted before the guard. */
 export function repeatsUncompressed(world: OnceWorld): void {
   it('keeps the answer as it was before compression: a client that cannot read it gets it plain', async () => {
     const text = 'text '.repeat(1_000);

@@ -1,4 +1,4 @@
-/** Who runs, who waits and who is refused: what a request with an idempotency key gets in place of an answer. */
+/** Which requests with an idempotency key run, wait or are rejected. */
 
 import type { IdempotencyOptions } from '@spillway/core';
 import { expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { latch } from './driver.js';
 import { isRepeat, problem, remaining, start } from './once-service.js';
 import type { OnceAnswer, OnceService, OnceWorld } from './once-world.js';
 
-/** Holds of every adapter. */
+/** Tests for every adapter. */
 export function claimsKeys(world: OnceWorld): void {
   it('answers 409 while the first is running, with a time to come back', async () => {
     const finish = latch();
@@ -182,7 +182,7 @@ export function claimsKeys(world: OnceWorld): void {
   });
 }
 
-/** Holds where apps can rewrite the target of a request. */
+/** Tests for frameworks in which apps can rewrite the target of a request. */
 export function repeatsRewritten(world: OnceWorld): void {
   it.each<[string, string, string]>([
     ['query', '/charges?of=1', '/charges?of=2'],
@@ -200,7 +200,7 @@ export function repeatsRewritten(world: OnceWorld): void {
   );
 }
 
-/** Holds where requests come over a connection, which a client can close. */
+/** Tests for adapters whose requests come over a connection, which a client can close. */
 export function repeatsAfterDepartures(world: OnceWorld): void {
   it.each<[string, () => OnceAnswer]>([
     ['answers a text', () => ({ body: 'done' })],

@@ -1,4 +1,4 @@
-/** A service for the sentences about idempotency keys, and what they look at in its replies. */
+/** A service for the tests of idempotency keys, and accessors for its replies. */
 
 import type { IdempotencyOptions, RequestOutcome, ResponseEnd } from '@spillway/core';
 import type { OnceAnswer, OnceApp, OnceReply, OnceService, OnceWorld } from './once-world.js';
@@ -10,7 +10,7 @@ export interface Started extends OnceService {
   readonly ends: readonly ResponseEnd[];
 }
 
-/** Serves a handler behind idempotency keys and a rate. */
+/** Serves a handler behind idempotency keys and a rate limit. */
 export async function start(
   world: OnceWorld,
   answer: (visit: Parameters<OnceApp['handle']>[0]) => OnceAnswer | Promise<OnceAnswer>,

@@ -1,20 +1,20 @@
-/** What an adapter's tests give to the sentences about idempotency keys: an app of its framework, and how to ask it. */
+/** The interface between an adapter and the tests of idempotency keys: an app of its framework, and its requests. */
 
 import { once } from 'node:events';
 import http from 'node:http';
 import type { Readable } from 'node:stream';
 import type { IdempotencyOptions, Limiter, RateLimitOptions, RequestClaim } from '@spillway/core';
 
-/** What a handler knows of its request. */
+/** What a handler sees of its request. */
 export interface OnceVisit {
   readonly path: string;
-  /** What the adapter's `claimOf` says of it. */
+  /** The result of the adapter's `claimOf`. */
   readonly claim: RequestClaim | undefined;
-  /** Reads the body, or gives what a parser has read. */
+  /** Reads the body, or returns what a parser has read. */
   read(): Promise<unknown>;
 }
 
-/** What a handler answers, in the ways of its framework: a text, bytes, JSON, a stream, or nothing. */
+/** The answer of a handler: a string, bytes, JSON, a stream, or nothing. */
 export interface OnceAnswer {
   /** Default 200. */
   readonly status?: number;
@@ -25,11 +25,11 @@ export interface OnceAnswer {
 
 export interface OnceApp {
   readonly limiters: readonly Limiter[];
-  /** Where compression is mounted, if it is: in front of the guard, or behind it. */
+  /** Where compression is mounted relative to the guard; undefined if it isn't. */
   readonly compression?: 'before' | 'behind' | undefined;
-  /** Whether a parser reads JSON before the guard. */
+  /** Whether a parser before the guard reads JSON. */
   readonly parses?: boolean | undefined;
-  /** What the app makes of a request's target, in front of the guard. */
+  /** Rewrites a request's target, before the guard. */
   readonly rewrite?: ((target: string) => string) | undefined;
   /** Answers POST and HEAD of every path. */
   handle(visit: OnceVisit): Promise<OnceAnswer>;
@@ -41,21 +41,21 @@ export interface OnceAsk {
   readonly path?: string;
   /** The idempotency key; null for none. Default `'key-1'`. */
   readonly key?: string | null;
-  /** JSON. */
+  /** The body, as JSON text. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface OnceReply {
   readonly status: number;
-  /** By names in lower case. */
+  /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly bytes: Buffer;
 }
 
 export interface OnceService {
   ask(ask?: OnceAsk): Promise<OnceReply>;
-  /** Where there are connections: a request that its client may break off. */
+  /** Starts a request that its client can abort; undefined without connections. */
   open?(ask?: OnceAsk): http.ClientRequest;
 }
 
@@ -63,15 +63,15 @@ export interface OnceService {
 export interface OnceWorld {
   idempotency(options: Partial<IdempotencyOptions>): Limiter;
   rateLimit(options: RateLimitOptions): Limiter;
-  /** Serves an app until the test is over. */
+  /** Serves an app until the end of the test. */
   serve(app: OnceApp): Promise<OnceService>;
-  /** How compression can be mounted. */
+  /** The positions in which compression can be mounted. */
   readonly compressions: readonly NonNullable<OnceApp['compression']>[];
-  /** Where a parser can read the body: in front of the guard, behind it, or both. */
+  /** The supported values of `parses`. */
   readonly parsers: readonly boolean[];
 }
 
-/** Asks a server at a port. */
+/** Sends requests to a server at a port. */
 export function askAt(port: number): OnceService {
   const open: OnceService['open'] = ({ path = '/charges', ...ask } = {}) => {
     const { method, headers, body } = requestOf(ask);
@@ -88,7 +88,7 @@ export function askAt(port: number): OnceService {
   return { ask, open };
 }
 
-/** Asks a fetch handler, without a connection. */
+/** Sends requests to a fetch handler, without a connection. */
 export function askFetch(fetch: (request: Request) => Response | Promise<Response>): OnceService {
   return {
     async ask({ path = '/charges', ...ask } = {}) {

@@ -1,4 +1,4 @@
-/** Custom answers that are none: the client still gets one rejection, and no handler runs. */
+/** Faulty `onRejected` functions: the client still gets exactly one rejection, and no handler runs. */
 
 import type { Fault } from '@spillway/core';
 import { expect, it, onTestFinished, vi } from 'vitest';
@@ -11,7 +11,7 @@ const LATE = /^onRejected has not answered within 10 s/;
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
-/** What an own answer does, and the fault that is reported where there is a `next` and where there is none. */
+/** What `onRejected` does, and the fault that is reported if it has a `next`, and if it has none. */
 const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],
   ['returns next()', (_, next) => next?.() as undefined, CALLS_NEXT, ENDS],
@@ -39,12 +39,12 @@ const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['never ends', never, LATE],
 ];
 
-/** Holds where an app can answer refusals itself. */
+/** Tests for adapters with `onRejected`. */
 export function ownAnswersEnd<Guard>(
   driver: RefusingDriver<Guard>,
   { handsNext }: { readonly handsNext: boolean },
 ): void {
-  /** A guard that refuses everything. Timers are virtual: connections need none. */
+  /** Serves a guard that rejects everything. Timers are virtual; connections don't need them. */
   const refusing = async (own: OnRejected) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());

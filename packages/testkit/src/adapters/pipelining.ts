@@ -1,4 +1,4 @@
-/** Many requests over one connection: each is answered, counted and released for itself. */
+/** Many requests over one connection: each is answered, counted and released separately. */
 
 import type { ServerResponse } from 'node:http';
 import net from 'node:net';
@@ -8,7 +8,7 @@ import { type MiddlewareDriver, noting, serveLimit } from './driver.js';
 
 const request = (path = '/') => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
 
-/** Holds where the guard is middleware of node:http. */
+/** Tests for middleware of node:http. */
 export function pipelining(driver: MiddlewareDriver): void {
   it('releases pipelined requests whose turn never came', async () => {
     const { outcomes, guard } = noting(driver);

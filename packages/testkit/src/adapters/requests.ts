@@ -1,4 +1,4 @@
-/** What limiters see of a request: the same, whatever the framework. */
+/** What limiters see of a request: the same in every framework. */
 
 import type { LimitRequest } from '@spillway/core';
 import { expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import type { Driver } from './driver.js';
 
 type Seen = readonly [method: string, path: string, field: string | undefined];
 
-/** Serves `hello` behind a limiter that notes what it sees, the field `x-own` too. */
+/** Serves `hello` behind a limiter that records what it sees, including the header `x-own`. */
 async function watching<Guard>(driver: Driver<Guard>): Promise<{ seen: Seen[]; service: Service }> {
   const seen: Seen[] = [];
   const key = (request: LimitRequest): string => {
@@ -18,7 +18,7 @@ async function watching<Guard>(driver: Driver<Guard>): Promise<{ seen: Seen[]; s
   return { seen, service: await driver.serve({ guards: [driver.guard(limiter)] }) };
 }
 
-/** Holds of every adapter. */
+/** Tests for every adapter. */
 export function requests<Guard>(driver: Driver<Guard>): void {
   it.each([
     ['/', '/'],

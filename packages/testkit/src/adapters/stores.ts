@@ -1,4 +1,4 @@
-/** Stores that answer later, or not at all, and what is not ours and fails. */
+/** Stores that answer late or not at all, and faulty code of the app. */
 
 import type { Decision, Fault, GuardOptions, Limiter } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -13,7 +13,7 @@ const fails = (): never => {
   throw new Error('not mine');
 };
 
-/** Holds of every adapter. */
+/** Tests for every adapter. */
 export function stores<Guard>(driver: Driver<Guard>): void {
   it('waits for a store that answers later', async () => {
     const store = remoteStore(new SlowStore());

@@ -1,4 +1,4 @@
-/** What the tests of every control use. */
+/** Helpers for the tests of every control. */
 
 import {
   type Admission,
@@ -17,7 +17,7 @@ import { request } from '../request.js';
 
 type Methods = Omit<MemoryControl, keyof Control>;
 
-/** The methods of a control, at once or later. */
+/** The methods of a control, synchronous or not. */
 export type AnyControl = Control & {
   [Name in keyof Methods]: (
     ...args: Parameters<Methods[Name]>
@@ -30,7 +30,7 @@ export const byUser = {
   key: (of: { header(name: string): string | undefined }) => of.header('x-user'),
 };
 
-/** A guard in memory under a control. */
+/** A guard with a memory store and a control. */
 export function guarded(
   control: Control,
   limiters: Limiter | Limiter[],
@@ -50,7 +50,7 @@ export function guarded(
     const named = user === undefined ? headers : { ...headers, 'x-user': user };
     return guard.admit(request({ headers: named })) as Admission;
   };
-  /** The numbers that the first limiter tells a request of a user, and of a plan with so many units. */
+  /** The policy of the first limiter for a user whose plan has a limit of `plan`. */
   const policy = (user?: string, plan = 1): Policy =>
     admit(user, { 'x-plan': `${plan}` }).decisions[0]?.policy as Policy;
   const times = (count: number, user?: string) =>
@@ -58,5 +58,5 @@ export function guarded(
   return { clock, admit, policy, times, events, faults };
 }
 
-/** Gives a control without settings, for one test. */
+/** Creates a control without settings, for one test. */
 export type Make = () => AnyControl | Promise<AnyControl>;

@@ -1,4 +1,4 @@
-/** Single keys under any control, shown through guards. */
+/** Tests of single keys for any control, through guards. */
 
 import { createGuard, fixedWindow, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -80,7 +80,7 @@ export function controlsKeys(make: Make): void {
   });
 
   describe('what a guard remembers of refusals is forgotten', () => {
-    /** A guard over a store that answers later, and so remembers. */
+    /** A guard over an asynchronous store, for which it caches rejections. */
     async function remembering() {
       const control = await make();
       const clock = new ManualClock();
@@ -100,7 +100,7 @@ export function controlsKeys(make: Make): void {
       for (let i = 0; i < 3; i += 1) await admit();
       const before = calls;
       expect(await admit()).toBe(false);
-      expect(calls).toBe(before); // else there is nothing to forget
+      expect(calls).toBe(before); // the rejection came from the cache
       const reset = () =>
         memory.apply([
           { op: 'reset', limiter: name, key: '@203.0.113.7', rule, cost: 1, binding: true },

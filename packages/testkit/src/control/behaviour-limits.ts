@@ -1,4 +1,4 @@
-/** Live limits as a factor, and of single keys, under any control, shown through guards. */
+/** Tests of factors and of limits for single keys, for any control, through guards. */
 
 import { concurrencyLimit, rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';

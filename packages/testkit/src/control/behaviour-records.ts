@@ -1,4 +1,4 @@
-/** What any control keeps of changes, and what it refuses. */
+/** Tests of the history and of invalid changes, for any control. */
 
 import { describe, expect, it } from 'vitest';
 import { ada, type Make } from './any-control.js';

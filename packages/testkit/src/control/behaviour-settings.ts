@@ -1,4 +1,4 @@
-/** Modes, limits and shares under any control, shown through guards. */
+/** Tests of modes, limits and shares for any control, through guards. */
 
 import { type Algorithm, concurrencyLimit, fixedWindow, rateLimit } from '@spillway/core';
 import { algorithmByName } from '@spillway/core/algorithms';
@@ -152,7 +152,7 @@ export function controlsSettings(make: Make): void {
       };
       const tenth = await enforced(0.1);
       const half = await enforced(0.5);
-      // Five standard deviations of a fair lot: 150 and 250.
+      // Five standard deviations of a binomial distribution: 150 and 250.
       expect(Math.abs(tenth.size - 1_000)).toBeLessThan(150);
       expect(Math.abs(half.size - 5_000)).toBeLessThan(250);
       expect([...tenth].filter((user) => !half.has(user))).toEqual([]);

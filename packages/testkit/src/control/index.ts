@@ -1,4 +1,4 @@
-/** What every control does: for the control in memory and for the one in Redis. */
+/** The tests of every control: in memory and in Redis. */
 
 import type { Make } from './any-control.js';
 import { controlsKeys } from './behaviour-keys.js';

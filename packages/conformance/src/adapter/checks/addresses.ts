@@ -1,4 +1,4 @@
-/** Checks of the client's address: it has one spelling, and forwarded addresses count only from the trusted proxy. */
+/** Checks of the client's address: spellings are normalized, and forwarded addresses come from trusted proxies only. */
 
 import { after } from '../policies.js';
 import { FORWARDED } from '../target.js';
@@ -10,18 +10,18 @@ export function addresses(addressHeader: string): readonly Sentence[] {
   return [
     ['counts an IPv6 network of 64 bits as one client', countsNetworks],
     ['counts an IPv4 address as one client, mapped into IPv6 too', foldsMapped],
-    ['believes no other header', believesNoOther],
+    ['trusts no other header', believesNoOther],
     ...(addressHeader === FORWARDED ? forwarded : []),
   ];
 }
 
 const forwarded: readonly Sentence[] = [
-  ['believes of X-Forwarded-For only what the nearest proxy wrote', believesTheNearest],
+  ['trusts only the entry of the nearest proxy in X-Forwarded-For', believesTheNearest],
   ['reads addresses with a port, and in brackets', readsPorts],
   ['ignores empty elements of X-Forwarded-For', ignoresEmpty],
 ];
 
-/** Sends a request from each address, each with another key, and claims that they are counted as one address. */
+/** Sends a request from each address, each with a different key, and claims that they count as one address. */
 async function areOne(visit: Visit, ...spellings: readonly string[]): Promise<void> {
   for (const [index, address] of spellings.entries()) {
     await visit.caller({ address }).passes('/', after(index + 1));

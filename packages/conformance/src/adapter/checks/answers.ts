@@ -15,15 +15,18 @@ import { type Sentence, times } from './sentence.js';
 import { spendAddress, spendKey } from './spend.js';
 
 export const answers: readonly Sentence[] = [
-  ['answers with what the route answers, and the fields of every limit', answersOfRoutes],
+  ['answers with what the route answers, and the headers of every limit', answersOfRoutes],
   ['counts down one by one, and tells handlers the same number', countsDown],
-  ['refuses the first request too many with 429, every field and the problem document', refuses],
-  ['stops at the guard that refuses', stopsAtTheFirst],
+  [
+    'rejects the first request over the limit with 429, every header and the problem document',
+    refuses,
+  ],
+  ['stops at the guard that rejects', stopsAtTheFirst],
   ['answers HEAD as GET, without a body', answersHead],
-  ['shows nothing of a limit in shadow, nor refuses for it', hidesShadow],
+  ['shows nothing of a limit in shadow mode, and never rejects for it', hidesShadow],
   ['does not count what is skipped', skips],
-  ['leaves the 500 of a handler that fails as it is, with the fields', leavesErrors],
-  ['keeps the connection in order when it refuses a request with a body', keepsConnection],
+  ['leaves the 500 of a failing handler as it is, with the headers', leavesErrors],
+  ['keeps the connection in order when it rejects a request with a body', keepsConnection],
 ];
 
 async function answersOfRoutes(visit: Visit): Promise<void> {
@@ -43,7 +46,7 @@ async function answersOfRoutes(visit: Visit): Promise<void> {
   same('GET /report, body', report.body, 'done\n');
 }
 
-/** Claims the body of a charge: each has an id of its own. */
+/** Asserts the body of a charge, which has a unique id. */
 export function isCharge({ body }: Reply): void {
   claim(/^\{"charged":true,"id":"[^"]{8,}"/.test(body), () => `POST /charges, body: ${body}`);
 }
@@ -121,11 +124,11 @@ async function leavesErrors(visit: Visit): Promise<void> {
     visit.showsQuotas(reply, after(index + 1));
     hasFields(reply, { 'retry-after': undefined });
     const isProblem = field(reply, 'content-type')?.includes('problem') ?? false;
-    claim(!isProblem, () => `GET /fails: is answered as a refusal: ${reply.body}`);
+    claim(!isProblem, () => `GET /fails: is answered as a rejection: ${reply.body}`);
   }
 }
 
-/** Requests on one connection each have their own reply. */
+/** Each request of a connection gets its own reply. */
 async function keepsConnection(visit: Visit): Promise<void> {
   const caller = visit.caller();
   await spendAddress(visit, caller.address);
@@ -138,9 +141,9 @@ async function keepsConnection(visit: Visit): Promise<void> {
   );
   await socket.ended();
   const statuses = [...socket.received().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code);
-  // Or the platform closes the connection, because it has not read the body.
+  // The platform may instead close the connection, because it hasn't read the body.
   const expected = statuses.length === 1 ? ['429'] : ['429', '200'];
-  same('statuses of a refused POST and of what follows it', statuses, expected);
+  same('statuses of a rejected POST and of the next request', statuses, expected);
 }
 
 function hasType(reply: Reply, type: string): void {

@@ -1,4 +1,4 @@
-/** Checks of what a page of another origin may read. */
+/** Checks of CORS: what a page of another origin may read. */
 
 import { claim, field } from '../claims.js';
 import { after, RATE_BY_KEY, refusedByKey } from '../policies.js';
@@ -7,15 +7,15 @@ import type { Reply } from '../wire.js';
 import { type Sentence, times } from './sentence.js';
 
 export const browsers: readonly Sentence[] = [
-  ['lets pages of other origins read the fields, of a refusal too', exposes],
+  ['lets pages of other origins read the headers, also of a rejection', exposes],
   ['never counts a preflight', leavesPreflights],
-  ['takes for a preflight nothing that has no Origin', countsTheRest],
+  ['takes no request without Origin for a preflight', countsTheRest],
 ];
 
-/** A page of another origin. */
+/** The headers of a request by a page of another origin. */
 export const ORIGIN: Readonly<Record<string, string>> = { origin: 'https://page.example' };
 
-/** Claims that a page may read a reply, the fields of limits, and those of some more names. */
+/** Asserts that a page may read a reply, its rate limit headers, and those named in `more`. */
 export function isExposed(reply: Reply, more: readonly string[] = []): void {
   const origin = field(reply, 'access-control-allow-origin');
   claim(
@@ -63,7 +63,7 @@ async function leavesPreflights(visit: Visit): Promise<void> {
 async function countsTheRest(visit: Visit): Promise<void> {
   const headers = { 'access-control-request-method': 'POST' };
   const reply = await visit.caller().ask('/', { method: 'OPTIONS', headers });
-  // Most CORS middleware answers every OPTIONS request: then neither a handler nor a guard has seen it.
+  // Most CORS middleware answers every OPTIONS request before any guard or handler sees it.
   const isAnswered = field(reply, 'access-control-allow-methods') !== undefined;
   if (!isAnswered && reply.status !== 400) visit.showsQuotas(reply, after(1));
 }

@@ -1,4 +1,4 @@
-/** Checks of idempotency keys: a request with one runs once, and its repeats get the answer. */
+/** Checks of idempotency keys: a request with a key runs once, and retries get the stored response. */
 
 import { claim, eventually, field, hasFields, hasStatus, same } from '../claims.js';
 import { after, FULL, RATE_BY_ADDRESS } from '../policies.js';
@@ -9,23 +9,23 @@ import { type Sentence, times } from './sentence.js';
 import { spendAddress } from './spend.js';
 
 export const once: readonly Sentence[] = [
-  ['gives a repeat the answer of the first use, and charges nothing', repeats],
-  ['answers 409 to a repeat while the first use is running', refusesWhileRunning],
-  ['answers 422 to a key that comes with another request', refusesOthers],
-  ['answers 400 to a key that is none', refusesNoKeys],
-  ['runs what has no key as often as it comes', runsWithoutKey],
-  ['lets no caller meet the keys of another', keepsCallersApart],
-  ['gives up the key of a request that a limit refuses', givesUpRefused],
-  ['keeps the 500 of a handler that fails', keepsErrors],
-  ['tells a repeat that the answer was too long to be kept', tellsTooLong],
-  ['gives a repeat the whole of what was sent as a stream', repeatsStreams],
+  ['replays the first response to a retry, and charges nothing', repeats],
+  ['answers 409 to a retry while the first request is running', refusesWhileRunning],
+  ['answers 422 if a key is used for another request', refusesOthers],
+  ['answers 400 to an invalid key', refusesNoKeys],
+  ['runs every request without a key', runsWithoutKey],
+  ['keeps the keys of different callers apart', keepsCallersApart],
+  ['frees the key of a request that a limit rejects', givesUpRefused],
+  ['stores the 500 of a failing handler', keepsErrors],
+  ['tells a retry that the response was too long to be stored', tellsTooLong],
+  ['replays the whole of a streamed response', repeatsStreams],
 ];
 
 export const onceAbandoned: readonly Sentence[] = [
-  ['keeps the answer to a client that goes away before it', keepsForTheGone],
+  ['stores the response even if the client goes away before it', keepsForTheGone],
 ];
 
-/** What must be in a repeat as it was in the first answer. Names and values of others are of one response only. */
+/** Headers that a replay must share with the first response. All others belong to a single response. */
 const KEPT = ['content-type', 'content-encoding', 'location', 'etag'];
 
 function newKey(): string {
@@ -43,16 +43,19 @@ function isRepeat(reply: Reply): boolean {
   return field(reply, 'idempotency-replayed') === 'true';
 }
 
-/** Sends a request until its answer is a repeat: the first answer may be kept a little after it came. */
+/** Sends a request until it gets a replay: the first response may be stored shortly after it was sent. */
 function untilRepeated(caller: Caller, path: string, ask: Ask): Promise<Reply> {
   return eventually(async () => {
     const reply = await caller.ask(path, ask);
-    claim(isRepeat(reply), () => `${reply.request} (${reply.status}): is no repeat: ${reply.body}`);
+    claim(
+      isRepeat(reply),
+      () => `${reply.request} (${reply.status}): is not a replay: ${reply.body}`,
+    );
     return reply;
   });
 }
 
-/** Claims a refusal with a problem document, that no handler has run for. */
+/** Asserts a rejection with a problem document, sent by the guard and not by a handler. */
 function isProblem(reply: Reply, status: number): void {
   hasStatus(reply, status);
   hasFields(reply, {
@@ -67,7 +70,7 @@ async function repeats(visit: Visit): Promise<void> {
   const caller = visit.caller();
   const ask = charge(newKey(), undefined, ORIGIN);
   const first = await caller.passes('/charges', after(1), ask, 201);
-  claim(!isRepeat(first), () => 'POST /charges: the first use is called a repeat');
+  claim(!isRepeat(first), () => 'POST /charges: the first response is marked as a replay');
   for (const _ of times(2)) {
     const again = await eventually(async () => {
       const reply = await untilRepeated(caller, '/charges', ask);
@@ -75,7 +78,7 @@ async function repeats(visit: Visit): Promise<void> {
       return reply;
     });
     hasStatus(again, 201);
-    same('POST /charges, body of a repeat', again.body, first.body);
+    same('POST /charges, body of a replay', again.body, first.body);
     for (const name of KEPT) hasFields(again, { [name]: field(first, name) });
     isExposed(again, ['idempotency-replayed']);
   }
@@ -92,8 +95,8 @@ async function refusesWhileRunning(visit: Visit): Promise<void> {
     claim(/^[1-9]\d*$/.test(wait), () => `POST /charges: expected Retry-After, got ${wait}`);
   });
   const { body, status } = await first;
-  same('POST /charges, status of the first use', status, 201);
-  same('body of a repeat', (await untilRepeated(caller, '/charges?ms=1000', ask)).body, body);
+  same('POST /charges, status of the first request', status, 201);
+  same('body of a replay', (await untilRepeated(caller, '/charges?ms=1000', ask)).body, body);
 }
 
 async function refusesOthers(visit: Visit): Promise<void> {
@@ -123,7 +126,7 @@ async function runsWithoutKey(visit: Visit): Promise<void> {
     const ask = { ...charge(''), headers };
     bodies.push((await caller.passes('/charges', after(index + 1), ask, 201)).body);
   }
-  claim(bodies[0] !== bodies[1], () => 'POST /charges: two charges without a key are one');
+  claim(bodies[0] !== bodies[1], () => 'POST /charges: two charges without a key ran once');
 }
 
 async function keepsCallersApart(visit: Visit): Promise<void> {
@@ -132,7 +135,7 @@ async function keepsCallersApart(visit: Visit): Promise<void> {
   const first = await one.ask('/charges', ask);
   await untilRepeated(one, '/charges', ask);
   const other = await visit.caller().passes('/charges', after(1), ask, 201);
-  claim(other.body !== first.body, () => 'POST /charges: one caller got the answer of another');
+  claim(other.body !== first.body, () => 'POST /charges: one caller got the response of another');
 }
 
 async function givesUpRefused(visit: Visit): Promise<void> {
@@ -143,7 +146,7 @@ async function givesUpRefused(visit: Visit): Promise<void> {
   hasStatus(refused, RATE_BY_ADDRESS.status);
   const elsewhere = visit.caller({ key: caller.key });
   const first = await elsewhere.passes('/charges', after(1), ask, 201);
-  claim(!isRepeat(first), () => 'POST /charges: a refusal was kept');
+  claim(!isRepeat(first), () => 'POST /charges: a rejection was stored');
 }
 
 async function keepsErrors(visit: Visit): Promise<void> {
@@ -153,7 +156,7 @@ async function keepsErrors(visit: Visit): Promise<void> {
   hasStatus(first, 500);
   const again = await untilRepeated(caller, '/fails', ask);
   hasStatus(again, 500);
-  same('POST /fails, body of a repeat', again.body, first.body);
+  same('POST /fails, body of a replay', again.body, first.body);
 }
 
 async function tellsTooLong(visit: Visit): Promise<void> {
@@ -163,7 +166,7 @@ async function tellsTooLong(visit: Visit): Promise<void> {
   await eventually(async () => {
     const again = await caller.ask('/charges', ask);
     isProblem(again, 409);
-    hasFields(again, { 'retry-after': undefined }); // or it is still running
+    hasFields(again, { 'retry-after': undefined }); // otherwise the first request is still running
   });
 }
 
@@ -173,14 +176,14 @@ async function repeatsStreams(visit: Visit): Promise<void> {
   const first = await caller.ask('/stream?chunks=3', ask);
   same('POST /stream, body', first.body, '1\n2\n3\n');
   const again = await untilRepeated(caller, '/stream?chunks=3', ask);
-  same('POST /stream, body of a repeat', again.body, first.body);
+  same('POST /stream, body of a replay', again.body, first.body);
 }
 
 async function keepsForTheGone(visit: Visit): Promise<void> {
   const caller = visit.caller();
   const ask = charge(newKey());
   const headers = { ...caller.headers, ...ask.headers };
-  const request = await visit.wire.begin('/charges?ms=700', { ...ask, headers });
+  const request = await visit.wire.sendRequest('/charges?ms=700', { ...ask, headers });
   await eventually(async () => isProblem(await caller.ask('/charges?ms=700', ask), 409));
   request.destroy();
   const again = await untilRepeated(caller, '/charges?ms=700', ask);

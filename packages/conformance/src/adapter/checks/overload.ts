@@ -1,4 +1,4 @@
-/** Checks of load shedders: which requests get 503 while the service is full, and which do not. */
+/** Checks of load shedders: which requests get 503 while the service is overloaded. */
 
 import { claim, eventually, hasStatus } from '../claims.js';
 import { after, CONCURRENCY, FLEET, FULL, refusedInFront, WORKERS } from '../policies.js';
@@ -9,10 +9,10 @@ import { isExposed, ORIGIN } from './browsers.js';
 import { type Sentence, times } from './sentence.js';
 
 export const fleet: readonly Sentence[] = [
-  ['refuses with 503 while the fleet is full, and says nothing of its size', refusesWhenFull],
+  ['rejects with 503 while the fleet is full, and does not reveal its size', refusesWhenFull],
   ['lets critical requests pass while the fleet is full', passesCritical],
   ['answers what is skipped while the fleet is full', answersSkipped],
-  ['names every limit that refuses, and answers for the one that the caller can mend', namesAll],
+  ['names every limit that rejects, and answers for the one that the caller can act on', namesAll],
   ['is open again when those who filled the fleet are gone', opensAgain],
 ];
 
@@ -26,14 +26,14 @@ interface Crowd {
 }
 
 /**
- * Takes the sixteen permits that are not kept for critical requests: three callers take five each, one takes the last.
+ * Takes the 16 permits that are not reserved for critical requests: three callers take five each, a fourth takes one.
  */
 async function fill(visit: Visit): Promise<Crowd> {
   const callers = times(4).map(() => visit.caller());
   const streams: Opened[] = [];
   for (const index of times(16)) {
     const caller = callers[Math.floor(index / 5)] as Caller;
-    // Requests of the check before may still be ending.
+    // Requests of the previous check may still be ending.
     streams.push(await eventually(() => caller.streams()));
   }
   return { callers, streams };
@@ -52,7 +52,7 @@ async function refusesWhenFull(visit: Visit): Promise<void> {
 async function passesCritical(visit: Visit): Promise<void> {
   await fill(visit);
   const caller = visit.caller();
-  // The refused request took nothing: no unit of the rate, and no permit.
+  // The rejected request was charged nothing: neither a unit of the rate, nor a permit.
   await caller.refused('/', FLEET, FULL);
   for (const index of times(6)) {
     const reply = await caller.passes('/charges', after(index + 1), { method: 'POST' }, 201);
@@ -88,15 +88,15 @@ async function shedsWhenBusy(visit: Visit): Promise<void> {
   const untilShed = async (path: string, method: string, status: number): Promise<void> => {
     while (!shed && performance.now() < end) {
       const { headers } = visit.caller();
-      const reply = await visit.wire.ask(path, { method, headers });
+      const reply = await visit.wire.request(path, { method, headers });
       if (reply.status === 503 && reply.body.includes('workers') && method === 'GET') shed = reply;
-      // Requests of the check before may still be ending.
+      // Requests of the previous check may still be ending.
       else if (!reply.body.includes('"fleet"')) hasStatus(reply, status);
     }
   };
   const burners = times(6).map(() => untilShed('/report?ms=50', 'GET', 200));
   await Promise.all([...burners, untilShed('/charges', 'POST', 201)]);
-  claim(shed !== undefined, () => 'GET /report: a process that is always busy sheds nothing');
+  claim(shed !== undefined, () => 'GET /report: a busy process sheds nothing');
   visit.showsRefusal(shed, WORKERS, undefined);
   await visit.caller().passes('/', after(1));
 }

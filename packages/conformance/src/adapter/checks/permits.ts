@@ -1,4 +1,4 @@
-/** Checks of permits: held as long as the reply lasts, and free after every kind of end. */
+/** Checks of permits: held until the reply ends, and released however it ends. */
 
 import { claim, eventually, hasStatus, same } from '../claims.js';
 import {
@@ -15,8 +15,8 @@ import { type Sentence, times } from './sentence.js';
 import { spendAddress } from './spend.js';
 
 export const permits: readonly Sentence[] = [
-  ['refuses one request too many at once with 429', refusesOneMore],
-  ['charges nothing for a refusal, whichever limit of the guard refuses', chargesNothing],
+  ['rejects one request too many at once with 429', refusesOneMore],
+  ['charges nothing for a rejection, whichever limit of the guard rejects', chargesNothing],
   ['holds the permit of a stream until its end, and lets it through as it is written', holds],
   ['frees the permit of a client that goes away in the middle of a stream', freesStream],
   ['frees the permits of requests that wait behind another of their connection', freesPipelined],
@@ -29,7 +29,7 @@ export const abandoned: readonly Sentence[] = [
   ['frees the permit of a client that goes away before its answer', freesWaiting],
 ];
 
-/** What a new address sees while so many requests of the same key are in progress. */
+/** What a new address sees while `inProgress` requests of the same key are in flight. */
 function beside(inProgress: number): Quotas {
   return { inFlight: 4 - inProgress, perAddress: 59 };
 }
@@ -66,7 +66,7 @@ async function chargesNothing(visit: Visit): Promise<void> {
   }
   await visit.caller({ address: other.address }).passes('/things', { ...after(1), perKey: 4 });
 
-  // And in the other order: a request that the rate refuses takes no permit.
+  // The other way round: a request that the rate limit rejects takes no permit.
   const spent = visit.caller();
   await spendAddress(visit, spent.address);
   const none = { ...FULL, perAddress: 0 };
@@ -81,7 +81,7 @@ async function holds(visit: Visit): Promise<void> {
   visit.showsPassed(reply, 200, after(1));
   claim(
     reply.body.startsWith('1\n') && !reply.body.includes('10'),
-    () => `GET /stream: was not sent as it was written, but first ${JSON.stringify(reply.body)}`,
+    () => `GET /stream: was buffered, the first part is ${JSON.stringify(reply.body)}`,
   );
   await elsewhere(visit, caller).passes('/', beside(1));
   same('GET /stream, body', await rest(), '1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n');
@@ -98,7 +98,7 @@ async function freesStream(visit: Visit): Promise<void> {
 async function freesWaiting(visit: Visit): Promise<void> {
   const caller = visit.caller();
   await Promise.all(times(4).map(() => abandon(visit, caller, '/charges', 'POST')));
-  // The charge of the address shows that the requests came, and critical ones are never shed.
+  // The address was charged, so the requests have arrived: critical requests are never shed.
   let probes = 0;
   await eventually(() => {
     probes += 1;
@@ -110,9 +110,9 @@ async function freesWaiting(visit: Visit): Promise<void> {
   await isFree(visit, other);
 }
 
-/** Sends a request and breaks it off before a reply can come. */
+/** Sends a request and aborts it before a reply can come. */
 async function abandon(visit: Visit, caller: Caller, path: string, method: string): Promise<void> {
-  const request = await visit.wire.begin(path, { method, headers: caller.headers });
+  const request = await visit.wire.sendRequest(path, { method, headers: caller.headers });
   await new Promise<void>((resolve) => request.once('finish', () => resolve()));
   request.destroy();
 }
@@ -128,8 +128,8 @@ async function freesPipelined(visit: Visit): Promise<void> {
 }
 
 /**
- * Sends requests until the worker shedder lets one pass (a busy machine may shed), and waits for the first line of its
- * stream.
+ * Sends requests until the worker shedder admits one (a busy machine may shed some), and waits for the first line of
+ * its stream.
  */
 async function unshed(visit: Visit, text: string): Promise<RawConnection> {
   const socket = await visit.wire.raw(text);

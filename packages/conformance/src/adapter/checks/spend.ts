@@ -1,4 +1,4 @@
-/** Uses up limits, for checks of what comes after. */
+/** Uses up limits, for checks of rejections. */
 
 import { hasStatus } from '../claims.js';
 import { after } from '../policies.js';

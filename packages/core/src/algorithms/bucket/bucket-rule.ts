@@ -12,13 +12,16 @@ const bucketMachine: Machine = {
   capacity: ({ burst }: BucketRule) => burst,
   share: ({ limit, windowUs, burst }: BucketRule, share) =>
     makeBucketRule(limit, Math.ceil(windowUs / share), burst),
+  // The level stops at the burst and one limit more, so a caller exceeds the limit for at most one window longer.
+  soften: ({ limit, windowUs, burst }: BucketRule) =>
+    makeBucketRule(limit, windowUs, burst + limit),
   closed: (rule: BucketRule) => ({ ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 }),
   policy: (name, rule: BucketRule) => ratePolicy(name, rule),
   declared({ limit, windowUs, burst }: BucketRule) {
     const numbers = { algorithm: 'token-bucket', limit, windowMs: windowUs / 1000 };
     return burst === limit ? numbers : { ...numbers, burst };
   },
-  restUs: ({ tolUs }: BucketRule) => tolUs + 1,
+  expiresAfterUs: ({ tolUs }: BucketRule) => tolUs + 1,
   measure: measureBucket,
   receipt: receiptOfBucket,
   rest: restOfBucket,
@@ -26,7 +29,7 @@ const bucketMachine: Machine = {
   shelf: () => new BucketShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    tells: (cost, kept) => cost >= kept,
+    covers: (cost, kept) => cost >= kept,
     write({ tatUs, tatNum }: BucketAnswer, numbers, at) {
       numbers[at] = tatUs;
       numbers[at + 1] = tatNum;
@@ -94,7 +97,7 @@ export function refillTime(rule: BucketNumbers, cost: number): { us: number; num
   return { us: whole, num: rest };
 }
 
-/** Measures a bucket with any numbers. `waitUs`: how much longer than until the refill its takers may wait. */
+/** Measures a bucket with any numbers. `waitUs`: how long a taker may wait for units that have not refilled yet. */
 export function measureParts(
   rule: BucketNumbers,
   answer: BucketAnswer,
@@ -138,7 +141,7 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
   };
 }
 
-/** Microseconds, rounded up, until the room in the bucket is as large as the refill time of `cost`. */
+/** Microseconds, rounded up, until `cost` units have refilled. The room is what has refilled already, as a time. */
 function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNum: number): number {
   const refill = refillTime(rule, cost);
   const us = refill.us - roomUs;

@@ -29,7 +29,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
 
   /** The slot of a key, -1 if there is none. Valid until the next call of any method except {@link load}. */
   slotOf(limiter: string, rule: BucketRule, key: string, nowUs: number): number {
-    return this.keys.find(limiter, rule, key, nowUs);
+    return this.keys.findSlot(limiter, rule, key, nowUs);
   }
 
   /** The bucket at `slot`, which {@link slotOf} has just returned. */
@@ -52,7 +52,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     const allowed = stepBucket(ask, state, nowUs, charge);
     const changed = state.tatUs !== tatUs || state.tatNum !== tatNum;
     if (changed && mayWrite(ask, allowed)) {
-      const at = count ? this.slot : this.keys.add(nowUs);
+      const at = count ? this.slot : this.keys.addSlot(nowUs);
       table.setTime(at, state.tatUs);
       table.setNumber(at, 0, state.tatNum);
     }
@@ -81,7 +81,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return { allowed, nowUs, tatUs, tatNum: 0 };
   }
 
-  restsAt(_: BucketRule, { tatUs }: BucketAnswer): number {
+  expiresAtUs(_: BucketRule, { tatUs }: BucketAnswer): number {
     return tatUs + 1;
   }
 

@@ -29,7 +29,7 @@ const claimsMachine: Machine = {
     leaseMs: leaseUs / 1000,
     keepMs: keepUs / 1000,
   }),
-  restUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
+  expiresAfterUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
   measure: measureClaims,
   // Id and owner identify a claim.
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),

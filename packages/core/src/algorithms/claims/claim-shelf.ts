@@ -26,16 +26,16 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
   }
 
   find(ask: Ask<ClaimsRule>): StoredClaim | undefined {
-    return this.states.get(ask.limiter, ask.rule.code, this.nameOf(ask));
+    return this.states.get(ask.limiter, ask.rule.code, this.claimNameOf(ask));
   }
 
   step({ ask, nowUs, charge, count = FREE }: ShelfStep<ClaimsRule, ClaimState>): ClaimsAnswer {
     const { answer, dirty } = stepClaim(ask, count, nowUs, charge);
-    if (dirty) this.keep(ask, answer);
+    if (dirty) this.storeClaim(ask, answer);
     return answer;
   }
 
-  restsAt(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
+  expiresAtUs(_: ClaimsRule, { endsUs }: ClaimsAnswer): number {
     return endsUs;
   }
 
@@ -43,9 +43,9 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     this.states.reclaim(nowUs, () => undefined);
   }
 
-  private keep(ask: Ask<ClaimsRule>, { state, owner, endsUs, note }: ClaimState): void {
+  private storeClaim(ask: Ask<ClaimsRule>, { state, owner, endsUs, note }: ClaimState): void {
     const { limiter, rule } = ask;
-    const name = this.nameOf(ask);
+    const name = this.claimNameOf(ask);
     if (state === 'free') this.states.delete(limiter, rule.code, name);
     else {
       const kept = { state, owner, endsUs, note, expiresUs: endsUs };
@@ -54,7 +54,7 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
   }
 
   /** The length makes (a, b c) and (a b, c) different. */
-  private nameOf({ key, claim }: Ask<ClaimsRule>): string {
+  private claimNameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;
     this.seeds ??= [randomSeed(), randomSeed()];

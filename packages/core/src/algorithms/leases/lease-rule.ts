@@ -29,7 +29,7 @@ const leasesMachine: Machine = {
   },
   described: ({ limit, open, leaseUs }: LeasesRule) =>
     `${limit} at once (${open} if not critical, leases of ${leaseUs / 1000} ms)`,
-  restUs: ({ leaseUs }: LeasesRule) => leaseUs,
+  expiresAfterUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
   // The lease id identifies a permit.
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),

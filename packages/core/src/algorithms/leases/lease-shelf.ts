@@ -50,7 +50,7 @@ export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
     return { allowed, nowUs, used: size + beside.used, critical };
   }
 
-  restsAt({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
+  expiresAtUs({ leaseUs }: LeasesRule, { nowUs }: LeasesAnswer): number {
     return nowUs + leaseUs;
   }
 

@@ -50,14 +50,14 @@ export function stepLeases(
 ): boolean {
   if (op === 'reset') {
     state.held.clear();
-    forget(state);
+    resetState(state);
     return true;
   }
   expire(state, nowUs);
   const holds = lease !== undefined && state.held.has(lease.id);
   if (op === 'put') {
     const gives = holds && cost > 0;
-    if (gives) remove(state, lease);
+    if (gives) removeLease(state, lease);
     return gives;
   }
 
@@ -68,7 +68,7 @@ export function stepLeases(
   if (lease === undefined || cost === 0 || op === 'look') return passes;
   const takes = passes && (op === 'record' || charge);
   if (takes || op === 'take') repair(state, nowUs, rule.leaseUs);
-  if (takes) hold(state, lease, nowUs + rule.leaseUs);
+  if (takes) holdLease(state, lease, nowUs + rule.leaseUs);
   return passes;
 }
 
@@ -104,13 +104,13 @@ function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   }
 }
 
-function remove(state: LeasesState, { id }: Lease): void {
+function removeLease(state: LeasesState, { id }: Lease): void {
   if (state.held.get(id)?.critical) state.critical -= 1;
   state.held.delete(id);
-  if (state.held.size === 0) forget(state);
+  if (state.held.size === 0) resetState(state);
 }
 
-function hold(state: LeasesState, lease: Lease, expiresUs: number): void {
+function holdLease(state: LeasesState, lease: Lease, expiresUs: number): void {
   if (state.held.get(lease.id)?.critical) state.critical -= 1;
   state.held.set(lease.id, { expiresUs, critical: lease.critical });
   if (lease.critical) state.critical += 1;
@@ -118,7 +118,7 @@ function hold(state: LeasesState, lease: Lease, expiresUs: number): void {
   state.lastUs = Math.max(state.lastUs, expiresUs);
 }
 
-function forget(state: LeasesState): void {
+function resetState(state: LeasesState): void {
   state.critical = 0;
   state.soonestUs = Infinity;
   state.lastUs = 0;

@@ -48,7 +48,7 @@ export class Blocks {
   }
 
   /** Allocates a block for at least `room` numbers, at most 1,503. Returns its address. */
-  take(room: number, owner: number): number {
+  takeBlock(room: number, owner: number): number {
     let kind = 0;
     while ((this.rows[kind] as Row).length < HEAD + room) kind += 1;
     const row = this.rows[kind] as Row;
@@ -66,9 +66,9 @@ export class Blocks {
     row.count -= 1;
     const last = row.count * LENGTHS + (address % LENGTHS);
     if (last !== address) {
-      const block = this.find(last);
+      const block = this.findBlock(last);
       const { page, start } = block;
-      const hole = this.find(address);
+      const hole = this.findBlock(address);
       const owner = (page[start - 2] as number) + (page[start - 1] as number) * 2 ** 16;
       // Includes the owner. For so few numbers a loop is faster than `set` and `subarray`.
       for (let i = -HEAD; i < block.room; i += 1) {
@@ -82,13 +82,13 @@ export class Blocks {
 
   /** Sets the owner of a block. */
   own(address: number, owner: number): void {
-    const { page, start } = this.find(address);
+    const { page, start } = this.findBlock(address);
     page[start - 2] = owner;
     page[start - 1] = owner / 2 ** 16;
   }
 
   /** Finds the numbers of a block. */
-  find(address: number, block: Block = new Block()): Block {
+  findBlock(address: number, block: Block = new Block()): Block {
     const { length, bits, pages } = this.rowOf(address);
     const index = address >>> 5;
     block.page = pages[index >>> bits] as Uint16Array;

@@ -17,7 +17,7 @@ const logMachine: Machine = {
     limit,
     windowMs: windowUs / 1000,
   }),
-  restUs: ({ windowUs }: LogRule) => windowUs,
+  expiresAfterUs: ({ windowUs }: LogRule) => windowUs,
   measure: measureLog,
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
   merges: true,
@@ -30,7 +30,7 @@ const logMachine: Machine = {
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
     /** The entry that must expire depends on the cost, so an answer is valid for one cost only. */
-    tells: (cost, kept) => cost === kept,
+    covers: (cost, kept) => cost === kept,
     write({ used, freesUs, lastUs }: LogAnswer, numbers, at) {
       numbers[at] = used;
       numbers[at + 1] = freesUs;

@@ -53,12 +53,12 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   find({ limiter, rule, key }: Ask<LogRule>, nowUs: number): LogEntries | undefined {
-    return this.load(this.keys.find(limiter, rule, key, nowUs), rule);
+    return this.load(this.keys.findSlot(limiter, rule, key, nowUs), rule);
   }
 
-  stepKept(ask: Ask<LogRule>, nowUs: number, charge: boolean): LogAnswer | undefined {
+  stepStored(ask: Ask<LogRule>, nowUs: number, charge: boolean): LogAnswer | undefined {
     const { op, limiter, rule, key, cost } = ask;
-    const slot = this.keys.find(limiter, rule, key, nowUs);
+    const slot = this.keys.findSlot(limiter, rule, key, nowUs);
     if (slot >= 0 && op === 'take' && cost === 1 && charge) {
       const answer = this.takeOne(rule, slot, nowUs);
       if (answer) return answer;
@@ -74,7 +74,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     if (slot < 0 || table.timeAt(slot) === 0) return undefined;
     const first = table.numberAt(slot, 0);
     if (isLong(first)) return this.long[first >>> 5];
-    packed.open(slot, table.timeAt(slot) + 1 - windowUs, windowUs);
+    packed.loadLog(slot, table.timeAt(slot) + 1 - windowUs, windowUs);
     return packed;
   }
 
@@ -98,7 +98,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
 
     instants.turnTo(windowUs);
     const { size } = instants;
-    const { page, start, room } = this.blocks.find(address, this.block);
+    const { page, start, room } = this.blocks.findBlock(address, this.block);
     const ring = ringOf(room, size);
     const before = entriesIn(number);
     let count = before;
@@ -106,7 +106,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     let rough = roughIn(number);
     if (!instants.isLater(rough, sinceUs)) {
       for (;;) {
-        const oldestUs = instants.read(page, start + head * size, lastUs);
+        const oldestUs = instants.readInstant(page, start + head * size, lastUs);
         rough = instants.rough(oldestUs);
         if (oldestUs > sinceUs) break;
         head = (head + 1) % ring;
@@ -117,14 +117,14 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     if (allowed) {
       if (count === ring || (count < before && isLarge(room, (count + 1) * size))) return undefined;
       lastUs = nowUs;
-      instants.write(page, start + ((head + count) % ring) * size, nowUs);
+      instants.writeInstant(page, start + ((head + count) % ring) * size, nowUs);
       count += 1;
       table.setTime(slot, nowUs + windowUs - 1);
       table.setNumber(slot, 1, describe(0, count, head, rough));
       this.entries += count - before;
     }
     const frees = start + ((head + count - limit) % ring) * size;
-    const freesUs = count < limit ? -1 : instants.read(page, frees, lastUs);
+    const freesUs = count < limit ? -1 : instants.readInstant(page, frees, lastUs);
     return { allowed, nowUs, used: count, freesUs, lastUs };
   }
 
@@ -132,21 +132,21 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   step(step: ShelfStep<LogRule, LogEntries>): LogAnswer {
     const { ask, nowUs, charge, mayGrow, count: stored, other } = step;
     const { rule, op, cost } = ask;
-    const log = stored ? this.roomy(stored) : this.begin(other);
+    const log = stored ? this.roomy(stored) : this.newLog(other);
     const before = stored ? log.count : 0;
     const allowed = stepLog(ask, log, nowUs, charge, this.view, mayGrow);
     const charges = op === 'record' || op === 'put' || (op === 'take' && charge);
     if (stored || (charges && (allowed || op === 'record') && cost > 0)) {
       this.entries -= before;
       // A log that has become empty still has its slot.
-      if (this.slot < 0 && log.count > 0) this.slot = this.keys.add(nowUs);
-      if (stored || log.count > 0) this.keep(log, this.slot, rule.windowUs);
+      if (this.slot < 0 && log.count > 0) this.slot = this.keys.addSlot(nowUs);
+      if (stored || log.count > 0) this.storeLog(log, this.slot, rule.windowUs);
     }
     const { used, freesUs, lastUs } = this.view;
     return { allowed, nowUs, used, freesUs, lastUs };
   }
 
-  restsAt({ windowUs }: LogRule, { lastUs }: LogAnswer): number {
+  expiresAtUs({ windowUs }: LogRule, { lastUs }: LogAnswer): number {
     return lastUs + windowUs;
   }
 
@@ -155,9 +155,9 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /** A new log for a key, as a copy of `other` if that exists. */
-  private begin(other: LogEntries | undefined): LogEntries {
+  private newLog(other: LogEntries | undefined): LogEntries {
     if (other) return copyOf(other);
-    this.packed.open(-1, 0, 0);
+    this.packed.loadLog(-1, 0, 0);
     return this.packed;
   }
 
@@ -171,10 +171,10 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /** Stores a log after a step. */
-  private keep(log: LogEntries, slot: number, windowUs: number): void {
+  private storeLog(log: LogEntries, slot: number, windowUs: number): void {
     const { packed, table } = this;
     const kept = log === packed ? log : this.keepLong(log as Entries, slot, windowUs);
-    if (kept === packed) packed.close(slot);
+    if (kept === packed) packed.saveLog(slot);
     table.setTime(slot, kept.count > 0 ? kept.lastUs + windowUs - 1 : 0);
     this.entries += kept.count;
   }
@@ -190,7 +190,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     if (isLong(first)) this.dropLong(first);
     table.setNumber(slot, 0, 0);
     table.setNumber(slot, 1, 0);
-    packed.open(slot, 0, windowUs);
+    packed.loadLog(slot, 0, windowUs);
     eachEntry(log, (us, units) => packed.add(us, units));
     return packed;
   }

@@ -49,7 +49,7 @@ export function stepLog(
       append(rule, entries, cost, nowUs, mayGrow);
     }
   }
-  look(rule, entries, expired, cost, nowUs, view);
+  previewTake(rule, entries, expired, cost, nowUs, view);
   return allowed;
 }
 
@@ -102,7 +102,7 @@ function put(
   return true;
 }
 
-function look(
+function previewTake(
   rule: LogRule,
   entries: LogEntries,
   expired: number,

@@ -38,7 +38,7 @@ export function roughIn(number: number): number {
   return number >>> 19;
 }
 
-/** The number of entries for which a block of this size is used. */
+/** How many entries of `entrySize` numbers the ring in a block of `room` numbers has. */
 export function ringOf(room: number, entrySize: number): number {
   return Math.min(MOST_PACKED, (room / entrySize) | 0);
 }
@@ -72,14 +72,14 @@ export class Instants {
     while (windowUs * this.roughness > MOST_APART) this.roughness /= 2;
   }
 
-  write(page: Uint16Array, at: number, us: number): void {
+  writeInstant(page: Uint16Array, at: number, us: number): void {
     page[at] = us;
     page[at + 1] = us / 2 ** 16;
     if (this.size > 2) page[at + 2] = us / 2 ** 32;
   }
 
   /** The instant written at `at`. `lastUs` is the newest one of its log. */
-  read(page: Uint16Array, at: number, lastUs: number): number {
+  readInstant(page: Uint16Array, at: number, lastUs: number): number {
     const { size } = this;
     const cycleUs = size > 2 ? 2 ** 48 : 2 ** 32;
     let us = Math.floor(lastUs / cycleUs) * cycleUs;
@@ -113,12 +113,12 @@ export class PackedEntries implements LogEntries {
   private readonly table: FlatTable;
   private readonly blocks: Blocks;
   private slot = -1;
-  /** Whether entries were removed since `open`. */
+  /** Whether entries were removed since `loadLog`. */
   private shrunk = false;
   private address = 0;
   private readonly block = new Block();
   private readonly instants: Instants;
-  /** Numbers per sum. */
+  /** How many 16-bit numbers a running sum takes: 0 if there are no sums, 1 or 2. */
   private sumSize = 0;
   /** The number of entries for which the block has room. */
   private ring = 1;
@@ -132,7 +132,7 @@ export class PackedEntries implements LogEntries {
   }
 
   /** Shows the log in a slot, or an empty one for slot -1. */
-  open(slot: number, lastUs: number, windowUs: number): void {
+  loadLog(slot: number, lastUs: number, windowUs: number): void {
     this.slot = slot;
     this.shrunk = false;
     this.instants.turnTo(windowUs);
@@ -152,7 +152,7 @@ export class PackedEntries implements LogEntries {
   }
 
   /** Stores the changes, in `slot` if the log was new. */
-  close(slot: number): void {
+  saveLog(slot: number): void {
     this.slot = slot;
     if (this.shrunk) this.fit();
     const { table, address, sumSize, count, head } = this;
@@ -201,7 +201,7 @@ export class PackedEntries implements LogEntries {
     }
     if (taken === held) {
       if (index === this.count - 1) this.lastUs = this.timeAt(index - 1);
-      this.remove(index, 1);
+      this.removeEntries(index, 1);
     }
     this.lower(index, taken);
     return taken;
@@ -213,7 +213,7 @@ export class PackedEntries implements LogEntries {
       this.clear();
       return;
     }
-    this.remove(0, this.indexOf(units + 1));
+    this.removeEntries(0, this.indexOf(units + 1));
     this.lower(0, units);
   }
 
@@ -227,7 +227,7 @@ export class PackedEntries implements LogEntries {
   private timeAt(index: number): number {
     const { lastUs, block } = this;
     if (this.address === 0) return lastUs;
-    return this.instants.read(block.page, this.placeOf(index), lastUs);
+    return this.instants.readInstant(block.page, this.placeOf(index), lastUs);
   }
 
   /** Units of the entries up to this one. */
@@ -280,7 +280,7 @@ export class PackedEntries implements LogEntries {
   }
 
   /** Removes the oldest entries, or one entry. The caller must lower the later sums next. */
-  private remove(index: number, count: number): void {
+  private removeEntries(index: number, count: number): void {
     this.count -= count;
     this.shrunk = true;
     if (this.address === 0) return;
@@ -307,12 +307,12 @@ export class PackedEntries implements LogEntries {
   /** Requires `sumSize` to be set. */
   private turnTo(address: number): void {
     this.address = address;
-    const { room } = this.blocks.find(address, this.block);
+    const { room } = this.blocks.findBlock(address, this.block);
     this.ring = ringOf(room, this.instants.size + this.sumSize);
   }
 
   private writeLast(): void {
-    this.instants.write(this.block.page, this.placeOf(this.count - 1), this.lastUs);
+    this.instants.writeInstant(this.block.page, this.placeOf(this.count - 1), this.lastUs);
     this.setSum(this.count - 1, this.total);
   }
 
@@ -329,8 +329,8 @@ export class PackedEntries implements LogEntries {
   /** Moves the entries to a block for `room` numbers. */
   private moveTo(room: number, sumSize: number): void {
     const { address, blocks, table, slot } = this;
-    const next = blocks.take(room, slot);
-    if (address > 0) this.copyTo(blocks.find(next), sumSize);
+    const next = blocks.takeBlock(room, slot);
+    if (address > 0) this.copyTo(blocks.findBlock(next), sumSize);
     // Before the old block is freed, because the new one may move into its place.
     table.setNumber(slot, 0, next);
     if (address > 0) blocks.free(address);

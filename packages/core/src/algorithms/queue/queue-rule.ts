@@ -31,7 +31,7 @@ const queueMachine: Machine = {
     burst,
     maxWaitMs: waitUs / 1000,
   }),
-  restUs: ({ spanUs }: QueueRule) => MAX_HOLD_US + spanUs,
+  expiresAfterUs: ({ spanUs }: QueueRule) => MAX_HOLD_US + spanUs,
   measure: measureQueue,
   receipt: receiptOfBucket,
   rest: restOfBucket,

@@ -26,7 +26,7 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
     return this.states.get(limiter, rule.code, key);
   }
 
-  stepKept(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
+  stepStored(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
     const count = this.find(ask);
     return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
@@ -36,11 +36,11 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
     copy(count ?? other ?? UNUSED, state);
     state.dirty = false;
     const answer = stepQueue(ask, state, nowUs, charge);
-    if (state.dirty) this.keep(ask, count, state, nowUs);
+    if (state.dirty) this.storeQueue(ask, count, state, nowUs);
     return answer;
   }
 
-  restsAt(_: QueueRule, { tatUs, pausedUntilUs }: QueueAnswer): number {
+  expiresAtUs(_: QueueRule, { tatUs, pausedUntilUs }: QueueAnswer): number {
     return Math.max(tatUs + 1, pausedUntilUs);
   }
 
@@ -48,7 +48,7 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
     this.states.reclaim(nowUs, () => undefined);
   }
 
-  private keep(
+  private storeQueue(
     { limiter, rule, key }: Ask<QueueRule>,
     stored: StoredQueue | undefined,
     state: QueueState,

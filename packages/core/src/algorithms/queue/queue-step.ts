@@ -53,14 +53,14 @@ export function stepQueue(
 function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: boolean): boolean {
   const { op, rule, cost, holdUs = 0, startUs = 0 } = ask;
   if (op === 'reset') {
-    clear(state, nowUs);
+    resetState(state, nowUs);
     state.dirty = true;
     return true;
   }
   const wasAhead = view(rule, state, nowUs);
   if (op === 'put') return put(ask, state, nowUs);
   if (op === 'hold') {
-    if (holdUs > 0) hold(rule, state, nowUs + Math.min(holdUs, MAX_HOLD_US));
+    if (holdUs > 0) holdQueue(rule, state, nowUs + Math.min(holdUs, MAX_HOLD_US));
     return true;
   }
   if (cost === 0) return true;
@@ -75,7 +75,7 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
   else if (op !== 'look') {
     if (fits) setTo(state, after.us, after.num);
     else raise(state, latestUs, rule.tolNum);
-    keep(rule, state);
+    markChanged(rule, state);
   }
   return passes;
 }
@@ -85,7 +85,7 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
  * Returns whether the clock has made the state impossible.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
-  if (restOf(state) <= nowUs) clear(state, nowUs);
+  if (restOf(state) <= nowUs) resetState(state, nowUs);
   if (state.den !== rule.den) {
     // Rounded up: rounding down could start a unit too early.
     if (state.num > 0) setTo(state, state.us + 1, 0);
@@ -125,13 +125,13 @@ function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: 
 }
 
 /** After the pause, units start one by one, because the bucket then holds only one unit. */
-function hold(rule: QueueRule, state: QueueState, untilUs: number): void {
+function holdQueue(rule: QueueRule, state: QueueState, untilUs: number): void {
   state.pauseUs = Math.max(state.pauseUs, untilUs);
   raise(state, state.pauseUs + rule.leadUs, rule.leadNum);
-  keep(rule, state);
+  markChanged(rule, state);
 }
 
-function keep(rule: QueueRule, state: QueueState): void {
+function markChanged(rule: QueueRule, state: QueueState): void {
   state.spanUs = Math.max(state.spanUs, rule.spanUs);
   state.dirty = true;
 }
@@ -158,7 +158,7 @@ function raise(state: QueueState, us: number, num: number): void {
 }
 
 /** Makes it the state of an unused key. Property by property: `Object.assign` takes ten times as long. */
-function clear(state: QueueState, nowUs: number): void {
+function resetState(state: QueueState, nowUs: number): void {
   setTo(state, nowUs, 0);
   state.den = 1;
   state.spanUs = 0;

@@ -47,14 +47,14 @@ export class ByCount<Thing> {
   }
 
   findOrMake(name: string, code: string): Thing {
-    return this.find(name, code) ?? this.add(name, code);
+    return this.find(name, code) ?? this.insert(name, code);
   }
 
   *[Symbol.iterator](): Generator<Thing> {
     for (const { all } of this.names.values()) yield* all.values();
   }
 
-  private add(name: string, code: string): Thing {
+  private insert(name: string, code: string): Thing {
     if (this.size >= this.most) this.dropIdle();
     const thing = this.make(name, code);
     const all = this.names.get(name)?.all ?? new Map<string, Thing>();

@@ -40,7 +40,7 @@ function nextCapacity(capacity: number): number {
   return (capacity & (capacity - 1)) === 0 ? 1.5 * capacity : (capacity / 3) * 4;
 }
 
-/** The slot of a fingerprint, or -1 - the empty slot where it belongs. */
+/** The slot of a fingerprint; if it has none, `-1 - slot` for the empty slot where it belongs. */
 function probe({ words, capacity }: Slots, size: number, lo: number, hi: number): number {
   // Slots are in the order of fingerprints, so a rebuild reads and writes memory sequentially.
   let slot = ((lo >>> 0) * (capacity / 2 ** 32)) | 0;
@@ -85,22 +85,22 @@ export class FlatTable {
   }
 
   /** The slot of an entry, -1 if there is none. Valid for this generation. */
-  find(lo: number, hi: number, nowUs: number): number {
+  findEntry(lo: number, hi: number, nowUs: number): number {
     if (this.old) this.move(STRIDE, nowUs);
     const slot = probe(this.slots, this.cellsEach, lo, hi);
     if (slot >= 0 || !this.old) return slot >= 0 ? slot : -1;
     const waiting = probe(this.old, this.cellsEach, lo, hi);
     if (waiting < this.moved) return -1;
     // Moved now; the rebuild will skip it.
-    this.take(-1 - slot, lo, hi, this.old, waiting);
+    this.fillSlot(-1 - slot, lo, hi, this.old, waiting);
     return -1 - slot;
   }
 
-  /** Adds an entry that {@link find} did not find. The caller must set its instant and numbers next. */
-  add(lo: number, hi: number, nowUs: number): number {
+  /** Adds an entry that {@link findEntry} did not find. The caller must set its instant and numbers next. */
+  addEntry(lo: number, hi: number, nowUs: number): number {
     if (4 * (this.slots.taken + 1) > 3 * this.slots.capacity) this.rebuild(nowUs);
     const slot = -1 - probe(this.slots, this.cellsEach, lo, hi);
-    this.take(slot, lo, hi);
+    this.fillSlot(slot, lo, hi);
     this.entries += 1;
     return slot;
   }
@@ -167,7 +167,7 @@ export class FlatTable {
   }
 
   /** Fills an empty slot, copying the entry at `fromSlot` of `from` if given. */
-  private take(slot: number, lo: number, hi: number, from?: Slots, fromSlot = 0): void {
+  private fillSlot(slot: number, lo: number, hi: number, from?: Slots, fromSlot = 0): void {
     const { slots, cellsEach } = this;
     slots.words[2 * cellsEach * slot] = lo;
     slots.words[2 * cellsEach * slot + 1] = hi;
@@ -212,14 +212,14 @@ export class FlatTable {
       if (lo === 0 && hi === 0) continue;
       const target = probe(this.slots, cellsEach, lo, hi);
       if (target >= 0) continue;
-      if ((old.cells[cellsEach * slot + 1] as number) < nowUs) this.drop(old, slot);
-      else this.take(-1 - target, lo, hi, old, slot);
+      if ((old.cells[cellsEach * slot + 1] as number) < nowUs) this.clearSlot(old, slot);
+      else this.fillSlot(-1 - target, lo, hi, old, slot);
     }
     this.moved = end;
     if (end === old.capacity) this.old = undefined;
   }
 
-  private drop({ numbers }: Slots, slot: number): void {
+  private clearSlot({ numbers }: Slots, slot: number): void {
     this.entries -= 1;
     if (!this.keeper || !numbers) return;
     const at = this.placeOf(slot);

@@ -39,7 +39,7 @@ export class KeySlots {
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
-  // The fingerprint of the last search, used by `add`.
+  // The fingerprint of the last search, used by `addSlot`.
   private lo = 0;
   private hi = 0;
 
@@ -49,7 +49,7 @@ export class KeySlots {
   }
 
   /** The slot of a key, -1 if there is none. Valid until the next call. */
-  find(limiterName: string, rule: Coded, key: string, nowUs: number): number {
+  findSlot(limiterName: string, rule: Coded, key: string, nowUs: number): number {
     if (this.epoch !== this.table.generation) this.clearHot();
     let limiter = this.last;
     if (rule !== this.lastRule || limiter === undefined || limiter.name !== limiterName) {
@@ -59,9 +59,9 @@ export class KeySlots {
     return hot === undefined ? this.search(limiter, key, nowUs) : hot;
   }
 
-  /** A new slot for the key that {@link find} has just not found. */
-  add(nowUs: number): number {
-    return this.table.add(this.lo, this.hi, nowUs);
+  /** A new slot for the key that {@link findSlot} has just not found. */
+  addSlot(nowUs: number): number {
+    return this.table.addEntry(this.lo, this.hi, nowUs);
   }
 
   /** Maps a key to one of `counts` numbers. */
@@ -69,7 +69,7 @@ export class KeySlots {
     return (this.identify(key).hi >>> 0) % counts;
   }
 
-  // Separate from `find`, which is then short enough to be inlined.
+  // Separate from `findSlot`, which is then short enough to be inlined.
   private turnTo(limiterName: string, rule: Coded): Limiter {
     const limiter = this.limiters.findOrMake(limiterName, rule.code);
     this.last = limiter;
@@ -81,7 +81,7 @@ export class KeySlots {
     const print = this.identify(key);
     this.lo = limiter.print.lo ^ print.lo || 1; // both halves 0 would mean an empty slot
     this.hi = limiter.print.hi ^ print.hi;
-    const slot = this.table.find(this.lo, this.hi, nowUs);
+    const slot = this.table.findEntry(this.lo, this.hi, nowUs);
     if (slot >= 0) this.cacheSlot(limiter, key, slot);
     return slot;
   }

@@ -10,7 +10,7 @@ export interface Expiring {
 
 /** A longer key is stored as its fingerprint, so long keys can't fill the memory. */
 const LONGEST_KEY = 128;
-/** States that a call checks when the store is full. */
+/** How many states a call checks for expiry when the store is full. */
 const SWEEP = 64;
 
 export class KeyedStates<State extends Expiring> {

@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * The end of a claim is retried for this many leases, because after the lease has expired, another owner could run the
- * request again until it arrives.
+ * For how many lease lengths the end of a claim is retried. From the expiry of the lease until the end arrives, another
+ * owner could run the request again.
  */
 const DONE_LEASES = 10;
 
@@ -65,15 +65,15 @@ export class LeaseCycle {
     return this.roster.size;
   }
 
-  hold(step: Step): void {
-    this.run();
-    this.roster.hold(step, this.nowUs);
+  holdLease(step: Step): void {
+    this.startTimer();
+    this.roster.holdLease(step, this.nowUs);
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
   /** Stops the renewal. `last`: the step that ends a claim. */
-  release(step: Step, last?: Step): void {
-    this.roster.release(step);
+  releaseLease(step: Step, last?: Step): void {
+    this.roster.releaseLease(step);
     if (step.claim && last) this.endSteps.set(step, last);
   }
 
@@ -91,7 +91,7 @@ export class LeaseCycle {
     const late = this.lateValues.get(last);
     if (!late) return;
     late.mark();
-    this.track(this.giveBack(last));
+    this.track(this.deliverRelease(last));
   }
 
   /** Retries a release that did not reach the store. */
@@ -101,8 +101,8 @@ export class LeaseCycle {
     const nowUs = this.clock.nowUs();
     if (this.lost.size === 0) this.roundUs = nowUs;
     const leases = release.op === 'done' ? DONE_LEASES : 1;
-    this.lost.add(release, nowUs + leases * this.leaseUs);
-    this.run();
+    this.lost.addRelease(release, nowUs + leases * this.leaseUs);
+    this.startTimer();
     if (this.dueUs <= nowUs + this.resendUs) return;
     this.cancel?.();
     this.schedule(this.resendUs);
@@ -132,7 +132,7 @@ export class LeaseCycle {
   }
 
   /** Stops. Returns the releases still to be sent, including those of held leases if `givesBack`. */
-  end(givesBack: boolean): readonly Step[] {
+  endLeases(givesBack: boolean): readonly Step[] {
     this.cancel?.();
     this.cancel = undefined;
     const held = this.roster.releaseAll();
@@ -149,7 +149,7 @@ export class LeaseCycle {
     this.turn();
   }
 
-  /** Renews a lease by a timer of its own request, because the shared timer may stop with another request. */
+  /** Renews a lease by a timer of the request that holds it, because the shared timer may stop with another request. */
   private renewApart(step: Step): void {
     afterIdly(this.roster.latestUs / 1000, () => {
       if (!this.roster.has(step)) return;
@@ -158,7 +158,7 @@ export class LeaseCycle {
     });
   }
 
-  private run(): void {
+  private startTimer(): void {
     if (this.cancel) return;
     this.nowUs = this.clock.nowUs();
     this.schedule(this.roster.turnUs);
@@ -231,10 +231,10 @@ export class LeaseCycle {
     if (!this.roster.has(step)) {
       // An abandoned claim has no step that ends it.
       const last = step.claim ? this.endSteps.get(step) : releaseOf(step);
-      return last && this.giveBack(last);
+      return last && this.deliverRelease(last);
     }
     if (step.claim && answer && !hasFailedNow && !answer.allowed) {
-      this.roster.release(step);
+      this.roster.releaseLease(step);
       return this.onLost.get(step)?.();
     }
     return this.roster.noteRenewal(step, hasFailedNow);
@@ -242,25 +242,27 @@ export class LeaseCycle {
 
   private resend(releases: readonly Step[]): Promise<unknown>[] {
     if (releases.length === 0) return [];
-    const all = Promise.all(releases.map((release) => this.giveBack(release))).then((arrived) => {
-      // No answer: the others wait for the next round.
-      if (!arrived.includes(true)) this.lost.endRound();
-    });
+    const all = Promise.all(releases.map((release) => this.deliverRelease(release))).then(
+      (arrived) => {
+        // No answer: the others wait for the next round.
+        if (!arrived.includes(true)) this.lost.endRound();
+      },
+    );
     this.track(all);
     return [all];
   }
 
-  private async giveBack(release: Step): Promise<boolean> {
+  private async deliverRelease(release: Step): Promise<boolean> {
     const late = this.lateValues.get(release);
     // Before the claim is done, because from then on retries read the value.
     const isWritten = !late || (await late.write());
-    const arrived = (late?.isMarked || (await this.send(release, late))) && isWritten;
+    const arrived = (late?.isMarked || (await this.sendRelease(release, late))) && isWritten;
     if (arrived) this.lost.delete(release);
     else this.noteLost(release);
     return arrived;
   }
 
-  private async send(release: Step, late: LateValue | undefined): Promise<boolean> {
+  private async sendRelease(release: Step, late: LateValue | undefined): Promise<boolean> {
     const [answer] = await this.client.link.giveBack([release], (given) => given, GIVE_BACK_US);
     const hasArrived = !hasFailed(answer);
     if (hasArrived) late?.mark();

@@ -28,7 +28,7 @@ export class LostReleases {
   }
 
   /** Adds a release. If there is no room, it is given up and its lease expires. */
-  add(release: Step, untilUs: number): void {
+  addRelease(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
     if (this.untilUs.has(release)) return;
     if (bytes > this.room.bytes) {

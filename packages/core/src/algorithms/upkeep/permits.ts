@@ -18,8 +18,8 @@ import { hasFailed, MOST_STEPS, releaseOf } from './lost-releases.js';
 const RESEND_CLAIMS_US = 5_000_000;
 
 /**
- * The timeout for the limiter to end its claim. `idempotency()` takes at most 1 s. Without it, a limiter around it that
- * never ends the claim would have it renewed as long as this process lives.
+ * How long a limiter may take to end its claim. `idempotency()` takes at most 1 s. Without this timeout, a claim that a
+ * custom limiter never ends would be renewed as long as this process lives.
  */
 const CLAIM_TIMEOUT_MS = 10_000;
 
@@ -43,7 +43,7 @@ class Permits implements Upkeep<Step> {
     // A rejected request charged nothing, unless the store granted it and a local limiter rejected it, or the answer
     // was lost.
     const isHeld = answer?.failure || (answer?.allowed && (allowed || storeGranted(turns)));
-    if (isHeld && allowed) this.cycleOf(step as Step).hold(step as Step);
+    if (isHeld && allowed) this.cycleOf(step as Step).holdLease(step as Step);
     return Boolean(isHeld);
   }
 
@@ -56,11 +56,11 @@ class Permits implements Upkeep<Step> {
   }
 
   abandon(step: Step): void {
-    this.cyclesOf(step).get(lengthOf(step))?.release(step);
+    this.cyclesOf(step).get(lengthOf(step))?.releaseLease(step);
   }
 
   release(step: Step, last: Step = releaseOf(step)): Step {
-    this.cyclesOf(step).get(lengthOf(step))?.release(step, last);
+    this.cyclesOf(step).get(lengthOf(step))?.releaseLease(step, last);
     return last;
   }
 
@@ -82,8 +82,8 @@ class Permits implements Upkeep<Step> {
   async close(endUs: number): Promise<void> {
     for (const cycle of this.claims.values()) void this.track(cycle.writeNow());
     const releases = [
-      ...[...this.permits.values()].flatMap((cycle) => cycle.end(true)),
-      ...[...this.claims.values()].flatMap((cycle) => cycle.end(false)),
+      ...[...this.permits.values()].flatMap((cycle) => cycle.endLeases(true)),
+      ...[...this.claims.values()].flatMap((cycle) => cycle.endLeases(false)),
     ];
     this.permits.clear();
     this.claims.clear();
@@ -158,7 +158,7 @@ class Permits implements Upkeep<Step> {
   }
 }
 
-/** Whether the store rejected no binding step of the request. */
+/** Whether the store rejected none of the request's binding steps. */
 function storeGranted(turns: readonly HeldTurn<Step>[]): boolean {
   return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }

@@ -45,11 +45,11 @@ export class Roster {
     return this.held.has(step);
   }
 
-  hold(step: Step, nowUs: number): void {
+  holdLease(step: Step, nowUs: number): void {
     this.held.set(step, nowUs);
   }
 
-  release(step: Step): void {
+  releaseLease(step: Step): void {
     this.held.delete(step);
     this.missed.delete(step);
   }

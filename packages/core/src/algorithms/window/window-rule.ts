@@ -14,6 +14,7 @@ const windowMachine: Machine = {
   capacity: ({ limit }: WindowRule) => limit,
   share: ({ limit, windowUs, kind }: WindowRule, share) =>
     makeWindowRule(limit, Math.ceil(windowUs / share), kind),
+  soften: (rule: WindowRule) => ({ ...rule, limit: MOST_COUNTED }),
   closed: (rule: WindowRule) => ({ ...rule, limit: 0 }),
   policy: (name, rule: WindowRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, kind }: WindowRule) => ({
@@ -21,14 +22,14 @@ const windowMachine: Machine = {
     limit,
     windowMs: windowUs / 1000,
   }),
-  restUs: ({ windowUs }: WindowRule) => 2 * windowUs,
+  expiresAfterUs: ({ windowUs }: WindowRule) => 2 * windowUs,
   measure: measureWindow,
   receipt: ({ startUs }: WindowAnswer, units) => ({ atUs: startUs, num: 0, units }),
   merges: true,
   shelf: () => new WindowShelf(),
   denials: {
     holdsMs: (_, { retryAfterMs }) => retryAfterMs,
-    tells: (cost, kept) => cost >= kept,
+    covers: (cost, kept) => cost >= kept,
     write({ startUs, current, previous }: WindowAnswer, numbers, at) {
       numbers[at] = startUs;
       numbers[at + 1] = current;
@@ -48,6 +49,9 @@ const windowMachine: Machine = {
     },
   },
 };
+
+/** As many units fit into a slot of the memory store. */
+const MOST_COUNTED: number = 2 ** 32 - 1;
 
 const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
   fixed: 'fixed-window',

@@ -27,7 +27,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
 
   find({ limiter, rule, key }: Ask<WindowRule>, nowUs: number): WindowState | undefined {
     const { state, table } = this;
-    const slot = this.keys.find(limiter, rule, key, nowUs);
+    const slot = this.keys.findSlot(limiter, rule, key, nowUs);
     this.slot = slot;
     if (slot < 0) return undefined;
     state.startUs = table.timeAt(slot) + 1 - 2 * rule.windowUs;
@@ -36,7 +36,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
     return state;
   }
 
-  stepKept(ask: Ask<WindowRule>, nowUs: number, charge: boolean): WindowAnswer | undefined {
+  stepStored(ask: Ask<WindowRule>, nowUs: number, charge: boolean): WindowAnswer | undefined {
     const count = this.find(ask, nowUs);
     return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
@@ -58,7 +58,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
       state.startUs = Math.max(state.startUs, nowUs);
     }
     if (state.dirty && (count || op !== 'reset')) {
-      const at = count ? this.slot : this.keys.add(nowUs);
+      const at = count ? this.slot : this.keys.addSlot(nowUs);
       // A reset window expires at once.
       this.table.setTime(at, op === 'reset' ? 0 : state.startUs + 2 * rule.windowUs - 1);
       this.table.setNumber(at, 0, state.current);
@@ -68,7 +68,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
     return { allowed, nowUs, startUs, current, previous };
   }
 
-  restsAt({ windowUs }: WindowRule, { startUs }: WindowAnswer): number {
+  expiresAtUs({ windowUs }: WindowRule, { startUs }: WindowAnswer): number {
     return startUs + 2 * windowUs;
   }
 

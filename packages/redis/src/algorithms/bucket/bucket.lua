@@ -1,14 +1,14 @@
--- The token bucket, stored as one instant (see docs/algorithms.md; packages/core/src/algorithms/bucket/bucket-step.ts
--- does the same).
+-- The token bucket, stored as one instant. See docs/algorithms.md. The same algorithm in TypeScript:
+-- packages/core/src/algorithms/bucket/bucket-step.ts.
 --
 -- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
 -- operations (shared.lua). Gives: `bucket`.
 --
--- A bucket is charged in four places, which must do the same. If you change one, change all four: this file, takes.lua,
--- and in packages/core/src/algorithms/bucket stepBucket in bucket-step.ts and takeWhole in bucket-shelf.ts.
+-- Four implementations charge a bucket and must agree. If you change one, change all: this file, takes.lua, and in
+-- packages/core/src/algorithms/bucket stepBucket of bucket-step.ts and takeWhole of bucket-shelf.ts.
 --
 -- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds,
--- and a numerator. The denominator is the rule's; the name of the key contains it. Redis keeps a plain integer in one
+-- and a numerator. The denominator is the rule's, which is part of the key's name. Redis stores a plain integer in one
 -- machine word.
 
 local function bucket()
@@ -24,7 +24,7 @@ local function bucket()
     error(CORRUPT)
   end
 
-  -- Gives back the cost of a grant, but not what has refilled since.
+  -- Refunds the cost of a grant, except what has refilled since.
   local function put(step, us, num)
     local give, give_num = step.inc, step.inc_num
     local left = step.at - now
@@ -96,7 +96,7 @@ local function bucket()
     if us < now then
       us, num = now - 1, 0
     end
-    -- State and verdict in one integer: each further integer in the reply takes Redis and the client more time.
+    -- State and verdict share an integer, because each integer in the reply costs Redis and the client time.
     reply_size = reply_size + 1
     reply[reply_size] = (us - now + 1) * 2 + (passes and 1 or 0)
     if step.den > 1 then

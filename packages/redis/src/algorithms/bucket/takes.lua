@@ -1,15 +1,15 @@
--- The most common groups, decided without making a function: one take of one bucket each. It does what bucket.lua does;
--- making the functions of bucket.lua takes as long as a decision. Stops at the first group of another kind: main.lua
--- decides that one and all after it.
+-- Fast path for the most common groups, one take of one bucket each. It decides like bucket.lua without creating its
+-- functions, which would take as long as a decision. Stops at the first group of another kind; main.lua decides that
+-- one and all after it.
 --
--- A call that is one run of such groups has as arguments only its deadline, `inc` and `tol`, and if its numbers are
--- fractions `den`, `inc_num` and `tol_num`. Any other call has eight arguments and more.
+-- A call that is one run of such groups has only its deadline, `inc` and `tol` as arguments, and with fractions also
+-- `den`, `inc_num` and `tol_num`. Any other call has at least eight arguments.
 --
 -- Takes: `now`, `tick`, `spare`, `try`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`,
 -- `is_late`. Gives nothing; returns the reply if all groups are done.
 --
--- A bucket is charged in four places, which must do the same. If you change one, change all four: this file,
--- bucket.lua, packages/core/src/algorithms/bucket/bucket-step.ts, and takeWhole in
+-- Four implementations charge a bucket and must agree. If you change one, change all: this file, bucket.lua,
+-- packages/core/src/algorithms/bucket/bucket-step.ts, and takeWhole in
 -- packages/core/src/algorithms/bucket/bucket-shelf.ts.
 
 local is_short = #ARGV < 8
@@ -26,7 +26,7 @@ while keys_done < #KEYS and (is_short
     inc_num, tol_num = ARGV[arg_index + 1] + 0, ARGV[arg_index + 2] + 0
     arg_index = arg_index + 2
   end
-  local latest = now + tol -- where an empty bucket stands
+  local latest = now + tol -- the instant of an empty bucket
 
   for i = keys_done + 1, keys_done + groups do
     local key = KEYS[i]
@@ -34,7 +34,7 @@ while keys_done < #KEYS and (is_short
     local us, num, write, fault = now, 0, false, is_late and 'late'
     if text then
       us = tonumber(text)
-      -- Looks closer only if the number is in the past or not an integer: tonumber also accepts '0x1' and '1e3'.
+      -- Parses the text only if the number is past or not an integer, because tonumber also accepts '0x1' and '1e3'.
       if not us or us < now or us % 1 ~= 0 then
         local whole, part = string.match(text.err and '' or text, '^(%d+):?(%d*)$')
         if not whole then

@@ -1,23 +1,23 @@
--- Claims (see docs/algorithms.md; packages/core/src/algorithms/claims/claim-step.ts does the same).
+-- Claims. See docs/algorithms.md. The same algorithm in TypeScript: packages/core/src/algorithms/claims/claim-step.ts.
 --
 -- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
 -- operations (shared.lua). Gives: `claims`.
 --
--- Stored, format 1: a string, the end in microseconds, then `r` if it runs or `d` if it is done, the owner (16
--- characters), and the note. The id of a step is its owner, and for DONE the note behind it.
+-- Stored, format 1: a string of the end in microseconds, `r` (running) or `d` (done), the owner (16 characters), and
+-- the note. The id of a step is its owner, followed by the note for DONE.
 
 local function claims()
   local MAX_LEASE, MAX_KEEP = 86400000000, 34560000000000
   local FREE, RUNNING, KEPT = 0, 1, 2
   local sub = string.sub
 
-  -- What the rule sees: a claim that is over is free, and one that ends later than any can was made by another clock.
-  -- Returns whether it is that of the owner `me`.
+  -- Sets the state that the rule sees. An expired claim is free. A claim that ends later than possible was made before
+  -- the clock went back, and is shortened. Returns whether the claim belongs to the owner `me`.
   local function view(step, text, me)
     local ends, letter, rest = match(text, '^(%d+)([rd])([ -~]*)$')
     local runs, size = letter == 'r', #(rest or '')
     local owner = sub(rest or '', 1, 16)
-    -- What is no owner or no note here would spoil the reply, and with it the answers to other groups.
+    -- An invalid owner or note would corrupt the reply, and with it the answers to other groups.
     if size < 16 or size > (runs and 16 or 272) or (owner ~= me and match(owner, '[^%w_-]')) then
       error(CORRUPT)
     end
@@ -71,7 +71,7 @@ local function claims()
     reply[reply_size] = step.state * 2 + (passes and 1 or 0)
     if step.state ~= FREE then
       reply[reply_size + 1] = step.ends - now
-      -- A letter before it, so that no client takes it for a number or for JSON.
+      -- The letter keeps clients from parsing it as a number or JSON.
       reply[reply_size + 2] = 'k' .. step.owner .. step.note
       reply_size = reply_size + 2
     end

@@ -1,22 +1,22 @@
--- Leases on permits (see docs/algorithms.md; packages/core/src/algorithms/leases/lease-step.ts does the same).
+-- Leases of permits. See docs/algorithms.md. The same algorithm in TypeScript:
+-- packages/core/src/algorithms/leases/lease-step.ts.
 --
 -- Takes: `now`, `format`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number` and the operations
 -- (shared.lua).
 -- Gives: `leases`.
 --
--- Stored, format 1: a sorted set of lease ids. The score is the instant at which the lease expires, in microseconds; it
--- is negative for critical holders. So one key has both counts, and all expired leases are in one range around 0.
+-- Stored, format 1: a sorted set of lease ids. The score is the instant at which the lease expires, in microseconds,
+-- negated for critical holders. So one key holds both counts, and all expired leases are in one range around 0.
 --
--- Instants are turned into text once: turning a number into an argument of a command takes as long as the command.
+-- Instants are converted to text once, because converting a number takes as long as a command.
 
 local function leases()
   local after = '(' .. format('%d', now)
   local before_now = '(-' .. format('%d', now)
-  -- The longest lease is 24 hours: a lease that ends later was taken before the clock went back.
+  -- The longest lease is 24 hours. A lease that ends later was taken before the clock went back.
   local horizon = format('%d', now + 86400000000)
 
-  -- Counts the permits that are held. Notes whether some have expired (`dead`), or end later than any lease can
-  -- (`cut`).
+  -- Counts the held permits. Sets `dead` if some have expired, and `cut` if some end later than any lease can.
   local function count(step, key)
     local all, ordinary, critical = call('ZCARD', key), 0, 0
     step.dead, step.cut = false, false
@@ -79,7 +79,7 @@ local function leases()
     else
       step.held, step.ordinary = step.held + 1, step.ordinary + 1
     end
-    -- Twice the length of a lease, so that most leases do not set it again.
+    -- Twice the length of a lease, so most leases need not set the expiry again.
     local ms = tonumber(lifetime(step.length))
     if call('PTTL', key) < ms then
       call('PEXPIRE', key, format('%d', 2 * ms))
@@ -108,7 +108,7 @@ local function leases()
 
   return function(op)
     local critical, limit, open, length = number() == 1, number(), number(), number()
-    -- All fields at once: a table that grows later is allocated again.
+    -- All fields at once, because a table that grows later is reallocated.
     return {
       op = op, judge = judge, apply = apply, passes = false,
       critical = critical, limit = limit, open = open, length = length, last = format('%d', now + length),

@@ -1,5 +1,5 @@
--- Gives back units of a sliding window log. log.lua makes these functions only when a step needs them, because making
--- them takes as long as reading a log.
+-- Refunds units of a sliding window log. log.lua creates these functions only when a step needs them, because that
+-- takes as long as reading a log.
 --
 -- Takes: `now` (head.lua); `call`, `min` (shared.lua); the other functions come from log.lua as arguments. Gives:
 -- `log_put`.
@@ -8,7 +8,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
   local WIDTH, WRAP = 11, 4294967296
   local byte, char, sub = string.byte, string.char, string.sub
 
-  -- The records from byte `from` to byte `to`, with `by` added to each count.
+  -- Returns the records from byte `from` to byte `to`, with `by` added to each count.
   local function shift(text, from, to, by)
     local parts, n = {}, 0
     for at = from, to - WIDTH, WIDTH do
@@ -25,7 +25,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     return table.concat(parts)
   end
 
-  -- What must be added to the counts of a chunk.
+  -- Returns what must be added to the counts of a chunk.
   local function off_by(index, chunk, text)
     if text == '' then
       return 0
@@ -35,7 +35,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     return right - count
   end
 
-  -- Makes the last chunk, of which `text` is left, a part of the tail.
+  -- Merges the last chunk, whose remaining records are `text`, into the tail.
   local function reopen(step, key, index, text, entries)
     call('LTRIM', key, 0, -4)
     step.index, step.chunked = nil, #index > WIDTH
@@ -47,7 +47,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     write(step, key, 'RPUSH', head_of(step), opened)
   end
 
-  -- Makes one chunk of this one and the next. Returns the index with one record less.
+  -- Joins this chunk with the next. Returns the index with one record less.
   local function join(key, index, chunk, text, next)
     local off = off_by(index, chunk, text) - off_by(index, chunk + 1, next)
     call('LSET', key, chunk, shift(text, 0, #text, off) .. next)
@@ -56,8 +56,8 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     return sub(index, 1, chunk * WIDTH - WIDTH) .. sub(index, chunk * WIDTH + 1)
   end
 
-  -- Stores a chunk that has become smaller. If it is at most half full and fits into one chunk with a neighbour, joins
-  -- the two. So of two neighbours one is always more than half full, and the index stays short.
+  -- Stores a chunk that has shrunk. If it is at most half full and fits into one chunk with a neighbor, joins the two.
+  -- So of two neighbors one is always more than half full, and the index stays short.
   local function store(step, key, index, chunk, text, entries)
     local room, last = CHUNK * WIDTH - #text, #index / WIDTH
     local next, previous

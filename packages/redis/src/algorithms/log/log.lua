@@ -1,5 +1,5 @@
--- The sliding window log (see docs/algorithms.md; packages/core/src/algorithms/log/log-step.ts does the same;
--- docs/adr/0012 says why it is stored so).
+-- The sliding window log. See docs/algorithms.md, and docs/adr/0012 for the stored format. The same algorithm in
+-- TypeScript: packages/core/src/algorithms/log/log-step.ts.
 --
 -- Takes: `now`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number`, `max`, `min` and the
 -- operations (shared.lua); `log_put` (log-put.lua). Gives: `log`.
@@ -39,9 +39,9 @@ local function log()
     return char((us - b) / 256, b, c, d, e, f, g, count % 256, i, j, k)
   end
 
-  -- Of `n` records from byte `at` on: how many come before the first one that is later than `us` or, if `us` is nil,
-  -- before the first one whose count is at least `target`. Looks at the first two first, because mostly it is one of
-  -- them.
+  -- Of `n` records from byte `at` on, returns how many precede the first one that is later than `us` or, if `us` is
+  -- nil, the first one whose count is at least `target`. Checks the first two records first, because it is usually one
+  -- of them.
   local function search(text, at, n, us, target)
     local low, high, middle = 0, n, n > 2 and 1 or 0
     while low < high do
@@ -71,7 +71,7 @@ local function log()
   end
 
   -- Finds the text that contains the record which `search` would find. Returns its chunk (0: the tail), the text, where
-  -- its records begin, how many there are, and by how much their counts are wrong.
+  -- its records begin, how many there are, and the error of their counts.
   local function locate(step, key, us, target)
     local tail, chunk, ends = step.tail, 0, 0
     if step.chunked and search(tail, 23, 1, us, target) == 0 then
@@ -91,8 +91,8 @@ local function log()
     return 0, tail, step.open, step.entries, 0
   end
 
-  -- Finds the first record that is later than `us`, or the first whose count is at least `target`. There must be one.
-  -- Returns its instant, its count, the count before it, its chunk, and how many records of the chunk are before it.
+  -- Finds the first record that is later than `us`, or whose count is at least `target`. There must be one. Returns its
+  -- instant, its count, the count before it, its chunk, and the number of records before it in the chunk.
   local function seek(step, key, us, target)
     local chunk, text, at, n, off = locate(step, key, us, target)
     local i = search(text, at, n, us, target and target - off)
@@ -114,7 +114,7 @@ local function log()
     return instant, (count + off) % WRAP, before, chunk, i
   end
 
-  -- Reads what a step needs: how many units count (`used`), and where they begin. Sets every field that it uses,
+  -- Reads the state for a step: how many units count (`used`), and where they begin. Sets every field that it uses,
   -- because one step table serves the keys of many groups.
   local function read(step, key)
     local tail = call('LINDEX', key, -1)
@@ -163,7 +163,7 @@ local function log()
       step.units = step.at == now and step.used or 0
     else
       local us, ends, before, chunk, skip = seek(step, key, step.at - 1)
-      -- An entry before the place where counting begins has no units left.
+      -- Entries before the place where counting begins have no units left.
       local units = us == step.at and (ends - before) % WRAP or 0
       step.units, step.put_chunk, step.put_skip = units < HALF and units or 0, chunk, skip
     end
@@ -184,7 +184,7 @@ local function log()
     call('PEXPIRE', key, lifetime(step.last + step.window - now))
   end
 
-  -- Makes a new log with one entry.
+  -- Starts a new log with one entry.
   local function begin(step, key, us, units)
     if step.tail then
       call('DEL', key)
@@ -194,7 +194,7 @@ local function log()
     write(step, key, 'RPUSH', '', encode(us, units))
   end
 
-  -- The last record of the first chunk, as the tail keeps it.
+  -- The last record of the first chunk, as stored in the tail.
   local function head_of(step)
     return step.index and sub(step.index, 1, WIDTH) or step.chunked and sub(step.tail, 13, 23) or ''
   end
@@ -213,7 +213,7 @@ local function log()
     return sub(step.tail, step.open + (step.chunk == 0 and step.skip or 0) * WIDTH + 1)
   end
 
-  -- Makes a chunk of the entries of a full tail. Returns the last record of the first chunk.
+  -- Converts the entries of a full tail to a chunk. Returns the last record of the first chunk.
   local function close(step, key, entries)
     local head, ends = head_of(step), sub(entries, -WIDTH)
     if head == '' then
@@ -296,7 +296,7 @@ local function log()
       op = op, judge = judge, apply = apply, passes = false,
       cost = cost, limit = limit, window = length, at = at, give = give,
       used = 0, last = 0, cut = false,
-      -- What `read` finds. Named here, so that the table need not grow.
+      -- Set by `read`. Listed here, because a table that grows later is reallocated.
       tail = false, chunked = false, index = false, first = false, open = 0, entries = 0, all = 0, from = 0, gone = 0,
       chunk = 0, skip = 0,
     }

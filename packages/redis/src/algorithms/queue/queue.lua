@@ -1,13 +1,14 @@
--- The bucket that waits (see docs/algorithms.md; packages/core/src/algorithms/queue/queue-step.ts does the same).
+-- The queue, a bucket with waiting. See docs/algorithms.md. The same algorithm in TypeScript:
+-- packages/core/src/algorithms/queue/queue-step.ts.
 --
 -- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
 -- `min` and the operations (shared.lua). Gives: `queue`.
 --
--- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this
--- file, takes.lua, and packages/core/src/algorithms/queue/queue-step.ts.
+-- Three implementations charge a queue and must agree. If you change one, change all: this file, takes.lua, and
+-- packages/core/src/algorithms/queue/queue-step.ts.
 --
 -- Stored, format 1: a string, `us:span`, then `:pause` if there was one, then `:num:den` if the instant is not a whole
--- number of microseconds; without a pause, that is then 0.
+-- number of microseconds (with a pause of 0 if there was none).
 
 local function queue()
   local MAX_HOLD = 86400000000 -- the longest pause
@@ -18,7 +19,7 @@ local function queue()
     end
   end
 
-  -- Gives back only what was taken last.
+  -- Refunds only the latest take.
   local function put(step)
     local us, num = step.us, step.num
     if us ~= step.at or num ~= step.at_num or us < now or (us == now and num == 0) then
@@ -35,7 +36,8 @@ local function queue()
     return true
   end
 
-  -- What the rule sees: an instant that is not past, over its own denominator, and not inside a pause.
+  -- Sets the state that the rule sees: an instant that is not past, with the rule's denominator, and not inside a
+  -- pause.
   local function view(step, text)
     local whole, ahead, till, part, over = match(text, '^(%d+):(%d+):?(%d*):?(%d*):?(%d*)$')
     if not whole then
@@ -43,10 +45,10 @@ local function queue()
     end
     local us, num, span, pause = tonumber(whole), tonumber(part) or 0, tonumber(ahead), tonumber(till) or 0
     if pause <= now and (us < now or (us == now and num == 0)) then
-      return -- at rest
+      return -- idle
     end
     if num > 0 and tonumber(over) ~= step.den then
-      us, num = us + 1, 0 -- a fraction over another denominator is rounded up
+      us, num = us + 1, 0 -- a fraction with another denominator is rounded up
     end
     if pause > now + MAX_HOLD then -- the clock went back
       pause, step.cut = now + MAX_HOLD, true

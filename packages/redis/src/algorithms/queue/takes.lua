@@ -1,12 +1,12 @@
--- Takes of buckets that wait, one in a group, decided without making the functions of queue.lua, as bucket/takes.lua
--- does for buckets. Leaves to main.lua, which goes on from there, the first group of another kind and the first bucket
--- whose state must be changed before it is judged: by the clock, by a pause, or for a rule of another denominator.
+-- Fast path for groups of one take of one queue, which are decided without creating the functions of queue.lua. Stops,
+-- and lets main.lua continue, at the first group of another kind and at the first queue whose state must be adjusted
+-- before the decision: by the clock, by a pause, or for a rule with another denominator.
 --
 -- Takes: `now`, `tick`, `spare`, `try`, `format`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`
 -- (head.lua). Gives nothing; returns the reply if all groups are done.
 --
--- A bucket that waits is charged in three places, which must do the same. If you change one, change all three: this
--- file, queue.lua, which tells what is stored, and packages/core/src/algorithms/queue/queue-step.ts.
+-- Three implementations charge a queue and must agree. If you change one, change all: this file, queue.lua (which
+-- documents the stored format), and packages/core/src/algorithms/queue/queue-step.ts.
 
 local sub = string.sub
 local is_plain = true
@@ -19,11 +19,11 @@ while is_plain and not is_late and keys_done < #KEYS
     args, inc_num, reach_num = 11, tonumber(ARGV[arg_index + 9]), tonumber(ARGV[arg_index + 10])
     own_span = reach_num > 0 and reach + 1 or reach
   end
-  -- What follows the instant in most texts: it is compared, and written again, without being read.
+  -- What usually follows the instant: it is compared and written back without parsing.
   local own_tail = own_span == reach and ':' .. ARGV[arg_index + 6] or format(':%d', own_span)
   local own_pause = own_tail .. ':'
-  local pause_at = #own_pause + 1 -- where a pause stands in these texts
-  local latest = now + reach -- where a charge may bring the instant
+  local pause_at = #own_pause + 1 -- where the pause begins in these texts
+  local latest = now + reach -- the latest instant after a charge
   local done = 0
 
   while is_plain and done < groups do
@@ -40,7 +40,7 @@ while is_plain and not is_late and keys_done < #KEYS
         is_plain = us <= now + span and us % 1 == 0
       else
         local over
-        -- Only digits make a number of so many; then nothing follows the pause.
+        -- Only 16 digits convert to a number, and then nothing follows the pause.
         local till = sub(tail, pause_at)
         pause = #till == 16 and sub(tail, 1, pause_at - 1) == own_pause and tonumber(till) or nil
         if not pause then
@@ -89,7 +89,7 @@ while is_plain and not is_late and keys_done < #KEYS
   if is_plain then
     arg_index = arg_index + args
   else
-    ARGV[arg_index + 1] = groups - done -- what main.lua finds of this run
+    ARGV[arg_index + 1] = groups - done -- the groups left to main.lua
   end
 end
 if keys_done == #KEYS then

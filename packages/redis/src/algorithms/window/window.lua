@@ -1,13 +1,13 @@
--- Window counters, fixed, anchored and sliding (see docs/algorithms.md;
--- packages/core/src/algorithms/window/window-step.ts does the same).
+-- Window counters: fixed, anchored and sliding. See docs/algorithms.md. The same algorithm in TypeScript:
+-- packages/core/src/algorithms/window/window-step.ts.
 --
 -- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `floor`,
 -- `max`, `min` and the operations (shared.lua). Gives: `window`.
 --
--- Stored, format 1: a string `start:current:previous`. The name of the key contains the length of the window.
+-- Stored, format 1: a string `start:current:previous`. The length of the window is part of the key's name.
 
 local function window()
-  -- Whether a x b <= c x d, exactly, for a and c up to 2^30, b and d up to 2^45: compares each product in two halves.
+  -- Whether a x b <= c x d, exactly, for a and c up to 2^30, b and d up to 2^45: compares the products in two halves.
   local SPLIT = 4194304
   local function product_at_most(a, b, c, d)
     local low, other_low = a * (b % SPLIT), c * (d % SPLIT)
@@ -21,7 +21,7 @@ local function window()
     return step.anchored and now or now - now % step.window
   end
 
-  -- Reads the state and moves it to the window of now.
+  -- Reads the state and advances it to the current window.
   local function read(step, key)
     local window, fresh_start = step.window, fresh(step)
     local start, current, previous, cut = fresh_start, 0, 0, false

@@ -1,0 +1,121 @@
+/** The bytes of a log: from a file, standard input or a stream, decompressed. */
+
+import { createReadStream, statSync } from 'node:fs';
+import { Readable, type Transform } from 'node:stream';
+import zlib from 'node:zlib';
+import { UsageError } from '../usage-error.js';
+
+/** A path, `-` for standard input, or a stream of bytes. */
+export type Log = string | AsyncIterable<Uint8Array>;
+
+const CHUNK_BYTES = 262_144;
+
+/** So that zstd is found where Node has it: from 22.15 on. */
+const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () => Transform };
+
+export interface Bytes {
+  readonly name: string;
+  /** Undefined where it cannot be known. */
+  readonly size: number | undefined;
+  /** Whether {@link read} can be called more than once. */
+  readonly isFile: boolean;
+  /**
+   * @param onBytes told of each chunk as it is stored, compressed or not
+   * @param onDamage told why the rest of a compressed log cannot be read; the log then ends there
+   * @throws UsageError for zstd where Node does not have it
+   */
+  read(onBytes: (count: number) => void, onDamage: (why: string) => void): AsyncIterable<Buffer>;
+}
+
+/** @throws UsageError if it is a path of no file that can be read */
+export function bytesOf(log: Log): Bytes {
+  if (typeof log !== 'string') return unnamed('stream', log);
+  if (log === '-') return unnamed('standard input', process.stdin);
+  return {
+    name: log,
+    size: sizeOf(log),
+    isFile: true,
+    read: (onBytes, onDamage) =>
+      decompressed(log, createReadStream(log, { highWaterMark: CHUNK_BYTES }), onBytes, onDamage),
+  };
+}
+
+function unnamed(name: string, bytes: AsyncIterable<Uint8Array>): Bytes {
+  const read: Bytes['read'] = (onBytes, onDamage) => decompressed(name, bytes, onBytes, onDamage);
+  return { name, size: undefined, isFile: false, read };
+}
+
+function sizeOf(path: string): number {
+  try {
+    const stat = statSync(path);
+    if (!stat.isDirectory()) return stat.size;
+  } catch (error) {
+    throw new UsageError(`cannot read the log: ${(error as Error).message}`);
+  }
+  throw new UsageError(`cannot read the log: ${path} is a directory`);
+}
+
+async function* decompressed(
+  name: string,
+  chunks: AsyncIterable<Uint8Array>,
+  onBytes: (count: number) => void,
+  onDamage: (why: string) => void,
+): AsyncGenerator<Buffer> {
+  const source = buffers(chunks, onBytes);
+  let head: Buffer = Buffer.alloc(0);
+  while (head.length < 4) {
+    const { value, done } = await source.next();
+    if (done) break;
+    head = head.length === 0 ? value : Buffer.concat([head, value]);
+  }
+  const decoder = decoderFor(name, head);
+  const whole = joined(head, source);
+  if (!decoder) {
+    yield* whole;
+    return;
+  }
+  const input = Readable.from(whole, { objectMode: false, highWaterMark: CHUNK_BYTES });
+  input.on('error', (error) => decoder.destroy(error)).pipe(decoder);
+  try {
+    yield* decoder as AsyncIterable<Buffer>;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (!isDamage(code)) throw error;
+    onDamage(message);
+  } finally {
+    input.destroy();
+  }
+}
+
+async function* buffers(
+  chunks: AsyncIterable<Uint8Array>,
+  onBytes: (count: number) => void,
+): AsyncGenerator<Buffer, undefined> {
+  for await (const chunk of chunks) {
+    onBytes(chunk.length);
+    yield Buffer.isBuffer(chunk)
+      ? chunk
+      : Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+  }
+  return undefined;
+}
+
+async function* joined(head: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield head;
+  yield* rest;
+}
+
+/** By the first bytes: names of rotated logs say many things. */
+function decoderFor(name: string, head: Buffer): Transform | undefined {
+  if (head[0] === 0x1f && head[1] === 0x8b) return zlib.createGunzip({ chunkSize: CHUNK_BYTES });
+  if (head.length < 4 || head.readUInt32LE(0) !== 0xfd2fb528) return undefined;
+  if (createZstdDecompress) return createZstdDecompress();
+  throw new UsageError(
+    `${name} is compressed with zstd, which Node ${process.version} cannot read (22.15 can): ` +
+      'zstd -dc FILE | spillway replay - --policy policy.js',
+  );
+}
+
+function isDamage(code: string | undefined): boolean {
+  return code !== undefined && /^(Z_|ZSTD_|ERR_.*ZSTD)/.test(code);
+}

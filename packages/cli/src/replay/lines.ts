@@ -1,0 +1,59 @@
+/** Divides bytes into lines, wherever the chunks end. */
+
+/** A line that is longer is no request: a header block of nginx is at most 32 kB. */
+export const MAX_LINE_BYTES = 65_536;
+
+const NEWLINE = 10;
+const RETURN = 13;
+
+/** What takes a line; `end` is the place of its line break. */
+export type TakeLine = (bytes: Buffer, start: number, end: number) => void;
+
+export class Lines {
+  private rest: Buffer[] = [];
+  private restBytes = 0;
+  private readonly take: TakeLine;
+
+  /** @param take is given each line without its line break, and no more than {@link MAX_LINE_BYTES} + 1 bytes of it */
+  constructor(take: TakeLine) {
+    this.take = take;
+  }
+
+  push(chunk: Buffer): void {
+    let start = 0;
+    let end = chunk.indexOf(NEWLINE);
+    if (end >= 0 && this.restBytes > 0) {
+      this.keep(chunk.subarray(0, end));
+      this.flush();
+      start = end + 1;
+      end = chunk.indexOf(NEWLINE, start);
+    }
+    for (; end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      this.give(chunk, start, end);
+      start = end + 1;
+    }
+    this.keep(chunk.subarray(start));
+  }
+
+  /** Call it at the end: a last line without a line break counts too. */
+  flush(): void {
+    if (this.restBytes === 0) return;
+    const line = this.rest.length === 1 ? (this.rest[0] as Buffer) : Buffer.concat(this.rest);
+    this.rest = [];
+    this.restBytes = 0;
+    this.give(line, 0, line.length);
+  }
+
+  private keep(part: Buffer): void {
+    const room = MAX_LINE_BYTES + 2 - this.restBytes;
+    if (part.length === 0 || room <= 0) return;
+    // A copy: a line that ends much later must not hold the chunk.
+    this.rest.push(Buffer.from(part.subarray(0, room)));
+    this.restBytes += Math.min(part.length, room);
+  }
+
+  private give(bytes: Buffer, start: number, end: number): void {
+    const last = end > start && bytes[end - 1] === RETURN ? end - 1 : end;
+    if (last > start) this.take(bytes, start, last);
+  }
+}

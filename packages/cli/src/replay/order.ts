@@ -1,0 +1,57 @@
+/** Brings the requests of one log into the order of time, as far as that is a matter of seconds. */
+
+import type { LogEntry } from './log-entry.js';
+
+const MINUTE_US = 60_000_000;
+const DAY_US = 86_400_000_000;
+
+/**
+ * Servers write a line when the response has ended, and buffer lines, so stamps may go back a little: such a request is
+ * decided at the latest stamp before it. One that goes back by more than a minute is left out. So is a line that is
+ * more than a day ahead, unless the next line confirms it: one wrong clock would put all that follows into one moment.
+ */
+export class Order {
+  private readonly counts: { outOfOrder: number; notReplayed: number };
+  private latestUs = -Infinity;
+  /** A request far ahead of the one before it. */
+  private doubtful: LogEntry | undefined;
+
+  constructor(counts: { outOfOrder: number; notReplayed: number }) {
+    this.counts = counts;
+  }
+
+  /** Appends the requests that are now known to be in order. */
+  put(entry: LogEntry, ordered: LogEntry[]): void {
+    const { doubtful } = this;
+    if (doubtful) {
+      this.doubtful = undefined;
+      if (entry.timeUs >= doubtful.timeUs - DAY_US) this.pass(doubtful, ordered);
+      else this.leaveOut();
+    }
+    if (entry.timeUs > this.latestUs + DAY_US) this.doubtful = entry;
+    else this.pass(entry, ordered);
+  }
+
+  end(ordered: LogEntry[]): void {
+    if (this.doubtful) this.pass(this.doubtful, ordered);
+    this.doubtful = undefined;
+  }
+
+  private pass(entry: LogEntry, ordered: LogEntry[]): void {
+    if (entry.timeUs < this.latestUs - MINUTE_US) {
+      this.leaveOut();
+      return;
+    }
+    if (entry.timeUs < this.latestUs) {
+      this.counts.outOfOrder += 1;
+      entry.timeUs = this.latestUs;
+      entry.spreadUs = this.latestUs;
+    } else this.latestUs = entry.timeUs;
+    ordered.push(entry);
+  }
+
+  private leaveOut(): void {
+    this.counts.outOfOrder += 1;
+    this.counts.notReplayed += 1;
+  }
+}

@@ -1,0 +1,147 @@
+/** A policy over the requests of a log, at both timings, and the numbers of its limiters. */
+
+import type { DecisionEvent } from '@spillway/core';
+import { MAX_CALLERS, type Timing } from './caller-table.js';
+import type { LogEntry } from './log-entry.js';
+import { limitersOf, numbersOf, type Policy } from './policy.js';
+import { type OnDecision, Rehearsal } from './rehearsal.js';
+import { type JudgedLimiter, type PolicyReport, rangeOf, type UnjudgedLimiter } from './report.js';
+import { isRejection, type RateNumbers, Tally } from './tally.js';
+import { MAX_TRACED } from './trace.js';
+import { type Bounds, tryOthers } from './trials.js';
+
+/** With stamps of whole seconds, a shorter window is decided by what the log doesn't say. */
+const SHORTEST_MS = 10_000;
+
+export interface RunOptions extends Bounds {
+  /** How many callers to list. */
+  readonly top: number;
+  /** Whether stamps are whole seconds. */
+  readonly wholeSeconds: boolean;
+}
+
+interface Judged {
+  readonly numbers: RateNumbers;
+  readonly tally: Tally;
+}
+
+export class PolicyRun {
+  /** Of the latest request, with stamps evenly spread: whom it was counted for, and whether it would be rejected. */
+  readonly latest: { caller: string | undefined; isRejected: boolean } = {
+    caller: undefined,
+    isRejected: false,
+  };
+  private readonly policy: Policy;
+  private readonly judged = new Map<string, Judged>();
+  private readonly rehearsals: readonly [Rehearsal, Rehearsal];
+  private readonly rejected: [number, number] = [0, 0];
+  /** What the decisions of the moment are about. */
+  private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
+
+  /** @throws SpillwayError what `createGuard` throws */
+  constructor(policy: Policy, onDecision?: OnDecision) {
+    this.policy = policy;
+    for (const limiter of limitersOf(policy)) {
+      const numbers = numbersOf(limiter);
+      if (numbers) {
+        this.judged.set(limiter.name, { numbers, tally: new Tally(limiter.name, numbers) });
+      }
+    }
+    const first = new Rehearsal(policy, (event, key) => this.note(0, event, key));
+    const second = new Rehearsal(policy, (event, key, request) => {
+      this.note(1, event, key);
+      onDecision?.(event, key, request);
+    });
+    this.rehearsals = [first, second];
+  }
+
+  /** Decides on the request at both timings; a promise where the policy's functions need one. */
+  decide(entry: LogEntry): Promise<void> | undefined {
+    this.latest.caller = undefined;
+    const first = this.decideAt(0, entry, entry.timeUs);
+    return first
+      ? first.then(() => this.decideAt(1, entry, entry.spreadUs))
+      : this.decideAt(1, entry, entry.spreadUs);
+  }
+
+  report(options: RunOptions): PolicyReport {
+    const limiters = limitersOf(this.policy).map((limiter) => this.reportOf(limiter, options));
+    return { limiters, rejected: rangeOf(this.rejected) };
+  }
+
+  /** Sentences on what limits the answer. */
+  notes(): string[] {
+    const [one, other] = this.rehearsals;
+    const notes = [...one.faults].map(
+      ([name, { count, first }]) => `${name} failed for ${count} requests: ${first}.`,
+    );
+    if (one.refunds) {
+      notes.push(
+        'Other numbers were not tried: the policy gives units back, which depends on them.',
+      );
+    }
+    for (const [name, { tally }] of this.judged) {
+      if (tally.trace.length === MAX_TRACED) {
+        notes.push(`Other numbers of ${name} were tried on its first 2,000,000 requests.`);
+      }
+      if (tally.callers.size > MAX_CALLERS) {
+        notes.push(
+          `${name} has more than 1,000,000 callers: those that came later are shown as one.`,
+        );
+      }
+    }
+    const overflowed = Math.max(one.overflowed, other.overflowed);
+    if (overflowed > 0) {
+      notes.push(`${overflowed} decisions used shared counts: the log has too many callers.`);
+    }
+    return notes;
+  }
+
+  private decideAt(timing: Timing, entry: LogEntry, atUs: number): Promise<void> | undefined {
+    const now = { entry, atUs, isRejected: false };
+    this.now = now;
+    const decided = this.rehearsals[timing].decide(entry, atUs);
+    const end = (): void => {
+      if (now.isRejected) this.rejected[timing] += 1;
+      this.latest.isRejected = now.isRejected;
+    };
+    if (decided) return decided.then(end);
+    end();
+    return undefined;
+  }
+
+  private note(timing: Timing, event: DecisionEvent, key: string | undefined): void {
+    const { now } = this;
+    const judged = this.judged.get(event.limiter);
+    if (!now || !judged || key === undefined || event.outcome === 'skipped') return;
+    if (now.entry.isWholeSecond && judged.numbers.windowMs < SHORTEST_MS) return;
+    judged.tally.count(timing, event, key, now.entry, now.atUs);
+    if (isRejection(event) && !now.isRejected) {
+      now.isRejected = true;
+      this.latest.caller = key;
+    }
+    this.latest.caller ??= key;
+  }
+
+  private reportOf(
+    { name, mode }: ReturnType<typeof limitersOf>[number],
+    options: RunOptions,
+  ): JudgedLimiter | UnjudgedLimiter {
+    const judged = this.judged.get(name);
+    const why = judged ? tooShort(judged.numbers, options.wholeSeconds) : NO_RATE;
+    if (mode === 'off') return { name, judged: false, why: "Its mode is 'off'." };
+    if (why || !judged) return { name, judged: false, why };
+    const { tally, numbers } = judged;
+    const tried = this.rehearsals[0].refunds
+      ? { use: [], table: [], smallest: null }
+      : tryOthers(tally, numbers, options.wholeSeconds, options);
+    return tally.report(options.top, tried);
+  }
+}
+
+const NO_RATE = 'A log cannot judge it: it is no limit of requests per window.';
+
+function tooShort({ windowMs }: RateNumbers, wholeSeconds: boolean): string {
+  if (!wholeSeconds || windowMs >= SHORTEST_MS) return '';
+  return `The log's stamps are whole seconds, so it cannot judge a window of ${windowMs / 1000} s: only windows of at least 10 s.`;
+}

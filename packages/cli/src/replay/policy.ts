@@ -1,0 +1,71 @@
+/** The policy that is replayed: limiters or a guard, as `policy.js` exports them, as a guard in shadow. */
+
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import {
+  createGuard,
+  type Guard,
+  type GuardLimiter,
+  type GuardOptions,
+  type Limiter,
+} from '@spillway/core';
+import type { DeclaredNumbers } from '@spillway/core/store';
+import { UsageError } from '../usage-error.js';
+
+/** What a policy is: a limiter, a list of limiters, or a guard of `createGuard`. */
+export type Policy = Limiter<never> | readonly Limiter<never>[] | Guard<never>;
+
+/**
+ * The default export of a module.
+ *
+ * @throws UsageError if it has none
+ */
+export async function loadPolicy(path: string): Promise<Policy> {
+  let exported: unknown;
+  try {
+    exported = ((await import(pathToFileURL(resolve(path)).href)) as { default?: unknown }).default;
+  } catch (error) {
+    throw new UsageError(`cannot load the policy ${path}: ${(error as Error).message}`);
+  }
+  // TypeScript puts the default export of a CommonJS module one level deeper.
+  const policy = (exported as { default?: unknown } | undefined)?.default ?? exported;
+  if (typeof policy === 'object' && policy !== null) return policy as Policy;
+  throw new UsageError(
+    `${path} must export a policy as default: a limiter, an array of limiters, or a guard of createGuard()`,
+  );
+}
+
+/**
+ * A guard that decides as the policy does, with `options` in place of those that it has.
+ *
+ * @throws SpillwayError what `createGuard` throws
+ */
+export function guardOf(policy: Policy, options: GuardOptions): Guard {
+  if ('admit' in policy) return (policy as unknown as Guard).withOptions(options);
+  const limiters = (Array.isArray(policy) ? policy : [policy]) as Limiter[];
+  // They need responses, or hold permits until a request ends: judged by no log.
+  const rates = limiters.filter((limiter) => isRate(limiter));
+  return createGuard(rates.length > 0 ? rates : limiters, options);
+}
+
+/** The limiters of a policy, also those that a log cannot judge. */
+export function limitersOf(
+  policy: Policy,
+): readonly Pick<GuardLimiter, 'name' | 'rule' | 'mode'>[] {
+  if ('admit' in policy) return policy.limiters;
+  return (Array.isArray(policy) ? policy : [policy]) as GuardLimiter[];
+}
+
+/** The numbers of a limiter of rates, as declared; undefined for every other limiter. */
+export function numbersOf(limiter: {
+  readonly rule?: GuardLimiter['rule'] | undefined;
+}): (DeclaredNumbers & { readonly windowMs: number }) | undefined {
+  const { rule } = limiter;
+  if (!rule || !isRate(limiter)) return undefined;
+  return rule.logic.declared(rule) as DeclaredNumbers & { readonly windowMs: number };
+}
+
+function isRate(limiter: object): boolean {
+  const { rule } = limiter as Partial<GuardLimiter>;
+  return rule !== undefined && ['bucket', 'window', 'log'].includes(rule.machine);
+}

@@ -1,0 +1,73 @@
+/** A policy as a real guard in shadow, on a store in memory that has the clock of the log. */
+
+import type {
+  Admission,
+  DecisionEvent,
+  Fault,
+  Guard,
+  GuardOptions,
+  Overflowing,
+} from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import type { LogEntry } from './log-entry.js';
+import { guardOf, type Policy } from './policy.js';
+
+/** Told of each decision, of each limiter in its order; `key` as it was counted. */
+export type OnDecision = (event: DecisionEvent, key: string | undefined, request: LogEntry) => void;
+
+export class Rehearsal {
+  /** Failures of functions of the policy, by limiter and option: `per-user: key`. */
+  readonly faults: Map<string, { count: number; readonly first: string }> = new Map();
+  /** Whether a request gave back what it had taken, or could have. */
+  refunds = false;
+  private readonly clock = new ManualClock(0);
+  private readonly guard: Guard;
+  private memory: Overflowing | undefined;
+  private latestUs = 0;
+
+  /** @throws SpillwayError what `createGuard` throws */
+  constructor(policy: Policy, onDecision: OnDecision) {
+    const onStore = (memory: Overflowing): void => {
+      this.memory = memory;
+    };
+    this.guard = guardOf(policy, {
+      // Guards without a store share the memory of their clock, and nobody else has this clock.
+      store: undefined,
+      clock: this.clock,
+      mode: 'shadow',
+      control: undefined,
+      observers: [{ onStore }],
+      onDecision: onDecision as unknown as NonNullable<GuardOptions['onDecision']>,
+      onFault: (fault) => this.note(fault),
+      logger: { warn: () => {} },
+      validate: false,
+    });
+  }
+
+  /** Decisions on counts that callers shared, because the memory was full. */
+  get overflowed(): number {
+    return this.memory?.overflowed ?? 0;
+  }
+
+  /** Decides at an instant; a promise where a function of the policy answers with one. */
+  decide(request: LogEntry, atUs: number): Promise<void> | undefined {
+    if (atUs > this.latestUs) this.latestUs = atUs;
+    this.clock.setUs(this.latestUs);
+    const admission = this.guard.admit(request as never);
+    if (admission instanceof Promise) return admission.then((own) => this.release(own, request));
+    return this.release(admission, request);
+  }
+
+  private release(admission: Admission, { status }: LogEntry): Promise<void> | undefined {
+    if (!admission.pending) return undefined;
+    this.refunds = true;
+    return admission.release(status === undefined ? {} : { status });
+  }
+
+  private note({ limiter, source, error }: Fault): void {
+    const name = `${limiter || 'guard'}: ${source}`;
+    const fault = this.faults.get(name);
+    if (fault) fault.count += 1;
+    else this.faults.set(name, { count: 1, first: String(error) });
+  }
+}

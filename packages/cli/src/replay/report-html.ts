@@ -1,0 +1,114 @@
+/** A replay as one static page: no scripts, nothing loaded, and a policy that forbids both. */
+
+import { createHash } from 'node:crypto';
+import { barsOver, barsOverTime } from './pictures.js';
+import type { Comparison, JudgedLimiter, PolicyReport, ReplayReport } from './report.js';
+import {
+  CALLER_HEAD,
+  callerRows,
+  count,
+  declared,
+  overview,
+  plural,
+  SMALLEST_HEAD,
+  smallestRows,
+  statusLine,
+  trialTable,
+  verdict,
+} from './words.js';
+
+const STYLE = `
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .8rem; text-align: right; border-bottom: 1px solid #8884; }
+th:first-child, td:first-child { text-align: left; overflow-wrap: anywhere; }
+svg { width: 100%; height: auto; }
+svg text { font-size: 12px; fill: currentColor; }
+.all { fill: #8887; }
+.rejected { fill: #d4351c; }
+pre { overflow-x: auto; background: #8882; padding: .5rem; }
+`;
+
+export function reportHtml(report: ReplayReport): string {
+  const { logs, policy, compare, notes } = report;
+  const hash = createHash('sha256').update(STYLE).digest('base64');
+  const shown = logs.flatMap(({ name, unparsedLines }) =>
+    unparsedLines.map((line) => `${name}: ${line}`),
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-${hash}'">
+<meta name="viewport" content="width=device-width">
+<title>spillway replay</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<h1>What this policy would have rejected</h1>
+${paragraphs([...overview(report), ...notes.map((note) => `Note: ${note}`)])}
+${shown.length > 0 ? `<p>Lines that are no requests, such as:</p><pre>${escaped(shown.join('\n'))}</pre>` : ''}
+${policyParts(policy)}
+${compare ? comparisonPart(compare) : ''}
+</body>
+</html>
+`;
+}
+
+function policyParts({ limiters }: PolicyReport): string {
+  return limiters
+    .map((limiter) =>
+      limiter.judged
+        ? limiterPart(limiter)
+        : `<h2>${escaped(limiter.name)}</h2>\n${paragraphs([limiter.why])}`,
+    )
+    .join('\n');
+}
+
+function limiterPart(limiter: JudgedLimiter): string {
+  const [head = [], ...rows] = trialTable(limiter);
+  const { use, timeline } = limiter;
+  const parts = [
+    `<h2>${escaped(limiter.name)}: ${escaped(declared(limiter))}</h2>`,
+    paragraphs([verdict(limiter), statusLine(limiter)]),
+    timeline.requests.length > 0 &&
+      `<h3>Requests over time, those that it would have rejected in red</h3>${barsOverTime(timeline)}`,
+    use.length > 0 &&
+      `<h3>Callers by their fullest window, in percent of the limit</h3>${barsOver(use)}`,
+    limiter.top.length > 0 && `<h3>Callers</h3>${table(CALLER_HEAD, callerRows(limiter))}`,
+    rows.length > 0 && `<h3>Rejected requests (callers) at other limits</h3>${table(head, rows)}`,
+    limiter.smallest && table(SMALLEST_HEAD, smallestRows(limiter)),
+  ];
+  return parts.filter(Boolean).join('\n');
+}
+
+function comparisonPart({ policy, newlyHit, noLongerHit, top }: Comparison): string {
+  const rows = top.map(({ caller, rejected }) => [caller, count(rejected)]);
+  return [
+    '<h1>The other policy</h1>',
+    paragraphs([`${plural(newlyHit, 'caller')} newly hit, ${count(noLongerHit)} no longer.`]),
+    rows.length > 0 ? table(['NEWLY HIT', 'REJECTED'], rows) : '',
+    policyParts(policy),
+  ].join('\n');
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[], tag: string): string =>
+    `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
+  return `<table>\n${[line(head, 'th'), ...rows.map((row) => line(row, 'td'))].join('\n')}\n</table>`;
+}
+
+function paragraphs(texts: readonly string[]): string {
+  return texts
+    .filter((text) => text !== '')
+    .map((text) => `<p>${escaped(text)}</p>`)
+    .join('\n');
+}
+
+/** Also of what clients sent: no text of a log becomes markup. */
+function escaped(text: string): string {
+  return text.replace(/[&<>"'\p{Cc}]/gu, (unit) =>
+    unit === '\n' ? unit : `&#${/\p{Cc}/u.test(unit) ? 0xfffd : unit.charCodeAt(0)};`,
+  );
+}

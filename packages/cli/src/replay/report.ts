@@ -1,0 +1,147 @@
+/** What a replay finds out, as `--json` prints it. Pages and texts are made of it. */
+
+import type { CallerPeaks } from './caller-table.js';
+
+/**
+ * A number that whole-second stamps leave open: what it is if all requests of a second come at its start, and if they
+ * are evenly spread over it. `low` is the smaller one. Equal where stamps are finer.
+ */
+export interface Range {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** What became of the lines of a log; the numbers are those of {@link ReplayReport}. */
+export interface LogReport {
+  readonly name: string;
+  /** The format that was read; null if no line could be read. */
+  readonly format: string | null;
+  readonly requests: number;
+  readonly unparsed: number;
+  readonly outOfOrder: number;
+  readonly notReplayed: number;
+  readonly wholeSeconds: boolean;
+  /** The first unparsed lines, cut to 120 characters. */
+  readonly unparsedLines: readonly string[];
+  /** Why the rest of a compressed log could not be read; else null. */
+  readonly damage: string | null;
+}
+
+/** A caller of a limiter. Everything but `rejected` is counted in the log; peaks are of whole clock units. */
+export interface CallerReport {
+  readonly caller: string;
+  readonly requests: number;
+  readonly rejected: Range;
+  readonly peak: CallerPeaks;
+}
+
+/** What a limit of other numbers would have done. */
+export interface Trial {
+  /** As in `token-bucket`. */
+  readonly algorithm: string;
+  /** Units per window of the declared length. */
+  readonly limit: number;
+  /** Of a token bucket. */
+  readonly burst?: number;
+  readonly rejected: Range;
+  readonly rejectedCallers: Range;
+}
+
+/** The smallest number that keeps to a bound at either timing; null if none up to 1,000,000,000 does. */
+export interface Smallest {
+  /** At most this share of the requests is rejected. */
+  readonly maxRejected: number;
+  /** At most so many callers are. */
+  readonly maxCallers: number;
+  readonly limitByRejected: number | null;
+  readonly limitByCallers: number | null;
+  /** Of a token bucket that refills as declared. */
+  readonly burstByRejected: number | null;
+  readonly burstByCallers: number | null;
+}
+
+/** The requests of a limiter over time, and those that it would have rejected with stamps evenly spread. */
+export interface TimelineReport {
+  readonly startMs: number;
+  readonly widthMs: number;
+  readonly requests: readonly number[];
+  readonly rejected: readonly number[];
+}
+
+/** A limiter that the log could judge. */
+export interface JudgedLimiter {
+  readonly name: string;
+  readonly judged: true;
+  readonly algorithm: string;
+  readonly limit: number;
+  readonly windowMs: number;
+  readonly burst?: number;
+  /** Requests that it counted. */
+  readonly requests: number;
+  readonly callers: number;
+  readonly rejected: Range;
+  readonly rejectedCallers: Range;
+  /** The share of the rejected requests that the most rejected caller sent, 0 to 1; 0 if none was rejected. */
+  readonly shareOfFirst: number;
+  /** Those with the most rejected requests, then those with the most requests. */
+  readonly top: readonly CallerReport[];
+  /** How many rejected requests had been answered with which status, with stamps evenly spread. */
+  readonly statuses: Readonly<Record<string, number>>;
+  /** Callers by the most units of any window, in percent of the limit: up to `percent`, above the row before. */
+  readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
+  readonly timeline: TimelineReport;
+  /** Empty where other numbers cannot be tried: for limiters that give units back. */
+  readonly table: readonly Trial[];
+  readonly smallest: Smallest | null;
+}
+
+/** A limiter that the log says too little about. */
+export interface UnjudgedLimiter {
+  readonly name: string;
+  readonly judged: false;
+  /** A sentence. */
+  readonly why: string;
+}
+
+export interface PolicyReport {
+  readonly limiters: readonly (JudgedLimiter | UnjudgedLimiter)[];
+  /** Requests that at least one judged limiter would have rejected. */
+  readonly rejected: Range;
+}
+
+/** Whom another policy would hit that the first one lets pass, with stamps evenly spread. */
+export interface Comparison {
+  readonly policy: PolicyReport;
+  /** Callers of the other policy with rejected requests, none of which the first policy rejects. */
+  readonly newlyHit: number;
+  /** Callers that the first policy rejects and the other one never. */
+  readonly noLongerHit: number;
+  readonly top: readonly { readonly caller: string; readonly rejected: number }[];
+}
+
+/** What {@link replay} returns. */
+export interface ReplayReport {
+  /** Lines that are requests. */
+  readonly requests: number;
+  /** Lines that are not: cut, of another format, longer than 64 kB, or binary. */
+  readonly unparsed: number;
+  /** Requests with a stamp before that of an earlier line of their log, or far ahead of the next. */
+  readonly outOfOrder: number;
+  /** Those of them that are off by more than a minute, or a day ahead: they were not replayed. */
+  readonly notReplayed: number;
+  /** The first and the last request, in milliseconds since the epoch; null without requests. */
+  readonly fromMs: number | null;
+  readonly toMs: number | null;
+  /** Whether stamps are whole seconds, so that numbers are ranges. */
+  readonly wholeSeconds: boolean;
+  readonly logs: readonly LogReport[];
+  readonly policy: PolicyReport;
+  readonly compare?: Comparison;
+  /** Sentences on what limits the answer, such as a key function that failed. */
+  readonly notes: readonly string[];
+}
+
+/** Puts two numbers in order. */
+export function rangeOf([a, b]: readonly [number, number]): Range {
+  return { low: Math.min(a, b), high: Math.max(a, b) };
+}

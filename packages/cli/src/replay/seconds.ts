@@ -1,0 +1,35 @@
+/** Times the requests of a second whose stamps say no more: all at its start, and evenly spread over it. */
+
+import type { LogEntry } from './log-entry.js';
+
+const SECOND_US = 1_000_000;
+/** So many requests of a second are held at once. Those beyond come at its end. */
+const MAX_HELD = 100_000;
+
+/** Sets `spreadUs` of requests that come in the order of time. */
+export async function* spreadSeconds(
+  runs: AsyncIterable<readonly LogEntry[]>,
+): AsyncGenerator<readonly LogEntry[]> {
+  let held: LogEntry[] = [];
+  for await (const run of runs) {
+    const ready: LogEntry[] = [];
+    for (const entry of run) {
+      const isOther = held[0] !== undefined && held[0].timeUs !== entry.timeUs;
+      if (isOther || !entry.isWholeSecond || held.length === MAX_HELD) {
+        for (const one of spread(held)) ready.push(one);
+        held = [];
+      }
+      if (entry.isWholeSecond) held.push(entry);
+      else ready.push(entry);
+    }
+    if (ready.length > 0) yield ready;
+  }
+  yield spread(held);
+}
+
+function spread(held: readonly LogEntry[]): readonly LogEntry[] {
+  for (const [at, entry] of held.entries()) {
+    entry.spreadUs = entry.timeUs + Math.floor((at * SECOND_US) / held.length);
+  }
+  return held;
+}

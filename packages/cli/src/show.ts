@@ -1,0 +1,69 @@
+/** `show`: what is counted for one key. */
+
+import type { Step } from '@spillway/core';
+import { type Answer, type DeclaredNumbers, measure, type Rule } from '@spillway/core/store';
+import { type CommonOptions, connected } from './connection.js';
+import { inForce, liveOf } from './in-force.js';
+import { type KeyOptions, keyFrom, rulesOf } from './keys.js';
+import { limitersNamed } from './known.js';
+import { numbersOf } from './limiters-table.js';
+import { print, printJson } from './output.js';
+import { plain } from './plain.js';
+import { table, untilOf } from './table.js';
+
+/** One count: the numbers in force for the key, and what is used. */
+interface Count {
+  readonly limiter: string;
+  readonly numbers: DeclaredNumbers;
+  readonly used: number;
+  readonly remaining: number;
+  /** NaN if it can't be known. */
+  readonly resetMs: number;
+}
+
+/** Prints the counts of a key under the numbers in force. Changes nothing. */
+export function show(
+  limiter: string,
+  key: string | undefined,
+  options: CommonOptions & KeyOptions,
+): Promise<void> {
+  const counted = keyFrom(key, options);
+  return connected(options, async ({ control, store }) => {
+    const named = (await limitersNamed(control, limiter, {})) ?? [];
+    await control.refresh(); // for the limits of the key
+    const overrides = await control.list();
+    const counts: Count[] = [];
+    for (const known of named) {
+      const limits = control.limitsOf?.(known.name, counted);
+      const numbers = limits
+        ? known.declared.map((declared) => liveOf(declared, limits))
+        : inForce(known, overrides).numbers;
+      for (const own of numbers) {
+        for (const rule of rulesOf(own)) {
+          // One call each: two sets of numbers may share a count.
+          const [answer] = await store.apply([lookAt(known.name, counted, rule)]);
+          const { used, remaining, resetMs } = measure(rule, answer as Answer, 1);
+          counts.push({ limiter: known.name, numbers: own, used, remaining, resetMs });
+        }
+      }
+    }
+    if (options.json) printJson({ show: { key: counted, counts } });
+    else print(countsTable(counts, Date.now()));
+  });
+}
+
+function lookAt(limiter: string, key: string, rule: Rule): Step {
+  return { op: 'look', limiter, key, rule, cost: 1, binding: true };
+}
+
+function countsTable(counts: readonly Count[], nowMs: number): string {
+  if (counts.length === 0) return 'No count: the limiter has none that can be shown.';
+  const rows = counts.map(({ limiter, numbers, used, remaining, resetMs }) => [
+    plain(limiter),
+    numbersOf(numbers),
+    `${used}`,
+    `${remaining}`,
+    resetMs > 0 ? untilOf(nowMs + resetMs, nowMs) : '',
+  ]);
+  return table(['LIMITER', 'IN FORCE', 'USED', 'LEFT', 'UNUSED FROM'], rows);
+}

@@ -1,0 +1,134 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { progressBar } from '../../src/replay/progress.js';
+import { reportHtml } from '../../src/replay/report-html.js';
+import { run } from '../../src/run.js';
+import { combined, linesOf, perMinute, replayed } from './logs.js';
+
+const CORE = join(import.meta.dirname, '../../../core/src/index.ts');
+const folder = mkdtempSync(join(tmpdir(), 'replay-'));
+
+function file(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const policy = file(
+  'policy.ts',
+  `import { rateLimit } from ${JSON.stringify(CORE)};
+  export default rateLimit({ name: 'per-address', limit: 2, window: '1m' });`,
+);
+const other = file(
+  'other.ts',
+  `import { createGuard, rateLimit } from ${JSON.stringify(CORE)};
+  export default createGuard([rateLimit({ name: 'per-address', limit: 1, window: '1m' })]);`,
+);
+const log = file(
+  'access.log',
+  linesOf(combined(0), combined(0), combined(1_000), 'a\u001b[2Jline', combined(0, '192.0.2.1')),
+);
+
+async function spillway(...args: string[]) {
+  const out: unknown[] = [];
+  const err: unknown[] = [];
+  const spies = [
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => out.push(text) > 0),
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => err.push(text) > 0),
+  ];
+  const code = await run(['replay', ...args]);
+  for (const spy of spies) spy.mockRestore();
+  return { code, out: out.join(''), err: err.join('') };
+}
+
+describe('spillway replay', () => {
+  it('prints text, without what could act on a terminal', async () => {
+    const { code, out } = await spillway(log, '--policy', policy);
+    expect(code).toBe(0);
+    expect(out).toContain('4 requests of 1 log');
+    expect(out).toContain('It would have rejected 1 of 4 requests (25 %), of 1 of 2 callers.');
+    expect(out).toContain('a\\u{1b}[2Jline');
+    expect(out).toMatch(/^203\.0\.113\.7 +3 +1 +2 +3 +3$/m);
+  });
+
+  it('prints JSON', async () => {
+    const { out } = await spillway(log, '--policy', policy, '--compare', other, '--json');
+    expect(JSON.parse(out)).toMatchObject({
+      requests: 4,
+      unparsed: 1,
+      outOfOrder: 1,
+      policy: { limiters: [{ name: 'per-address', judged: true }] },
+      compare: { newlyHit: 0, policy: { rejected: { high: 2 } } },
+    });
+  });
+
+  it('writes a page', async () => {
+    const html = join(folder, 'report.html');
+    expect((await spillway(log, '--policy', policy, '--html', html)).code).toBe(0);
+    expect(readFileSync(html, 'utf8')).toContain('<title>spillway replay</title>');
+  });
+
+  it.each([
+    ['a policy that is not there', [log, '--policy', 'no-such.js'], 'cannot load the policy'],
+    ['a policy without a default export', [log, '--policy', file('none.js', '')], 'must export'],
+    ['what is no limiter', [log, '--policy', file('junk.js', 'export default {}')], 'rateLimit()'],
+    ['no policy', [log], '--policy'],
+    ['a log that is not there', ['no.log', '--policy', policy], 'cannot read the log'],
+    ['a wrong share', [log, '--policy', policy, '--max-rejected', 'x'], 'maxRejected must be'],
+    ['a wrong map', [log, '--policy', policy, '--fields', 'time'], '--fields must be like'],
+  ])('refuses %s', async (_, args, sentence) => {
+    const { code, err } = await spillway(...args);
+    expect(code).toBe(2);
+    expect(err).toContain(sentence);
+  });
+});
+
+describe('the page', () => {
+  const hostile = '<script>alert("1")</script>&\u0000';
+
+  it('has no script, loads nothing, and forbids both', async () => {
+    const options = { policy: perMinute(2), compare: perMinute(1) };
+    const page = reportHtml(await replayed([combined(0), combined(0), combined(0)], options));
+    expect(page).toMatch(/default-src 'none'; style-src 'sha256-[\w+/]+=*'/);
+    expect(page).not.toMatch(/<script|https?:|style=|\son\w+=|@import|url\(/);
+    expect(page.match(/<svg/g)).toHaveLength(4);
+    expect(page).toContain('It would have rejected 1 of 3 requests');
+  });
+
+  it('shows what clients sent as text', async () => {
+    const line = `${combined(0).replace('203.0.113.7', hostile)}`;
+    const page = reportHtml(await replayed([line, `${hostile} no request`, line]));
+    expect(page).toContain('&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62;&#38;&#65533;');
+    expect(page).not.toContain('<script');
+  });
+});
+
+describe('the progress bar', () => {
+  it('is drawn ten times a second on a terminal, and removed', () => {
+    const written: string[] = [];
+    let nowMs = 0;
+    const terminal = { isTTY: true, write: (text: string) => written.push(text) };
+    const bar = progressBar(terminal, () => nowMs);
+    bar.show({ bytes: 50, size: 100, requests: 1_234 });
+    nowMs = 99;
+    bar.show({ bytes: 60, size: 100, requests: 2_000 });
+    nowMs = 100;
+    bar.show({ bytes: 3_000_000, size: undefined, requests: 3_000 });
+    bar.end();
+    expect(written).toEqual([
+      `\r\u001b[K[${'#'.repeat(15)}${'.'.repeat(15)}] 50 %, 1,234 requests`,
+      '\r\u001b[K3 MB, 3,000 requests',
+      '\r\u001b[K',
+    ]);
+  });
+
+  it('is not drawn where nobody looks', () => {
+    const write = vi.fn();
+    const bar = progressBar({ write });
+    bar.show({ bytes: 1, size: 1, requests: 1 });
+    bar.end();
+    expect(write).not.toHaveBeenCalled();
+  });
+});

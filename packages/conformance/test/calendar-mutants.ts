@@ -1,0 +1,62 @@
+/** Stores that find another period than their clock, or keep another one than the latest. */
+
+import type { Step } from '@spillway/core';
+import { calendarNamed, makeCalendarRule, type Period } from '@spillway/core/store';
+import { type Mutant, mutant, steps } from './mutant.js';
+
+/** A store that changes the calendar of each step. */
+function named(name: string, caughtBy: string, change: (calendar: string) => string): Mutant {
+  return steps(name, caughtBy, (step) =>
+    step.rule.machine === 'calendar'
+      ? {
+          ...step,
+          rule: makeCalendarRule(step.rule.limit, calendarNamed(change(step.rule.calendar.name))),
+        }
+      : step,
+  );
+}
+
+/** A store that changes the billing period of each step. */
+function periods(name: string, caughtBy: string, change: (period: Period) => Period): Mutant {
+  return steps(name, caughtBy, (step) =>
+    step.period ? { ...step, period: change(step.period) } : step,
+  );
+}
+
+/** A store that counts each period apart, as one does whose keys have the date in them. */
+function apart(name: string, caughtBy: string, of: (step: Step) => string): Mutant {
+  return steps(name, caughtBy, (step) =>
+    step.rule.machine === 'calendar' ? { ...step, key: `${step.key} ${of(step)}` } : step,
+  );
+}
+
+export const calendarMutants: readonly Mutant[] = [
+  named('counts days of UTC', 'ends a period by calendar', (name) => name.replace(/@.*/, '@UTC')),
+  named('begins weeks on Monday', 'ends a period by calendar', (name) => name.replace('-7', '')),
+  named('begins months on the 1st', 'ends a period by calendar', (name) => name.replace('-31', '')),
+  steps('ignores billing periods', 'begins a later billing', (step) => ({
+    ...step,
+    period: undefined,
+  })),
+  periods('begins anew when a period moves', 'keeps a billing period', (period) => ({
+    ...period,
+    startUs: period.startUs + (period.startUs % 3_600_000_000) * 7_200,
+  })),
+  periods('takes no period for a later one', 'begins a later billing', (period) => ({
+    ...period,
+    startUs: 0,
+  })),
+  apart(
+    'counts each billing period apart',
+    'keeps a billing period',
+    ({ period }) => `${period?.startUs}`,
+  ),
+  mutant('has the date in its keys', 'goes on with a period by calendar', (right, group) => {
+    const day = Math.floor(right.nowUs / 86_400_000_000);
+    return right.apply(group.map((step) => ({ ...step, key: `${step.key} ${day}` })));
+  }),
+  steps('gives back in any period', 'gives back only in the period', (step) =>
+    step.op === 'put' ? { ...step, op: 'record', cost: 0 } : step,
+  ),
+  apart('counts by ids', 'begins a later billing', ({ period }) => `${period?.label}`),
+];

@@ -1,0 +1,114 @@
+/**
+ * Calendar counts: functions that change only the state they get (see docs/algorithms.md;
+ * packages/redis/src/algorithms/calendar/calendar.lua does the same in Lua).
+ */
+
+import type { Ask } from '../../contract/ask.js';
+import type { Period, Periods } from '../../contract/calendar.js';
+import type { CalendarRule } from '../../contract/rule.js';
+import { givenBack } from '../receipt.js';
+import { periodsLike } from './periods.js';
+
+/** The count of one period. */
+export interface CalendarState {
+  /** True if the caller must store this state. */
+  dirty: boolean;
+  label: string;
+  startUs: number;
+  /** 0: never used. */
+  endUs: number;
+  current: number;
+}
+
+/** Periods that begin at most this far apart are the same: apps are a second off, or learn of a renewal late. */
+const SAME_US = 3_600_000_000;
+
+/**
+ * The periods around `nowUs`, of the store's clock, for a step of a calendar rule. For stores that decide in another
+ * language. Usually a step decides by `current`.
+ *
+ * @example
+ * ```ts run
+ * import { calendarNamed, makeCalendarRule, periodsOf } from '@spillway/core/store';
+ *
+ * const rule = makeCalendarRule(100, calendarNamed('day@UTC'));
+ * periodsOf({ rule }, 1_767_225_600_000_000).current.label; // '2026-01-01@UTC'
+ * ```
+ */
+export function periodsOf(
+  { rule, period }: Pick<Ask<CalendarRule>, 'rule' | 'period'>,
+  nowUs: number,
+): Periods {
+  return period ? periodsLike(period, nowUs) : rule.calendar.around(nowUs);
+}
+
+export function unusedCalendar(): CalendarState {
+  return { dirty: false, label: '', startUs: 0, endUs: 0, current: 0 };
+}
+
+/** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
+export function stepCalendar(
+  ask: CalendarAsk,
+  state: CalendarState,
+  nowUs: number,
+  charge: boolean,
+): boolean {
+  const { op, rule, cost, receipt } = ask;
+  const { current: period } = periodsOf(ask, nowUs);
+  const wasAhead = enter(state, period, nowUs);
+  if (op === 'reset') {
+    begin(state, period);
+    state.dirty = true;
+    return true;
+  }
+  if (op === 'put') {
+    if (receipt?.atUs !== state.startUs || state.current === 0) return false;
+    const units = givenBack(cost, receipt);
+    if (units === 0) return false;
+    state.current = Math.max(0, state.current - units);
+    state.dirty = true;
+    return true;
+  }
+  if (cost === 0) return true;
+
+  const { limit } = rule;
+  const passes = state.current + cost <= limit;
+  if (op === 'record' || (op === 'take' && passes && charge)) {
+    state.current = Math.min(state.current + cost, Math.max(state.current, limit));
+    state.dirty = true;
+  } else if (op === 'take') {
+    state.dirty = wasAhead; // a repaired state is stored although nothing is charged
+  }
+  return passes;
+}
+
+type CalendarAsk = Pick<Ask<CalendarRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'period'>;
+
+/**
+ * Moves the state to the period that counts now; `period` is the one of the step. Returns whether the clock went back
+ * by more than a period since the state was stored.
+ */
+function enter(state: CalendarState, period: Period, nowUs: number): boolean {
+  const laterUs = period.startUs - state.startUs;
+  if (nowUs >= state.endUs || laterUs > SAME_US) {
+    begin(state, period);
+  } else if (-laterUs <= SAME_US) {
+    // The start stays, because receipts name it.
+    state.label = period.label;
+    state.endUs = period.endUs;
+  } else if (state.startUs > period.endUs) {
+    const { current } = state;
+    begin(state, period);
+    state.current = current;
+    return true;
+  }
+  // Otherwise the step has an older period, or the clock went back a little: the stored period goes on.
+  return false;
+}
+
+function begin(state: CalendarState, { label, startUs, endUs }: Period): void {
+  state.label = label;
+  state.startUs = startUs;
+  state.endUs = endUs;
+  state.current = 0;
+}

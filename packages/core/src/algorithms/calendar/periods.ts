@@ -1,0 +1,197 @@
+/** Calendars: when days, weeks and months begin in a time zone, and the periods of a subscription. */
+
+import { mustBe } from '../../base/errors.js';
+import type { Calendar, Period, Periods } from '../../contract/calendar.js';
+
+const DAY_S = 86_400;
+const SECOND_US = 1_000_000;
+
+/** Days are numbered from 1970-01-01. The first Monday was the 5th. */
+const MONDAY = 4;
+
+/** The parts of the name of a {@link Calendar}. */
+const NAME = /^(day|week|month)(?:-(\d+))?@(.+)$/;
+
+/** The last day of a week or month on which it can begin. */
+const MOST = { day: 1, week: 7, month: 31 } as const;
+
+export type Unit = keyof typeof MOST;
+
+/** The name of the calendar whose periods the app says. */
+export const BILLING = 'billing';
+
+/**
+ * The calendar with this name: see {@link Calendar.name}.
+ *
+ * @throws SpillwayError `SPW_WINDOW_INVALID`
+ * @example
+ * ```ts run
+ * import { calendarNamed } from '@spillway/core/store';
+ *
+ * calendarNamed('day@UTC').around(1_767_225_600_000_000).previous.label; // '2025-12-31@UTC'
+ * ```
+ */
+export function calendarNamed(name: string): Calendar {
+  if (name === BILLING) return { name, around: unknownPeriods };
+  const [, unit = '', on = '1', timeZone = ''] = NAME.exec(name) ?? [];
+  return zoneCalendar(unit as Unit, timeZone, Number(on));
+}
+
+/**
+ * The calendar of a time zone.
+ *
+ * @throws SpillwayError `SPW_WINDOW_INVALID`
+ */
+export function zoneCalendar(unit: Unit, timeZone: string, on: number): Calendar {
+  const most = Object.hasOwn(MOST, unit) ? MOST[unit] : undefined;
+  if (most === undefined) throw invalid('window', "'day', 'week', 'month' or a function", unit);
+  if (!Number.isInteger(on) || on < 1 || on > most) {
+    throw invalid('on', unit === 'day' ? 'left out for a day' : `an integer from 1 to ${most}`, on);
+  }
+  return new ZoneCalendar(unit, timeZone, on);
+}
+
+function invalid(option: string, what: string, got: unknown): Error {
+  return mustBe(option, what, got, 'SPW_WINDOW_INVALID');
+}
+
+class ZoneCalendar implements Calendar {
+  readonly name: string;
+  private readonly unit: Unit;
+  private readonly timeZone: string;
+  private readonly on: number;
+  private readonly dates: Intl.DateTimeFormat;
+  /** To calculate them takes as long as a hundred decisions, so it is done once for each period. */
+  private known: Periods | undefined;
+
+  constructor(unit: Unit, timeZone: string, on: number) {
+    this.unit = unit;
+    this.timeZone = timeZone;
+    this.on = on;
+    this.dates = datesIn(timeZone);
+    this.name = `${unit}${on === 1 ? '' : `-${on}`}@${timeZone}`;
+  }
+
+  around(us: number): Periods {
+    const { known } = this;
+    if (known && us >= known.current.startUs && us < known.current.endUs) return known;
+    const first = this.firstDayOf(this.dayOf(us / SECOND_US));
+    const next = this.nextAfter(first);
+    const current = this.period(first, next);
+    const before = this.firstDayOf(first - 1);
+    const previous = this.period(before, first);
+    this.known = { previous, current, next: this.period(next, this.nextAfter(next)) };
+    return this.known;
+  }
+
+  private period(first: number, next: number): Period {
+    const date = dateOf(first).toISOString();
+    const isMonth = this.unit === 'month' && this.on === 1;
+    return {
+      label: `${date.slice(0, isMonth ? 7 : 10)}@${this.timeZone}`,
+      startUs: this.beginOf(first) * SECOND_US,
+      endUs: this.beginOf(next) * SECOND_US,
+    };
+  }
+
+  /** The first day of the period that contains a day. */
+  private firstDayOf(day: number): number {
+    const { unit, on } = this;
+    if (unit === 'day') return day;
+    if (unit === 'week') return day - ((((day - MONDAY - on + 1) % 7) + 7) % 7);
+    const [year, month] = monthOf(day);
+    const first = dayIn(year, month, on);
+    return day < first ? dayIn(year, month - 1, on) : first;
+  }
+
+  /** The first day of the period after the one that begins on `first`. */
+  private nextAfter(first: number): number {
+    const { unit, on } = this;
+    if (unit === 'day') return first + 1;
+    if (unit === 'week') return first + 7;
+    const [year, month] = monthOf(first);
+    return dayIn(year, month + 1, on);
+  }
+
+  /** The local day of an instant. */
+  private dayOf(seconds: number): number {
+    const [month = 1, day = 1, year = 1970] = this.dates
+      .format(seconds * 1000)
+      .split('/')
+      .map(Number);
+    return Date.UTC(year, month - 1, day) / (DAY_S * 1000);
+  }
+
+  /**
+   * The second at which a local day begins: the first whose local date is that day or a later one. So a day whose
+   * midnight does not exist begins at its first second that does.
+   */
+  private beginOf(day: number): number {
+    // Local time is at most 14 hours ahead of UTC, and at most 12 behind it.
+    let before = day * DAY_S - 15 * 3600;
+    let after = day * DAY_S + 15 * 3600;
+    while (after - before > 1) {
+      const middle = Math.floor((before + after) / 2);
+      if (this.dayOf(middle) < day) before = middle;
+      else after = middle;
+    }
+    return after;
+  }
+}
+
+/** @throws SpillwayError `SPW_WINDOW_INVALID` if there is no such time zone */
+function datesIn(timeZone: string): Intl.DateTimeFormat {
+  try {
+    // In this locale and with numbers, always as 12/31/2026.
+    const numbers = { year: 'numeric', month: 'numeric', day: 'numeric' } as const;
+    return new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', { timeZone, ...numbers });
+  } catch {
+    throw invalid(
+      'timeZone',
+      "a name of the IANA time zone database such as 'Europe/Berlin'",
+      timeZone,
+    );
+  }
+}
+
+function dateOf(day: number): Date {
+  return new Date(day * DAY_S * 1000);
+}
+
+function monthOf(day: number): readonly [year: number, month: number] {
+  const date = dateOf(day);
+  return [date.getUTCFullYear(), date.getUTCMonth()];
+}
+
+/** The day of a month, or its last day if the month is shorter. `month` may be -1 or 12. */
+function dayIn(year: number, month: number, day: number): number {
+  const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  return Date.UTC(year, month, Math.min(day, last)) / (DAY_S * 1000);
+}
+
+/** Periods of the length of `own`, one after another, of which `own` is one. */
+export function periodsLike(own: Period, us: number): Periods {
+  const { startUs, endUs } = own;
+  const at = Math.floor((us - startUs) / (endUs - startUs));
+  return { previous: nth(own, at - 1), current: nth(own, at), next: nth(own, at + 1) };
+}
+
+function nth(own: Period, at: number): Period {
+  if (at === 0) return own;
+  const { label, startUs, endUs } = own;
+  const byUs = at * (endUs - startUs);
+  const sign = at > 0 ? '+' : '';
+  return { label: `${label}${sign}${at}`, startUs: startUs + byUs, endUs: endUs + byUs };
+}
+
+const UNKNOWN_US = 31 * DAY_S * SECOND_US;
+
+/**
+ * The periods of a key whose billing period is unknown. They begin in 1970, before any period that the store may know
+ * of the key, because an earlier period never ends a later one.
+ */
+function unknownPeriods(us: number): Periods {
+  const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;
+  const current = { label: 'unknown', startUs: 0, endUs };
+  return { previous: current, current, next: { ...current, endUs: endUs + UNKNOWN_US } };
+}

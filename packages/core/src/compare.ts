@@ -1,0 +1,10 @@
+/** @spillway/core/compare: compares a limiter in shadow mode with the one that it will replace. */
+
+export {
+  type CompareOptions,
+  type Comparison,
+  compareWith,
+  type Divergence,
+} from './observe/compare/compare.js';
+export type { Cause } from './observe/compare/likely-cause.js';
+export type { Verdict } from './observe/compare/verdict.js';

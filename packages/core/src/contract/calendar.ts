@@ -1,0 +1,39 @@
+/** Periods by calendar and by subscription, as windows of limits. */
+
+/** A period of a calendar rule: a day, a week, a month, or what the app says. */
+export interface Period {
+  /** `2026-11@Europe/Berlin`, or the id that the app chose, with `+1` for the next period of equal length. */
+  readonly label: string;
+  /** The first instant, in microseconds since the epoch: a whole second. */
+  readonly startUs: number;
+  /** The first instant after it. */
+  readonly endUs: number;
+}
+
+/** The period of an instant, and those before and after it. */
+export interface Periods {
+  readonly previous: Period;
+  readonly current: Period;
+  readonly next: Period;
+}
+
+/** Divides time into periods. */
+export interface Calendar {
+  /**
+   * What it is in one word, without spaces: `day@UTC`, `week@Europe/Berlin`, `week-7@UTC` (from Sunday), `month@UTC`,
+   * `month-15@UTC` (from the 15th), or `billing` for periods that the app says.
+   */
+  readonly name: string;
+  /** The periods around an instant. For `billing`: those of a key whose own period is unknown. */
+  around(us: number): Periods;
+}
+
+/** A billing period as the app knows it, for example from a subscription. */
+export interface BillingPeriod {
+  /** Identifies the period in the store: 1 to 256 UTF-16 units, such as the id of its invoice. */
+  readonly id: string;
+  /** The first instant, as a date or in milliseconds since the epoch. Parts of a second are cut off. */
+  readonly start: Date | number;
+  /** The first instant after it: 12 hours to 400 days later. */
+  readonly end: Date | number;
+}

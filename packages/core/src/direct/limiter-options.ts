@@ -1,0 +1,156 @@
+/** Types of `createLimiter`, and the options that it shares with `createLimiters`. */
+
+import type { NamesOf } from '../base/option-names.js';
+import type { BillingPeriod } from '../contract/calendar.js';
+import type { Control } from '../contract/control.js';
+import type { Decision, Mode } from '../contract/decision.js';
+import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
+import type { Plan } from '../contract/request.js';
+import type { Rule } from '../contract/rule.js';
+import type { Store, SyncStore } from '../contract/store.js';
+import type { RuleOptions } from '../limits/rule-options.js';
+import type { StoreClientOptions } from '../stores/store-client.js';
+
+/** Numbers and mode of one keyed limit. */
+export interface LimitOptions extends RuleOptions {
+  /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
+  readonly mode?: Mode | undefined;
+  /**
+   * Percentage rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. For the others
+   * it is in shadow mode. Default 1.
+   */
+  readonly share?: number | undefined;
+}
+
+export interface LimiterOptions extends LimitOptions {
+  /**
+   * Identifies the limit in the store; required with a store. Default: the numbers, as in `100-per-1m`.
+   */
+  readonly name?: string | undefined;
+}
+
+export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
+  limit: 1,
+  window: 1,
+  burst: 1,
+  algorithm: 1,
+  anchor: 1,
+  overage: 1,
+  mode: 1,
+  share: 1,
+};
+
+export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
+  name: 1,
+  limit: 1,
+  window: 1,
+  burst: 1,
+  algorithm: 1,
+  anchor: 1,
+  overage: 1,
+  mode: 1,
+  share: 1,
+};
+
+/**
+ * The second argument of `createLimiter` and `createLimiters`: the store, what to do if it fails, live settings, and
+ * observers.
+ */
+export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions {
+  /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
+  readonly store?: S | undefined;
+  /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
+  readonly localShare?: number | undefined;
+  /**
+   * Live settings by the name of the limit: mode, share and limits, and keys that are blocked, allowed or have their
+   * own limits. Default: none.
+   */
+  readonly control?: Control | undefined;
+  /** Called for every decision except those of `peek`. The key is for logs that hash it: see {@link Observer}. */
+  readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
+  /**
+   * Called when the store, the control or an observer fails. Default: `logger` gets a line, at most one per minute for
+   * each limiter and source.
+   */
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+  /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
+  readonly observers?: readonly Observer[] | undefined;
+}
+
+export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
+  store: 1,
+  storeTimeout: 1,
+  onStoreError: 1,
+  localShare: 1,
+  control: 1,
+  breaker: 1,
+  denialCache: 1,
+  clock: 1,
+  logger: 1,
+  validate: 1,
+  onDecision: 1,
+  onFault: 1,
+  observers: 1,
+};
+
+/** Options of a call to a limiter. */
+export interface CostOptions {
+  /** Units: an integer from 0. Default 1. */
+  readonly cost?: number | undefined;
+  /**
+   * The key's plan, whose numbers replace the declared ones; null for none. If they are invalid, the declared numbers
+   * apply and a fault is reported. Plans with another window or burst have separate counts.
+   */
+  readonly plan?: Plan | null | undefined;
+  /** The key's billing period, for a limit whose window is `calendar` with a function. */
+  readonly period?: BillingPeriod | undefined;
+}
+
+/** One decision on several keys. */
+export interface GroupDecision {
+  /** Whether all keys pass. If not, `consumeAll` has charged none. */
+  readonly allowed: boolean;
+  /**
+   * The decision that counts: the rejection with the longest wait, or without rejections the one with the least
+   * remaining.
+   */
+  readonly binding: Decision;
+  /**
+   * One for each key, in the order given. If a key is given twice, both have the decision on the summed cost. If one is
+   * rejected without calling the store, because it is blocked or in the denial cache, the others are `skipped`.
+   */
+  readonly decisions: readonly Decision[];
+}
+
+/** The value itself with a synchronous store, a promise of it with other stores. */
+export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
+
+/**
+ * A limit by key; what {@link createLimiter} returns. Methods throw `SPW_KEY_INVALID` if a key is not a string of 1 to
+ * 8,192 UTF-16 units, and `SPW_COST_INVALID` if the cost is not an integer from 0.
+ */
+export interface KeyedLimiter<S extends Store> {
+  readonly name: string;
+  readonly rule: Rule;
+  /**
+   * Charges the cost if the key passes, as in `if ((await limiter.consume(key)).allowed)`. Always test `.allowed`: the
+   * decision is an object and therefore truthy. Don't forget `await`: `.allowed` of a promise is `undefined`.
+   */
+  consume(key: string, options?: CostOptions): Timely<S, Decision>;
+  /** Charges all keys, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
+  consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
+  /** Charges all keys, whether they pass or not. Returns what `consumeAll` would have returned, and throws the same. */
+  record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
+  /** Returns what `consume` would return, without charging. */
+  peek(key: string, options?: CostOptions): Timely<S, Decision>;
+  /** Returns what `consumeAll` would return, without charging. */
+  peek(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
+  /**
+   * Refunds what a decision of `consume` charged, or `cost` units of it. Works once, in the store that was charged, for
+   * units that still count: not after the decision's `resetMs`, or in another window. Returns true if anything was
+   * refunded.
+   */
+  refund(decision: Decision, options?: CostOptions): Timely<S, boolean>;
+  /** Deletes the counts of a key, for all plans. Returns false if the store failed and the counts remain. */
+  reset(key: string): Timely<S, boolean>;
+}

@@ -1,0 +1,87 @@
+/** The exchange of fetch. It collects headers until the handler has returned its response. */
+
+import type { Admission } from '../contract/admission.js';
+import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';
+import type { Header } from '../contract/request.js';
+import type { Exchange, OnClosed } from '../passage/exchange.js';
+import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
+import { rejectionResponse, replayedResponse, withHeaders } from './response.js';
+import type { HostResponse, WebRequest, WebResponse } from './web.js';
+
+/** A request of fetch and the response to it; for adapters. */
+export class FetchExchange implements Exchange {
+  /** The response to a rejected request. */
+  response: HostResponse | undefined;
+  /** With `keepFirst`: settles when a response without a body may be sent. */
+  kept: Promise<void> | undefined;
+  protected readonly request: WebRequest;
+  private readonly permits: ResponsePermits;
+  private readonly fields: Header[] = [];
+  private permit: Permit | undefined;
+  private shown: ShownResponse | undefined;
+
+  constructor(request: WebRequest, permits: ResponsePermits) {
+    this.request = request;
+    this.permits = permits;
+    this.response = undefined;
+    this.permit = undefined;
+    this.kept = undefined;
+    this.shown = undefined;
+  }
+
+  isGone(): boolean {
+    return this.request.signal?.aborted === true;
+  }
+
+  onClosed(closed: OnClosed): void {
+    this.permit = this.permits.hold(closed, this.request.signal, this.waitUntil());
+  }
+
+  /** There is no response yet; `finish` merges the headers with its own. */
+  getHeader(): undefined {
+    return undefined;
+  }
+
+  setHeader(name: string, value: string): void {
+    this.fields.push([name, value]);
+  }
+
+  reject(admission: Admission): void {
+    this.response = rejectionResponse(admission, this.request.method);
+  }
+
+  recorder(recorders: Recorders): Recorder {
+    return recorders.fetch(this.request, (answer) => {
+      this.shown = answer;
+    });
+  }
+
+  replay(answer: StoredResponse): void {
+    this.response = withHeaders(replayedResponse(answer, this.request.method), this.fields);
+  }
+
+  /** Returns the handler's response with the headers added. The permits are released when its body ends. */
+  finish<Res extends WebResponse>(response: Res): Res {
+    const sendsBody = this.request.method !== 'HEAD';
+    const dressed = withHeaders(this.watched(response, sendsBody), this.fields);
+    return this.permit?.follow(dressed, sendsBody) ?? dressed;
+  }
+
+  private watched<Res extends WebResponse>(response: Res, sendsBody: boolean): Res {
+    if (!this.shown) return response;
+    const watched = this.shown.see(response, sendsBody);
+    this.kept = watched.kept;
+    return watched.response;
+  }
+
+  /** For a handler that returned no response: releases the permits. */
+  fail(): void {
+    this.shown?.fail();
+    this.permit?.release({ aborted: false });
+  }
+
+  /** On platforms that end work with the response: keeps it alive until a promise settles. */
+  protected waitUntil(): WaitUntil | undefined {
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+/** The interface and the options of a guard. */
+
+import type { Duration } from '../base/duration.js';
+import type { NamesOf } from '../base/option-names.js';
+import type { Admission } from '../contract/admission.js';
+import type { Control } from '../contract/control.js';
+import type { Mode } from '../contract/decision.js';
+import type { Limiter } from '../contract/limiter.js';
+import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
+import type { LimitRequest, Per } from '../contract/request.js';
+import type { Rule } from '../contract/rule.js';
+import type { HeaderStyle } from '../http/response-writer.js';
+import type { StoreClientOptions } from '../stores/store-client.js';
+
+/** The options of every guard and of every adapter. */
+export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
+  /**
+   * Which rate limit headers to send. Default `['draft-11']`. `'draft-6'` replaces it with the headers of that version
+   * of the draft, `'legacy'` adds `X-RateLimit-*`, and `[]` sends none. See {@link HeaderStyle}.
+   */
+  readonly headers?: readonly HeaderStyle[] | undefined;
+  /** The status for a key that is blocked live. Default 403. Choose 429 for clients that only handle 429. */
+  readonly blockedStatus?: 403 | 429 | undefined;
+  /** `enforce` (default), `shadow` or `off`: the upper bound for the modes of all limiters of the guard. */
+  readonly mode?: Per<Raw, Mode> | undefined;
+  /** Where live settings come from: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
+  readonly control?: Control | undefined;
+  /**
+   * What happens to CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default)
+   * lets them through uncounted; `count` treats them like any request. Choose `count` if preflights reach a handler
+   * that does work for any method.
+   */
+  readonly preflights?: 'pass' | 'count' | undefined;
+  /** Which requests bypass all limiters, besides preflights. Only `true`, or a promise of it, skips. */
+  readonly skip?:
+    | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
+    | undefined;
+  /**
+   * How long one request waits for the promises of its callbacks (`key`, `plan`, `cost`, `skip`, `refundIf` and
+   * others), all together: 1 ms to 60 s. A promise that is late or rejects is treated like a callback that throws.
+   * Default 1 s.
+   */
+  readonly callbackTimeout?: Duration | undefined;
+  /** Called with every decision. The key is for logs that hash it: see {@link Observer}. */
+  readonly onDecision?:
+    | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
+    | undefined;
+  /**
+   * Called when a callback of yours throws or returns an invalid value, and when the store fails. Without it, each kind
+   * of fault is logged through `logger` at most once a minute.
+   */
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+  /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
+  readonly observers?: readonly Observer[] | undefined;
+}
+
+export const GUARD_OPTIONS: NamesOf<GuardOptions> = {
+  store: 1,
+  storeTimeout: 1,
+  onStoreError: 1,
+  breaker: 1,
+  denialCache: 1,
+  clock: 1,
+  logger: 1,
+  validate: 1,
+  headers: 1,
+  blockedStatus: 1,
+  mode: 1,
+  control: 1,
+  preflights: 1,
+  skip: 1,
+  callbackTimeout: 1,
+  onDecision: 1,
+  onFault: 1,
+  observers: 1,
+};
+
+/** A limiter of a guard as declared, for pages and commands that list limits. */
+export interface GuardLimiter {
+  readonly name: string;
+  readonly kind: Limiter['kind'];
+  /** The declared numbers; undefined for a limiter that keeps no count in the store. */
+  readonly rule: Rule | undefined;
+  /** The declared mode, without live settings; undefined if it is a function. */
+  readonly mode: Mode | undefined;
+}
+
+/** Applies limiters to requests; returned by {@link createGuard}. */
+export interface Guard<Raw = unknown> {
+  /** Decides on a request; returns a promise only if the store or a callback does. Never throws or rejects. */
+  admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
+  /**
+   * Releases the permits of all requests in flight, so that other processes need not wait for them to expire. Waits at
+   * most 5 s for the store. Call it at shutdown, once the server accepts no more requests. Never rejects.
+   */
+  close(): Promise<void>;
+  /** Permits held by requests of this process now: a gauge. */
+  readonly inProgress: number;
+  /** The limiters as declared, in their order. */
+  readonly limiters: readonly GuardLimiter[];
+  /**
+   * A new guard of the same limiters. `options` replace those of this guard; one that is `undefined` is left out. So a
+   * test runs an app's guard on its own clock, and `spillway replay` on that of a log.
+   *
+   * @throws SpillwayError what `createGuard` throws
+   */
+  withOptions(options: GuardOptions<Raw>): Guard<Raw>;
+}
+
+/** The descriptions for {@link Guard.limiters}. */
+export function listed<Raw>(limiters: readonly Limiter<Raw>[]): readonly GuardLimiter[] {
+  return Object.freeze(
+    limiters.map((limiter) => {
+      const { name, kind, mode } = limiter;
+      return Object.freeze({
+        name,
+        kind,
+        rule: limiter.kind === 'stored' ? limiter.rule : undefined,
+        mode: typeof mode === 'function' ? undefined : mode,
+      });
+    }),
+  );
+}

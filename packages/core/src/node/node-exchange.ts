@@ -1,0 +1,153 @@
+/** The exchange of node:http and of frameworks based on it. */
+
+import type { Admission } from '../contract/admission.js';
+import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
+import { PROBLEM_TYPE } from '../http/problem.js';
+import type { Exchange, OnClosed } from '../passage/exchange.js';
+import { OwnAnswer, type RejectedResponse } from '../passage/own-answer.js';
+import { isGone, type NodeRequest, type NodeResponse, onceClosed } from './closed.js';
+import { ignoreLateAnswer } from './late-answer.js';
+import { targetOf } from './target.js';
+
+/** A node:http request and its response. Adapters override `end`, which sends rejections. */
+export class NodeExchange implements Exchange, RejectedResponse {
+  /** The rejection; set before the gate returns `rejected`. */
+  rejection: Admission | undefined;
+  protected readonly res: NodeResponse;
+  protected readonly req: NodeRequest;
+  private readonly isOwn: boolean;
+
+  /** @param isOwn whether the app responds to rejections, by `answerWith`; then `reject` only sets the status */
+  constructor(req: NodeRequest, res: NodeResponse, isOwn: boolean) {
+    this.req = req;
+    this.res = res;
+    this.isOwn = isOwn;
+    this.rejection = undefined;
+  }
+
+  isGone(): boolean {
+    return isGone(this.req, this.res);
+  }
+
+  onClosed(closed: OnClosed): void {
+    onceClosed(this.req, this.res, closed);
+  }
+
+  getHeader(name: string): unknown {
+    return this.res.getHeader(name);
+  }
+
+  setHeader(name: string, value: string): void {
+    if (!this.res.headersSent) this.res.setHeader(name, value);
+  }
+
+  reject(admission: Admission): void {
+    this.rejection = admission;
+    if (this.isOwn) this.setStatus(admission.status);
+    else this.sendProblem(admission);
+  }
+
+  recorder(recorders: Recorders): Recorder {
+    return recorders.node(this.req, this.res, this.target, () => this.parsedBody());
+  }
+
+  replay({ status, headers, body }: StoredResponse): void {
+    this.setStatus(status);
+    for (const [name, value] of headers) this.setHeader(name, value);
+    this.endWith(body);
+  }
+
+  /**
+   * Runs the app's custom response to the rejection. The default rejection is sent if the app calls `next()`, or has
+   * not begun to respond within 10 s, or within 1 s after its promise settled. Returns a promise only if `answer` does.
+   *
+   * @param answer receives `next`, for frameworks that pass one to the app: call its `wentOn` or `failed`
+   * @param report receives the app's mistakes: `report` of the gate
+   * @throws what `answer` throws; the status is then 500 instead of that of the rejection. A promise rejects with it
+   */
+  answerWith(
+    answer: (refusal: Admission, next: Pick<OwnAnswer, 'wentOn' | 'failed'>) => unknown,
+    report: (fault: unknown) => void,
+  ): Promise<void> | undefined {
+    const own = new OwnAnswer(this, report);
+    return own.run(() => answer(this.rejection as Admission, own));
+  }
+
+  isAnswered(): boolean {
+    return this.res.headersSent || this.res.writableEnded;
+  }
+
+  canAnswerLater(): boolean {
+    return true;
+  }
+
+  sendRejection(): void {
+    this.dropBodyFields();
+    this.sendProblem(this.rejection as Admission);
+    ignoreLateAnswer(this.res);
+  }
+
+  markFailed(): void {
+    this.setStatus(500);
+  }
+
+  whenClosed(callback: () => void): void {
+    onceClosed(this.req, this.res, () => {
+      callback();
+      return undefined;
+    });
+  }
+
+  /** The request target as sent. Override it together with that of `NodeLimitRequest`. */
+  protected get target(): string {
+    return targetOf(this.req);
+  }
+
+  /** The body as parsed by middleware before the guard: `req.body`, unless the framework stores it elsewhere. */
+  protected parsedBody(): unknown {
+    return (this.req as { readonly body?: unknown }).body;
+  }
+
+  /** Sets the status, unless the head was already sent. */
+  protected setStatus(status: number): void {
+    if (!this.res.headersSent) this.res.statusCode = status;
+  }
+
+  /** Ends the response with the body of a rejection, which is ASCII. */
+  protected end(body: string): void {
+    endWithBody(this.res, body);
+  }
+
+  /** Ends the response with the body of a replay. */
+  protected endWith(body: Uint8Array): void {
+    endWithBody(this.res, body);
+  }
+
+  /** Removes body headers of a custom response that was started but not sent. */
+  private dropBodyFields(): void {
+    const res = this.res as Partial<{ removeHeader(name: string): void }>;
+    if (this.res.headersSent) return;
+    for (const name of ['Content-Encoding', 'Transfer-Encoding']) res.removeHeader?.(name);
+  }
+
+  protected sendProblem({ status, body }: Admission): void {
+    this.setStatus(status);
+    this.setHeader('Content-Type', PROBLEM_TYPE);
+    this.end(body);
+  }
+}
+
+/** @param body bytes, or ASCII text, so its length is its number of bytes */
+function endWithBody(res: NodeResponse, body: string | Uint8Array): void {
+  if (res.writableEnded) return;
+  if (res.headersSent || isBodiless(res.statusCode)) {
+    res.end();
+    return;
+  }
+  res.setHeader('Content-Length', body.length);
+  res.end(body); // Node omits the body for HEAD
+}
+
+function isBodiless(status: number): boolean {
+  return status === 204 || status === 304;
+}

@@ -1,0 +1,60 @@
+/** Records the body of a node:http request and the response of its handler. */
+
+import type {
+  BodyEnd,
+  BodyLimits,
+  BodyWatcher,
+  Recorder,
+  ResponseWatcher,
+} from '../contract/recorder.js';
+import { queryOf } from '../net/target.js';
+import { type NodeAnswer, watchResponse } from './answer.js';
+import { type NodeBody, readBody, watchBody } from './body.js';
+
+export class NodeRecorder implements Recorder {
+  private readonly req: NodeBody;
+  private readonly res: NodeAnswer & { shouldKeepAlive?: boolean };
+  private readonly target: string;
+  private readonly parsed: () => unknown;
+
+  /**
+   * @param target the request target as sent
+   * @param parsed returns the parsed body, wherever the framework stores it
+   */
+  constructor(req: object, res: object, target: string, parsed: () => unknown) {
+    this.req = req as NodeRecorder['req'];
+    this.target = target;
+    this.res = res as NodeRecorder['res'];
+    this.parsed = parsed;
+  }
+
+  get query(): string {
+    return queryOf(this.target);
+  }
+
+  /** HTTP/2 sends the host in `:authority`. */
+  get host(): string {
+    const { headers } = this.req;
+    return String(headers[':authority'] ?? headers['host'] ?? '');
+  }
+
+  /** If the body was not read, `parsed` is a framework default, not its content. */
+  parsedBody(): unknown {
+    return this.req.readableDidRead ? this.parsed() : undefined;
+  }
+
+  watchBody(watcher: BodyWatcher): void {
+    watchBody(this.req, watcher);
+  }
+
+  async readBody(watcher: BodyWatcher, limits: BodyLimits): Promise<BodyEnd> {
+    const end = await readBody(this.req, watcher, limits);
+    // The unread rest would be parsed as the next request.
+    if (end === 'too-large' || end === 'late') this.res.shouldKeepAlive = false;
+    return end;
+  }
+
+  watchResponse(watcher: ResponseWatcher): void {
+    watchResponse(this.res, watcher);
+  }
+}

@@ -1,0 +1,52 @@
+/** Lists of callers with bounds for their counts, and their merge. */
+
+/** A caller, and between which numbers the count of its requests is. */
+export interface CallerCount {
+  /** The key as the limiter counts it (an address is `@` and its canonical text), or its sealed form. */
+  readonly caller: string;
+  readonly atLeast: number;
+  /** The same as {@link atLeast} unless there were too many callers to count them all. */
+  readonly atMost: number;
+}
+
+/** The callers with the most requests, most first. */
+export interface CallerList {
+  /** Requests of all callers, exact. */
+  readonly total: number;
+  readonly callers: readonly CallerCount[];
+  /** No caller outside of the list has more requests. 0: the list is complete. */
+  readonly othersAtMost: number;
+}
+
+/** How many callers a merged list keeps. */
+const LISTED = 20;
+
+export const NO_CALLERS: CallerList = { total: 0, callers: [], othersAtMost: 0 };
+
+/** Adds up lists of different times or processes, and keeps the first {@link LISTED} callers. */
+export function mergeLists(lists: readonly CallerList[]): CallerList {
+  const sums = new Map<string, { atLeast: number; aboveOthers: number }>();
+  let total = 0;
+  let others = 0;
+  for (const list of lists) {
+    total += list.total;
+    others += list.othersAtMost;
+    for (const { caller, atLeast, atMost } of list.callers) {
+      const sum = sums.get(caller) ?? { atLeast: 0, aboveOthers: 0 };
+      sum.atLeast += atLeast;
+      // A caller that a list lacks may have as many as the list says of all others.
+      sum.aboveOthers += atMost - list.othersAtMost;
+      sums.set(caller, sum);
+    }
+  }
+  const all = Array.from(sums, ([caller, { atLeast, aboveOthers }]) => {
+    return { caller, atLeast, atMost: Math.min(total, others + aboveOthers) };
+  });
+  all.sort((a, b) => b.atLeast - a.atLeast || b.atMost - a.atMost);
+  const dropped = all.splice(LISTED);
+  return {
+    total,
+    callers: all,
+    othersAtMost: Math.min(total, Math.max(others, ...dropped.map(({ atMost }) => atMost))),
+  };
+}

@@ -1,0 +1,94 @@
+/** The top callers of one limiter over the last minute, the last 15 minutes, and since the last summary. */
+
+import { detached } from '../../base/fingerprint.js';
+import { type CallerList, mergeLists, NO_CALLERS } from './caller-list.js';
+import { SpaceSaving } from './space-saving.js';
+
+/** Windows move in slices of this length. */
+export const SLICE_US = 10_000_000;
+
+const SLICES_PER_MINUTE = 6;
+const MINUTES = 15;
+
+/** The top callers of two windows. */
+export interface CallerTops {
+  /** Of the last 50 to 60 seconds. */
+  readonly minute: CallerList;
+  /** Of the last 14 to 15 minutes. */
+  readonly quarter: CallerList;
+}
+
+interface Aged {
+  /** Number of the slice or minute since the epoch. */
+  readonly number: number;
+  readonly list: CallerList;
+}
+
+export class CallerWindows {
+  private current = new SpaceSaving();
+  /** Closed slices of the last minute. */
+  private slices: Aged[] = [];
+  /** What is older, by minute. */
+  private minutes: Aged[] = [];
+  private unsummarized = NO_CALLERS;
+
+  add(key: string | undefined): void {
+    this.current.add(key);
+  }
+
+  /** Closes the slice `ended`; `current` is the one that begins. Returns whether a window may have changed. */
+  turn(ended: number, current: number): boolean {
+    const { isEmpty } = this;
+    if (this.current.total > 0) {
+      const list = kept(this.current.list());
+      this.slices.push({ number: ended, list });
+      this.unsummarized = mergeLists([this.unsummarized, list]);
+      this.current = new SpaceSaving();
+    }
+    const isRecent = ({ number }: Aged): boolean => number > current - SLICES_PER_MINUTE;
+    for (const slice of this.slices) if (!isRecent(slice)) this.age(slice);
+    this.slices = this.slices.filter(isRecent);
+    const oldest = minuteOf(current) - MINUTES;
+    this.minutes = this.minutes.filter(({ number }) => number > oldest);
+    return !isEmpty;
+  }
+
+  /** Whether nothing happened in the last 15 minutes. */
+  private get isEmpty(): boolean {
+    return this.current.total + this.slices.length + this.minutes.length === 0;
+  }
+
+  tops(): CallerTops {
+    const lists = [this.current.list(), ...this.slices.map(({ list }) => list)];
+    const minute = mergeLists(lists);
+    return { minute, quarter: mergeLists([...this.minutes.map(({ list }) => list), ...lists]) };
+  }
+
+  /** The callers since the last call, up to the last closed slice. */
+  takeSummary(): CallerList {
+    const list = this.unsummarized;
+    this.unsummarized = NO_CALLERS;
+    return list;
+  }
+
+  private age({ number, list }: Aged): void {
+    const minute = minuteOf(number);
+    const last = this.minutes.at(-1);
+    if (last?.number !== minute) this.minutes.push({ number: minute, list });
+    else
+      this.minutes[this.minutes.length - 1] = {
+        number: minute,
+        list: mergeLists([last.list, list]),
+      };
+  }
+}
+
+/** Keys may be parts of long strings, such as headers, which must not stay in memory because of them. */
+function kept(list: CallerList): CallerList {
+  const { callers, ...rest } = mergeLists([list]);
+  return { ...rest, callers: callers.map((one) => ({ ...one, caller: detached(one.caller) })) };
+}
+
+function minuteOf(slice: number): number {
+  return Math.floor(slice / SLICES_PER_MINUTE);
+}

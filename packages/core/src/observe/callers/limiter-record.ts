@@ -1,0 +1,52 @@
+/** What a process records about one limiter. */
+
+import type { Decision, Mode } from '../../contract/decision.js';
+import { CallerWindows } from './caller-windows.js';
+import { type LimiterReport, NO_COUNTS, NO_TOPS } from './report.js';
+
+export class LimiterRecord {
+  readonly limiter: string;
+  /** Whether it has changed since it was last published. */
+  isChanged = false;
+  /** Order of publication: those that were published the longest ago come first. */
+  publishedAtUs = 0;
+  /** Created at the first rejection. */
+  rejected: CallerWindows | undefined;
+  wouldReject: CallerWindows | undefined;
+  private mode: Mode = 'enforce';
+  private readonly counts = { ...NO_COUNTS };
+
+  constructor(limiter: string) {
+    this.limiter = limiter;
+  }
+
+  add({ outcome, allowed }: Decision, mode: Mode, key: string | undefined): void {
+    this.counts[outcome] += 1;
+    this.mode = mode;
+    this.isChanged = true;
+    if (!allowed) {
+      this.rejected ??= new CallerWindows();
+      this.rejected.add(key);
+    } else if (outcome === 'would-deny') {
+      this.wouldReject ??= new CallerWindows();
+      this.wouldReject.add(key);
+    }
+  }
+
+  /** See {@link CallerWindows.turn}. */
+  turn(ended: number, current: number): void {
+    const isMoved = [this.rejected, this.wouldReject].map((own) => own?.turn(ended, current));
+    if (isMoved.includes(true)) this.isChanged = true;
+  }
+
+  report(): LimiterReport {
+    const { limiter, mode, counts, rejected, wouldReject } = this;
+    return {
+      limiter,
+      mode,
+      counts: { ...counts },
+      rejected: rejected?.tops() ?? NO_TOPS,
+      wouldReject: wouldReject?.tops() ?? NO_TOPS,
+    };
+  }
+}

@@ -1,0 +1,82 @@
+/** What a process reports about its limiters, and the sum of several reports. */
+
+import type { Mode, Outcome } from '../../contract/decision.js';
+import { mergeLists, NO_CALLERS } from './caller-list.js';
+import type { CallerTops } from './caller-windows.js';
+
+/** Decisions by outcome since the process started. */
+export type OutcomeCounts = Readonly<Record<Outcome, number>>;
+
+/** One limiter of one process, or of all that were merged. */
+export interface LimiterReport {
+  readonly limiter: string;
+  /** The mode of the latest decision. */
+  readonly mode: Mode;
+  readonly counts: OutcomeCounts;
+  /** Who was rejected, also by the fallback of an outage. */
+  readonly rejected: CallerTops;
+  /** Who would have been rejected, had the limiter not been in shadow mode. */
+  readonly wouldReject: CallerTops;
+}
+
+/** Where reports are published: `redisReports(client)` of `@spillway/redis`. */
+export interface ReportSink {
+  /** Replaces what this process published before about these limiters. */
+  publish(limiters: readonly LimiterReport[]): Promise<void>;
+}
+
+export const NO_COUNTS: OutcomeCounts = {
+  allowed: 0,
+  denied: 0,
+  'would-deny': 0,
+  replayed: 0,
+  'would-replay': 0,
+  skipped: 0,
+  error: 0,
+};
+
+export const NO_TOPS: CallerTops = { minute: NO_CALLERS, quarter: NO_CALLERS };
+
+/**
+ * Adds up the reports of several processes, by limiter, in the order of their names.
+ *
+ * @example
+ * ```ts
+ * import { mergeReports, topCallers } from '@spillway/core/who';
+ *
+ * const [one, other] = [topCallers(), topCallers()];
+ * mergeReports([...one.report(), ...other.report()]);
+ * ```
+ */
+export function mergeReports(reports: readonly LimiterReport[]): readonly LimiterReport[] {
+  const byName = new Map<string, LimiterReport[]>();
+  for (const report of reports) {
+    const same = byName.get(report.limiter);
+    if (same) same.push(report);
+    else byName.set(report.limiter, [report]);
+  }
+  return [...byName.keys()].sort().map((limiter) => merge(byName.get(limiter) as LimiterReport[]));
+}
+
+function merge(reports: readonly LimiterReport[]): LimiterReport {
+  const [first] = reports as [LimiterReport];
+  const counts = { ...NO_COUNTS };
+  for (const report of reports) {
+    for (const outcome of Object.keys(counts) as Outcome[])
+      counts[outcome] += report.counts[outcome];
+  }
+  return {
+    limiter: first.limiter,
+    mode: first.mode,
+    counts,
+    rejected: mergeTops(reports.map(({ rejected }) => rejected)),
+    wouldReject: mergeTops(reports.map(({ wouldReject }) => wouldReject)),
+  };
+}
+
+function mergeTops(tops: readonly CallerTops[]): CallerTops {
+  return {
+    minute: mergeLists(tops.map(({ minute }) => minute)),
+    quarter: mergeLists(tops.map(({ quarter }) => quarter)),
+  };
+}

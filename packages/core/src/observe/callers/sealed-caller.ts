@@ -1,0 +1,81 @@
+/**
+ * Seals keys with a secret, so that logs and Redis do not show them, and reveals them to those who have the secret. The
+ * same key and secret always give the same text, which therefore identifies the caller in every process.
+ *
+ * The text is `#` and the base64url of an HMAC-SHA-256 of the key (96 bits) and the key, encrypted with a stream of
+ * HMACs of that (the construction of SIV, RFC 5297).
+ */
+
+import { base64url } from '../../base/bytes-text.js';
+import { newDigest } from '../../base/sha256.js';
+import { utf8Bytes, utf8Text } from '../../base/utf8.js';
+
+declare function atob(base64: string): string;
+
+const BLOCK = 64;
+const TAG = 12;
+/** Domain separation: other uses of the same secret give other HMACs. */
+const PURPOSE = /* @__PURE__ */ utf8Bytes('spillway caller');
+
+/** Seals and reveals with one secret. */
+export class CallerSeal {
+  private readonly secret: Uint8Array;
+
+  constructor(secret: string) {
+    this.secret = hmac(utf8Bytes(secret), PURPOSE);
+  }
+
+  seal(key: string): string {
+    const plain = utf8Bytes(key);
+    const tag = this.tagOf(plain);
+    return `#${base64url(Uint8Array.of(...tag, ...this.xor(tag, plain)))}`;
+  }
+
+  /** The key; undefined if the text is not sealed, or with another secret. */
+  reveal(text: string): string | undefined {
+    const bytes = bytesOf(text);
+    if (bytes === undefined || bytes.length < TAG) return undefined;
+    const tag = bytes.subarray(0, TAG);
+    const plain = this.xor(tag, bytes.subarray(TAG));
+    return this.tagOf(plain).every((byte, at) => byte === tag[at]) ? utf8Text(plain) : undefined;
+  }
+
+  private tagOf(plain: Uint8Array): Uint8Array {
+    return hmac(this.secret, Uint8Array.of(0, ...plain)).subarray(0, TAG);
+  }
+
+  private xor(tag: Uint8Array, bytes: Uint8Array): Uint8Array {
+    const mixed = bytes.slice();
+    for (let from = 0; from < mixed.length; from += 32) {
+      const block = hmac(this.secret, Uint8Array.of(1, from >> 5, ...tag));
+      for (let i = 0; i < 32 && from + i < mixed.length; i += 1) {
+        mixed[from + i] = (mixed[from + i] as number) ^ (block[i] as number);
+      }
+    }
+    return mixed;
+  }
+}
+
+/** HMAC-SHA-256 (RFC 2104). */
+function hmac(secret: Uint8Array, text: Uint8Array): Uint8Array {
+  const key = secret.length > BLOCK ? sha256(secret) : secret;
+  const padded = (pad: number): Uint8Array =>
+    Uint8Array.from({ length: BLOCK }, (_, i) => (key[i] ?? 0) ^ pad);
+  return sha256(padded(0x5c), sha256(padded(0x36), text));
+}
+
+function sha256(...parts: readonly Uint8Array[]): Uint8Array {
+  const digest = newDigest();
+  for (const part of parts) digest.update(part);
+  return Uint8Array.from(digest.digest());
+}
+
+function bytesOf(text: string): Uint8Array | undefined {
+  if (!text.startsWith('#')) return undefined;
+  try {
+    const binary = atob(text.slice(1).replaceAll('-', '+').replaceAll('_', '/'));
+    return Uint8Array.from(binary, (unit) => unit.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,289 @@
+/** An observer that shows who is rejected: in this process, in a log, and in reports that processes share. */
+
+import { checkHas, checkOptions } from '../../base/check-shapes.js';
+import { checkCallback, checkClock, durationBetween } from '../../base/checks.js';
+import { type Clock, systemClock } from '../../base/clock.js';
+import type { Duration } from '../../base/duration.js';
+import { randomOf } from '../../base/hint.js';
+import { afterIdly, disregard, endsTimersWithRequests } from '../../base/host.js';
+import type { NamesOf } from '../../base/option-names.js';
+import type { Decision, Mode } from '../../contract/decision.js';
+import type { Observer } from '../../contract/observer.js';
+import { tellFault } from '../faults.js';
+import { checkSecret } from '../secret.js';
+import type { CallerCount, CallerList } from './caller-list.js';
+import { type CallerTops, type CallerWindows, SLICE_US } from './caller-windows.js';
+import { LimiterRecord } from './limiter-record.js';
+import type { LimiterReport, ReportSink } from './report.js';
+import { CallerSeal } from './sealed-caller.js';
+
+/** A summary of the rejections of one limiter in one interval, for a log line. */
+export interface CallerSummary {
+  readonly limiter: string;
+  /** `denied`: who was rejected. `would-deny`: who would have been, in shadow mode. */
+  readonly outcome: 'denied' | 'would-deny';
+  /** When the interval began and ended, in milliseconds since the epoch. */
+  readonly fromMs: number;
+  readonly toMs: number;
+  /** Rejections of all callers. */
+  readonly total: number;
+  /** The five callers with the most. */
+  readonly callers: readonly CallerCount[];
+  /** Rejections of all other callers; if the counts of the five are not exact, at most this many. */
+  readonly rest: number;
+}
+
+/** Options of {@link topCallers}. All optional. */
+export interface TopCallersOptions {
+  /**
+   * Where this process publishes its tables, at most once a second: `redisReports(client)`. Without it, only
+   * {@link TopCallers.report} shows them.
+   */
+  readonly publishTo?: ReportSink | undefined;
+  /** Writes a summary for each limiter and interval that had rejections. Pass it to your logger. */
+  readonly write?: ((summary: CallerSummary) => void) | undefined;
+  /**
+   * The interval of the summaries, from `'1m'` to `'1d'`. The first one of a process comes at a random moment, so that
+   * processes that start together do not write together. Default `'15m'`.
+   */
+  readonly every?: Duration | undefined;
+  /**
+   * A secret of at least 16 characters, the same in all processes. With it, keys leave the process only in sealed form,
+   * which the secret reveals. Without it, they are shown as the limiter counts them.
+   */
+  readonly secret?: string | undefined;
+  /** The clock of the windows. Default: the system's. */
+  readonly clock?: Clock | undefined;
+  /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+const NAMES: NamesOf<TopCallersOptions> = {
+  publishTo: 1,
+  write: 1,
+  every: 1,
+  secret: 1,
+  clock: 1,
+  random: 1,
+};
+
+/** What {@link topCallers} returns. */
+export interface TopCallers extends Observer {
+  countDecision(decision: Decision, mode: Mode, key: string | undefined): void;
+  /** The limiters of this process, with their top callers of the last 1 and 15 minutes. */
+  report(): readonly LimiterReport[];
+  /** Writes and publishes what is left, and stops. Call it at shutdown, after the last request. */
+  close(): Promise<void>;
+}
+
+/** As many limiters as a process announces. Further ones are counted together. */
+const MAX_LIMITERS = 1_000;
+const OTHERS = '(others)';
+
+const TICK_US = 1_000_000;
+/** At most this many limiters in one call, which bounds its size. The others follow in the next seconds. */
+const MAX_PUBLISHED = 40;
+/** How often a process without changes publishes nothing, to show that it is alive. */
+const ALIVE_US = 10_000_000;
+const SUMMARIZED = 5;
+
+/**
+ * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Its
+ * memory is bounded: 100 callers are counted per limiter at a time, and where they do not suffice, counts are ranges.
+ * Use one for all guards of a process.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit } from '@spillway/core';
+ * import { topCallers } from '@spillway/core/who';
+ *
+ * const callers = topCallers({ write: (summary) => console.log(JSON.stringify(summary)) });
+ * createGuard(rateLimit({ limit: 100, window: '1m' }), { observers: [callers] });
+ * const [api] = callers.report();
+ * api?.rejected.minute.callers[0]; // the caller with the most rejections of the last minute
+ * ```
+ */
+export function topCallers(options: TopCallersOptions = {}): TopCallers {
+  return new Recorder(options);
+}
+
+class Recorder implements TopCallers {
+  private readonly sink: ReportSink | undefined;
+  private readonly write: TopCallersOptions['write'];
+  private readonly everyUs: number;
+  private readonly random: () => number;
+  private readonly seal: CallerSeal | undefined;
+  private readonly clock: Clock;
+  /** Whether only decisions drive it: with a clock that is not the system's, or where timers end with requests. */
+  private readonly isDriven: boolean;
+  private readonly records = new Map<string, LimiterRecord>();
+  private last = new LimiterRecord('');
+  /** The current slice; undefined before the first decision. */
+  private slice: number | undefined;
+  private fromUs = 0;
+  private summaryDueUs = 0;
+  private publishDueUs = 0;
+  private aliveDueUs = 0;
+  private publishing: Promise<void> | undefined;
+  private stopTimer: (() => void) | undefined;
+  private isClosed = false;
+
+  constructor(options: TopCallersOptions) {
+    checkOptions(options, 'topCallers()', NAMES);
+    const { publishTo, write, every = '15m', secret, clock } = options;
+    if (publishTo !== undefined) checkHas('publishTo', 'publish', publishTo);
+    checkCallback('write', write);
+    checkSecret(secret);
+    checkClock(clock);
+    this.sink = publishTo;
+    this.write = write;
+    this.everyUs = durationBetween('every', every, '1m', '1d');
+    this.random = randomOf(options);
+    this.seal = secret === undefined ? undefined : new CallerSeal(secret);
+    this.clock = clock ?? systemClock;
+    this.isDriven = clock !== undefined || endsTimersWithRequests();
+  }
+
+  countDecision(decision: Decision, mode: Mode, key: string | undefined): void {
+    // Reading the time would cost as much as the rest.
+    if (this.isDriven || this.slice === undefined) this.keepUp();
+    const { limiter } = decision;
+    if (limiter !== this.last.limiter) this.last = this.recordOf(limiter);
+    this.last.add(decision, mode, key);
+  }
+
+  report(): readonly LimiterReport[] {
+    this.keepUp();
+    return Array.from(this.records.values(), (record) => this.shown(record));
+  }
+
+  async close(): Promise<void> {
+    if (this.slice === undefined || this.isClosed) return;
+    this.keepUp();
+    this.isClosed = true;
+    this.stopTimer?.();
+    this.turn(this.slice);
+    this.summarize();
+    await this.publishing;
+    while (this.changed().length > 0 && (await this.publish())) {
+      // One call after another, until everything is published or a call fails.
+    }
+  }
+
+  private recordOf(limiter: string): LimiterRecord {
+    const known = this.records.get(limiter);
+    if (known) return known;
+    if (this.records.size >= MAX_LIMITERS && limiter !== OTHERS) return this.recordOf(OTHERS);
+    const record = new LimiterRecord(limiter);
+    this.records.set(limiter, record);
+    return record;
+  }
+
+  /** Does what is due. */
+  private keepUp(): void {
+    if (this.isClosed) return;
+    const nowUs = this.clock.nowUs();
+    const slice = Math.floor(nowUs / SLICE_US);
+    if (this.slice === undefined) this.begin(nowUs, slice);
+    if (slice > (this.slice as number)) {
+      this.turn(slice);
+      if (nowUs >= this.summaryDueUs) this.summarize();
+    }
+    if (!this.sink || this.publishing || nowUs < this.publishDueUs) return;
+    if (nowUs < this.aliveDueUs && this.changed().length === 0) return;
+    this.publishDueUs = nowUs + TICK_US;
+    this.aliveDueUs = nowUs + ALIVE_US;
+    this.publishing = this.publish().then(() => {
+      this.publishing = undefined;
+    });
+  }
+
+  private begin(nowUs: number, slice: number): void {
+    this.slice = slice;
+    this.fromUs = nowUs;
+    this.summaryDueUs = nowUs + this.everyUs * this.random();
+    this.publishDueUs = nowUs + TICK_US;
+    if (!this.isDriven) this.tick();
+  }
+
+  private readonly tick = (): void => {
+    if (this.isClosed) return;
+    this.stopTimer = afterIdly(TICK_US / 1000, this.tick);
+    this.keepUp();
+  };
+
+  private turn(slice: number): void {
+    for (const record of this.records.values()) record.turn(this.slice as number, slice);
+    this.slice = slice;
+  }
+
+  private summarize(): void {
+    const nowUs = this.clock.nowUs();
+    for (const { limiter, rejected, wouldReject } of this.records.values()) {
+      this.summarizeOne(limiter, 'denied', rejected, nowUs);
+      this.summarizeOne(limiter, 'would-deny', wouldReject, nowUs);
+    }
+    this.fromUs = nowUs;
+    this.summaryDueUs = nowUs + this.everyUs;
+  }
+
+  private summarizeOne(
+    limiter: string,
+    outcome: CallerSummary['outcome'],
+    windows: CallerWindows | undefined,
+    nowUs: number,
+  ): void {
+    const list = windows?.takeSummary();
+    if (!list || list.total === 0 || !this.write) return;
+    const { total, callers } = this.sealed({ ...list, callers: list.callers.slice(0, SUMMARIZED) });
+    const rest = callers.reduce((left, { atLeast }) => left - atLeast, total);
+    const [fromMs, toMs] = [this.fromUs / 1000, nowUs / 1000].map(Math.floor) as [number, number];
+    try {
+      disregard(this.write({ limiter, outcome, fromMs, toMs, total, callers, rest }));
+    } catch (error) {
+      this.tell(error);
+    }
+  }
+
+  private changed(): LimiterRecord[] {
+    return [...this.records.values()].filter(({ isChanged }) => isChanged);
+  }
+
+  /** Publishes the records that have waited longest. Returns whether that succeeded. */
+  private async publish(): Promise<boolean> {
+    const records = this.changed().sort((a, b) => a.publishedAtUs - b.publishedAtUs);
+    const now = records.slice(0, MAX_PUBLISHED);
+    const publishedAtUs = this.clock.nowUs();
+    for (const record of now) Object.assign(record, { isChanged: false, publishedAtUs });
+    try {
+      await this.sink?.publish(now.map((record) => this.shown(record)));
+      return true;
+    } catch (error) {
+      for (const record of now) record.isChanged = true;
+      this.tell(error);
+      return false;
+    }
+  }
+
+  private shown(record: LimiterRecord): LimiterReport {
+    const report = record.report();
+    if (!this.seal) return report;
+    const { rejected, wouldReject, ...rest } = report;
+    const sealed = ({ minute, quarter }: CallerTops): CallerTops => {
+      return { minute: this.sealed(minute), quarter: this.sealed(quarter) };
+    };
+    return { ...rest, rejected: sealed(rejected), wouldReject: sealed(wouldReject) };
+  }
+
+  private sealed(list: CallerList): CallerList {
+    const { seal } = this;
+    if (!seal) return list;
+    const callers = list.callers.map((one) => ({ ...one, caller: seal.seal(one.caller) }));
+    return { ...list, callers };
+  }
+
+  private tell(error: unknown): void {
+    tellFault(undefined, { limiter: '', source: 'observer', error });
+  }
+}

@@ -1,0 +1,182 @@
+/** An observer that compares a limiter in shadow mode with another limiter, which still decides. */
+
+import { checkOptions } from '../../base/check-shapes.js';
+import { shareFromZero } from '../../base/checks.js';
+import { mustBe } from '../../base/errors.js';
+import { randomOf } from '../../base/hint.js';
+import { disregard } from '../../base/host.js';
+import type { NamesOf } from '../../base/option-names.js';
+import type { DecisionEvent, Observer } from '../../contract/observer.js';
+import type { LimitRequest } from '../../contract/request.js';
+import { CallerSeal } from '../callers/sealed-caller.js';
+import { checkSecret } from '../secret.js';
+import { type Cause, Causes } from './likely-cause.js';
+import type { Verdict } from './verdict.js';
+
+/** A request about which the two limiters differ, for a log line. */
+export interface Divergence {
+  /** The name of our limiter. */
+  readonly limiter: string;
+  readonly cause: Cause;
+  readonly ours: Verdict;
+  readonly theirs: Verdict;
+  /** The sampling rate: each line stands for `1 / share` divergences. */
+  readonly share: number;
+}
+
+/** Options of {@link compareWith}. */
+export interface CompareOptions {
+  /** Writes a divergence. Pass it to your logger. Default: divergences are only counted. */
+  readonly write?: ((divergence: Divergence) => void) | undefined;
+  /** Sampling rate of the divergences that are written, 0 to 1. Default 0.1. */
+  readonly sample?: number | undefined;
+  /** The name of the limiter to compare. Default: the limiters of the guard that are in shadow mode, together. */
+  readonly limiter?: string | undefined;
+  /** A secret of at least 16 characters. With it, keys are written in sealed form, as by `topCallers`. */
+  readonly secret?: string | undefined;
+  /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */
+  readonly random?: (() => number) | undefined;
+}
+
+const NAMES: NamesOf<CompareOptions> = { write: 1, sample: 1, limiter: 1, secret: 1, random: 1 };
+
+/** What {@link compareWith} returns. The counts can be read at any time. */
+export interface Comparison extends Observer {
+  /** Requests about which both decided the same. */
+  readonly agreed: number;
+  /** Requests that only the other limiter rejected. */
+  readonly onlyTheirs: number;
+  /** Requests that our limiter would have rejected, and the other one let pass. */
+  readonly onlyOurs: number;
+  /** Divergences by their likely cause. */
+  readonly causes: Readonly<Record<Cause, number>>;
+}
+
+/**
+ * Makes an observer that compares a limiter in shadow mode with the one that it will replace. It counts the requests
+ * about which they agree, and writes a sample of the others, with both verdicts and the likely cause.
+ *
+ * @param read returns what the other limiter decided, or undefined if it didn't decide. Called once for each request
+ * that the guard let pass, after its response. It must only read: a call of the other limiter would charge the request
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit } from '@spillway/core';
+ * import { compareWith } from '@spillway/core/compare';
+ *
+ * // express-rate-limit leaves what it decided on the request.
+ * interface Request { rateLimit?: { limit: number; remaining: number; used: number; key: string } }
+ *
+ * const comparison = compareWith<Request>(
+ *   ({ rateLimit: old }) => old && { ...old, allowed: old.used <= old.limit },
+ *   { write: (divergence) => console.log(JSON.stringify(divergence)) },
+ * );
+ * createGuard<Request>(rateLimit({ limit: 100, window: '1m', mode: 'shadow' }), {
+ *   observers: [comparison],
+ * });
+ * ```
+ */
+export function compareWith<Raw = unknown>(
+  read: (raw: Raw) => Verdict | undefined,
+  options: CompareOptions = {},
+): Comparison {
+  return new Comparer(read as (raw: unknown) => Verdict | undefined, options);
+}
+
+interface Seen {
+  readonly event: DecisionEvent;
+  readonly key: string | undefined;
+}
+
+class Comparer implements Comparison {
+  agreed = 0;
+  onlyTheirs = 0;
+  onlyOurs = 0;
+  readonly causes: Record<Cause, number> = { key: 0, cost: 0, limit: 0, window: 0, unknown: 0 };
+  private readonly read: (raw: unknown) => Verdict | undefined;
+  private readonly write: CompareOptions['write'];
+  private readonly limiter: string | undefined;
+  private readonly sample: number;
+  private readonly random: () => number;
+  private readonly seal: CallerSeal | undefined;
+  private readonly seen = new WeakMap<LimitRequest, Seen>();
+  private readonly likely = new Causes();
+
+  constructor(read: (raw: unknown) => Verdict | undefined, options: CompareOptions) {
+    checkOptions(options, 'compareWith()', NAMES);
+    const { write, sample = 0.1, limiter, secret } = options;
+    for (const [name, callback] of Object.entries({ read, write: write ?? read }))
+      if (typeof callback !== 'function') throw mustBe(name, 'a function', callback);
+    checkSecret(secret);
+    this.read = read;
+    this.write = write;
+    this.limiter = limiter;
+    this.sample = shareFromZero('sample', sample);
+    this.random = randomOf(options);
+    this.seal = secret === undefined ? undefined : new CallerSeal(secret);
+  }
+
+  onDecision(
+    event: DecisionEvent,
+    key: string | undefined,
+    request: LimitRequest | undefined,
+  ): void {
+    if (!request || !this.concerns(event)) return;
+    const before = this.seen.get(request)?.event;
+    if (before === undefined || isStricter(event, before)) this.seen.set(request, { event, key });
+  }
+
+  onEnd(request: LimitRequest): void {
+    const seen = this.seen.get(request);
+    if (!seen) return;
+    this.seen.delete(request);
+    const theirs = this.read(request.raw);
+    if (theirs === undefined || theirs === null) return;
+    if (typeof theirs.allowed !== 'boolean')
+      throw mustBe('allowed of a verdict', 'a boolean', theirs);
+    const ours = verdictOf(seen);
+    const cause = this.likely.observe(ours, theirs);
+    if (ours.allowed === theirs.allowed) {
+      this.agreed += 1;
+      return;
+    }
+    if (ours.allowed) this.onlyTheirs += 1;
+    else this.onlyOurs += 1;
+    this.causes[cause] += 1;
+    if (!this.write || this.random() >= this.sample) return;
+    const { limiter } = seen.event;
+    const [shown, other] = [this.sealed(ours), this.sealed(theirs)];
+    disregard(this.write({ limiter, cause, ours: shown, theirs: other, share: this.sample }));
+  }
+
+  private concerns({ limiter, mode, outcome }: DecisionEvent): boolean {
+    if (outcome !== 'allowed' && outcome !== 'would-deny') return false;
+    return this.limiter === undefined ? mode === 'shadow' : this.limiter === limiter;
+  }
+
+  private sealed(verdict: Verdict): Verdict {
+    const { key } = verdict;
+    return this.seal && key !== undefined ? { ...verdict, key: this.seal.seal(key) } : verdict;
+  }
+}
+
+/** Of several limiters, the one that rejects decides; if none does, the one with the least left. */
+function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
+  if (one.outcome !== other.outcome) return one.outcome === 'would-deny';
+  return one.remaining < other.remaining;
+}
+
+function verdictOf({ event, key }: Seen): Verdict {
+  const { outcome, remaining, used, policy, cost, resetMs } = event;
+  const limit = policy?.limit;
+  // The mark of addresses is ours; keys that begin with it have a second one.
+  return {
+    allowed: outcome === 'allowed',
+    remaining,
+    used,
+    limit,
+    key: key?.replace(/^@/, ''),
+    cost,
+    resetMs,
+  };
+}

@@ -1,0 +1,87 @@
+/** Why two limiters differ about a request: from what the other one says, and from what both said before. */
+
+import { RecentSubjects } from '../../base/log.js';
+import type { Verdict } from './verdict.js';
+
+/**
+ * The likely cause of a divergence:
+ *
+ * - `key`: they count different callers together.
+ * - `cost`: they charge different costs.
+ * - `limit`: their limits differ.
+ * - `window`: their windows begin at different times, or their algorithms differ.
+ * - `unknown`: nothing tells. Return more facts about the other limiter, such as `limit` and `key`.
+ */
+export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
+
+/** What both had left after a request. */
+interface Pair {
+  readonly ours: number;
+  readonly theirs: number;
+  /** Whether they charged different units when both last let a request of the key pass. */
+  readonly isUnequal: boolean;
+}
+
+/** One of two that reset at the same time may be read this long after the other. */
+const SAME_TIME_MS = 1_000;
+
+/** By so many more callers than others must a limit be confirmed before it counts as that of the other limiter. */
+const MAJORITY = 10;
+
+export class Causes {
+  /** By key. */
+  private readonly last = new RecentSubjects<Pair>();
+  /** The other's limit, by a majority vote (R. S. Boyer and J. S. Moore, 1981). */
+  private candidate = Number.NaN;
+  private votes = 0;
+  private voter = '';
+
+  /** Call it for each request. Returns the likely cause, should the two diverge. */
+  observe(ours: Verdict, theirs: Verdict): Cause {
+    const { key = '' } = ours;
+    const before = this.last.get(key);
+    const now = pairOf(ours, theirs, before);
+    this.last.set(key, now);
+    if (ours.allowed && theirs.allowed) this.vote(key, (ours.used ?? Number.NaN) + now.theirs);
+    return byFacts(ours, theirs) ?? this.byVote(ours) ?? byTrend(theirs, before, now);
+  }
+
+  /** If both have counted the same, what we used and they have left is their limit, for every caller. */
+  private vote(key: string, limit: number): void {
+    if (Number.isNaN(limit) || key === this.voter) return;
+    this.voter = key;
+    if (this.votes === 0) this.candidate = limit;
+    this.votes += limit === this.candidate ? 1 : -1;
+  }
+
+  private byVote({ limit }: Verdict): Cause | undefined {
+    return this.votes >= MAJORITY && this.candidate !== limit ? 'limit' : undefined;
+  }
+}
+
+function pairOf(ours: Verdict, theirs: Verdict, before: Pair | undefined): Pair {
+  const now = { ours: ours.remaining ?? Number.NaN, theirs: theirs.remaining ?? Number.NaN };
+  const fell = before && { ours: before.ours - now.ours, theirs: before.theirs - now.theirs };
+  const isCharge = ours.allowed && theirs.allowed && fell && fell.ours > 0 && fell.theirs > 0;
+  return { ...now, isUnequal: isCharge ? fell.ours !== fell.theirs : (before?.isUnequal ?? false) };
+}
+
+/** Compares what both verdicts have. */
+function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
+  const differs = (fact: 'key' | 'cost' | 'limit'): boolean =>
+    theirs[fact] !== undefined && theirs[fact] !== ours[fact];
+  if (differs('key')) return 'key';
+  if (differs('cost')) return 'cost';
+  if (differs('limit')) return 'limit';
+  const apartMs = Math.abs((ours.resetMs ?? Number.NaN) - (theirs.resetMs ?? Number.NaN));
+  return apartMs > SAME_TIME_MS ? 'window' : undefined;
+}
+
+/** Compares the last two requests of the key. */
+function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
+  if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
+  // Only one of them has begun a new window.
+  if (before && now.ours > before.ours !== now.theirs > before.theirs) return 'window';
+  // Whatever else could differ is known to be equal.
+  return theirs.key === undefined || theirs.limit === undefined ? 'unknown' : 'window';
+}

@@ -1,0 +1,19 @@
+/** The option `secret` of observers. */
+
+import { SpillwayError } from '../base/errors.js';
+
+const SHORTEST_SECRET = 16;
+
+/**
+ * The message must not show the secret.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+export function checkSecret(secret: string | undefined): void {
+  if (secret === undefined || (typeof secret === 'string' && secret.length >= SHORTEST_SECRET))
+    return;
+  throw new SpillwayError(
+    'SPW_OPTION_INVALID',
+    `secret must be a string of at least ${SHORTEST_SECRET} characters`,
+  );
+}

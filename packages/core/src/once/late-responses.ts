@@ -1,0 +1,138 @@
+/**
+ * Responses that the store did not take: kept in memory, and written again when the end of their claim is sent again.
+ */
+
+import { SpillwayError } from '../base/errors.js';
+import { type Eventually, endsTimersWithRequests, outside } from '../base/host.js';
+import { inTime, type Result } from '../base/within.js';
+import type { KeepContext } from '../contract/keeping.js';
+import type { ValueName } from '../contract/store.js';
+import type { LateValue } from '../contract/upkeep.js';
+
+/** No request waits for these writes. The same time as for releases. */
+const WRITE_MS = 1_000;
+
+/** The memory for waiting responses of one limiter, each counted with {@link OVERHEAD}: at most 16,384 of them. */
+const MOST_BYTES = 2 ** 24;
+const OVERHEAD = 2 ** 10;
+
+/** How many are written at a time. After a failure the others wait, to not fill a store that hangs. */
+const LANES = 4;
+
+/** How much longer a value lives than its claim, which is marked as done after the value was written. */
+const LONGER_US = 60_000_000;
+const MAX_TTL_US = 400 * 86_400_000_000;
+
+/** One response, and where to store it. */
+export interface AnswerToWrite {
+  readonly limiter: string;
+  readonly name: ValueName;
+  readonly bytes: Uint8Array;
+  /** How long it is stored, from the end of its claim. */
+  readonly keepUs: number;
+  readonly context: KeepContext;
+}
+
+/** Writes a response once. The result is an error if that fails or takes too long. */
+export function writeAnswer(
+  { name, bytes, keepUs, context }: AnswerToWrite,
+  sinceUs = 0,
+): Eventually<Result<void>> {
+  const ttlUs = Math.min(keepUs + LONGER_US - sinceUs, MAX_TTL_US);
+  return inTime(WRITE_MS, (deadlineUs) =>
+    context.values.set(name, bytes, ttlUs, { deadlineUs, background: true }),
+  );
+}
+
+/** The waiting responses of one limiter. */
+export class LateResponses {
+  freeBytes: number = MOST_BYTES;
+  private readonly lanes: Promise<unknown>[] = Array.from({ length: LANES }, async () => undefined);
+  private lane = 0;
+  private failedUs = Number.NEGATIVE_INFINITY;
+
+  /** Undefined if retrying is pointless, because the value is invalid for every store. */
+  lateAnswerFor(answer: AnswerToWrite, error: unknown): LateValue | undefined {
+    const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
+    return isInvalid ? undefined : new LateAnswer(answer, this);
+  }
+
+  /** Returns whether it was written. Never rejects. */
+  writeAnswer(answer: AnswerToWrite, sinceUs: number): Promise<boolean> {
+    const { clock } = answer.context;
+    const attempt = async (): Promise<boolean> => {
+      if (clock.nowUs() < this.failedUs + WRITE_MS * 1000) return false;
+      const isWritten = 'value' in (await writeAnswer(answer, sinceUs));
+      if (!isWritten) this.failedUs = clock.nowUs();
+      return isWritten;
+    };
+    // On Workers a request cannot wait for the I/O of another one.
+    if (endsTimersWithRequests()) return attempt();
+    this.lane = (this.lane + 1) % LANES;
+    const before = this.lanes[this.lane] as Promise<unknown>;
+    const written = outside(() => before.then(attempt));
+    this.lanes[this.lane] = written;
+    return written;
+  }
+}
+
+class LateAnswer implements LateValue {
+  private markedUs: number | undefined;
+  private heldBytes = 0;
+  private answer: AnswerToWrite | undefined;
+  private readonly all: LateResponses;
+
+  constructor(answer: AnswerToWrite, all: LateResponses) {
+    this.answer = answer;
+    this.all = all;
+  }
+
+  get isMarked(): boolean {
+    return this.markedUs !== undefined;
+  }
+
+  mark(): void {
+    this.markedUs ??= this.answer?.context.clock.nowUs();
+  }
+
+  hold(): boolean {
+    if (this.heldBytes > 0 || !this.answer) return true;
+    const bytes = OVERHEAD + this.answer.bytes.length;
+    if (bytes > this.all.freeBytes) return false;
+    this.all.freeBytes -= bytes;
+    this.heldBytes = bytes;
+    return true;
+  }
+
+  async write(): Promise<boolean> {
+    const { answer } = this;
+    if (!answer) return true;
+    const sinceUs = this.sinceUs(answer);
+    if (sinceUs >= answer.keepUs) this.drop();
+    else if (await this.all.writeAnswer(answer, sinceUs)) this.forget();
+    return this.answer === undefined;
+  }
+
+  drop(): void {
+    const { answer } = this;
+    this.forget();
+    answer?.context.fault({
+      limiter: answer.limiter,
+      source: 'store',
+      error: new SpillwayError(
+        'SPW_STORE_ERROR',
+        'a response could not be written to the store and was dropped: retries of its request get 409',
+      ),
+    });
+  }
+
+  forget(): void {
+    this.all.freeBytes += this.heldBytes;
+    this.heldBytes = 0;
+    this.answer = undefined;
+  }
+
+  private sinceUs({ context }: AnswerToWrite): number {
+    return this.markedUs === undefined ? 0 : context.clock.nowUs() - this.markedUs;
+  }
+}

@@ -1,0 +1,248 @@
+/**
+ * Handles a request whose key is already claimed: it may wait for the running request, then gets the stored response or
+ * a rejection.
+ */
+
+import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
+import { inTime, type Result } from '../base/within.js';
+import type { ClaimsAnswer } from '../contract/ask.js';
+import type { Decision, Reason } from '../contract/decision.js';
+import type { KeepContext, Settled, StoredExchange } from '../contract/keeping.js';
+import type { LimiterTurn } from '../contract/limiter-turn.js';
+import type { Header } from '../contract/request.js';
+import type { Claim, Step } from '../contract/store.js';
+import { noteIn } from './claim-note.js';
+import type { Settings } from './idempotency-options.js';
+import { type Comparing, compareRequests } from './request-fingerprint.js';
+import { type AnswerRecord, decodeRecord } from './stored-response.js';
+
+const REPLAYED: Header = ['Idempotency-Replayed', 'true'];
+
+/**
+ * Decides on a request whose key is done: a replay, or a rejection.
+ *
+ * @param own the digest of what `fingerprint` returned
+ */
+export async function repeat<Raw>(
+  turn: LimiterTurn<Raw>,
+  exchange: StoredExchange,
+  context: KeepContext,
+  settings: Settings<Raw>,
+  own: string | undefined,
+  comparing: Comparing,
+): Promise<Settled> {
+  const { request, decision } = turn;
+  const answer = turn.answer as ClaimsAnswer;
+  const note = noteIn(answer.note);
+  if (!note) return rejected(decision, 'not-kept');
+  const compared = await compareRequests(note, request, exchange.recorder, own, comparing);
+  if (compared !== 'same') {
+    const statuses = { other: settings.mismatchStatus, 'too-large': 413, late: 408 };
+    return rejected(decision, 'mismatch', statuses[compared]);
+  }
+  const { limiter, key } = turn.step as Step;
+  const name = { limiter, key, id: answer.owner };
+  const asked = inTime(context.storeTimeoutMs, (deadlineUs) =>
+    context.values.get(name, { deadlineUs }),
+  );
+  const found: Result<Uint8Array | undefined> = isThenable(asked) ? await asked : asked;
+  if ('error' in found) {
+    context.fault({ limiter: settings.name, source: 'store', error: found.error });
+    return storeFailed(decision);
+  }
+  return replayed(decision, found.value && decodeRecord(found.value));
+}
+
+function replayed(decision: Decision, record: AnswerRecord | undefined): Settled {
+  if (!record) return rejected(decision, 'not-kept');
+  const { status, fields, body } = record;
+  if (body) return { decision, answer: { status, headers: [...fields, REPLAYED], body } };
+  const places = fields.filter(([name]) => name === 'Location');
+  return { ...rejected(decision, 'not-kept'), headers: places };
+}
+
+function rejected(decision: Decision, reason: Reason, status?: number): Settled {
+  return {
+    decision: { ...decision, outcome: 'denied', reason, status, retryAfterMs: Infinity },
+  };
+}
+
+/**
+ * The first request was completed, so this one must not run, whatever `onStoreError` says: it is rejected and may
+ * retry.
+ */
+function storeFailed(decision: Decision): Settled {
+  return {
+    decision: { ...decision, outcome: 'error', reason: 'store-error', retryAfterMs: Number.NaN },
+  };
+}
+
+/** The pause between two polls of the store doubles from the first to the last. */
+const FIRST_MS = 50;
+const LAST_MS = 500;
+
+/** The pause after the run has ended in this process: its end is about to reach the store. */
+const SOON_MS = 10;
+
+/** The most retries of one key that wait in a process. A well-behaved client has one or two. */
+const MOST_WAITING = 32;
+
+/** Retries that wait for the running request with their key. */
+export class WaitingRetries {
+  private readonly running = new Map<string, Promise<void>>();
+  /** Until when each claim may wait, in microseconds. */
+  private readonly untilUs = new WeakMap<Claim, number>();
+  /** By guard, because each may have a different store. */
+  private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
+  private readonly waitUs: number;
+
+  constructor(waitUs: number) {
+    this.waitUs = waitUs;
+  }
+
+  /** Notes a run of this process, which settles `over` when it ends. */
+  noteRun(step: Step, over: Promise<void>): void {
+    if (this.waitUs === 0) return;
+    const name = claimNameOf(step);
+    this.running.set(name, over);
+    void over.then(() => {
+      if (this.running.get(name) === over) this.running.delete(name);
+    });
+  }
+
+  /**
+   * Returns whether to try the claim again; false if the first request still runs when the time is up, or too many
+   * requests wait.
+   */
+  async wait(step: Step, exchange: StoredExchange, context: KeepContext): Promise<boolean> {
+    const claim = step.claim as Claim;
+    const { clock } = context;
+    const untilUs = this.untilUs.get(claim) ?? clock.nowUs() + this.waitUs;
+    this.untilUs.set(claim, untilUs);
+    if (untilUs <= clock.nowUs() || exchange.isGone()) return false;
+    const waits = this.waitsOf(context);
+    const name = claimNameOf(step);
+    const crowd = waits.get(name) ?? { size: 0, wait: undefined };
+    if (crowd.size >= MOST_WAITING) return false;
+    crowd.size += 1;
+    waits.set(name, crowd);
+    const isOver = await this.join(crowd, step, untilUs, exchange, context);
+    crowd.size -= 1;
+    if (crowd.size === 0) waits.delete(name);
+    return isOver;
+  }
+
+  private join(
+    crowd: Crowd,
+    step: Step,
+    untilUs: number,
+    exchange: StoredExchange,
+    context: KeepContext,
+  ): Promise<boolean> {
+    if (crowd.wait) return crowd.wait.join(untilUs, exchange);
+    const wait = new Wait(step, context);
+    const settled = wait.join(untilUs, exchange);
+    // On Workers a request cannot wait for the timers and I/O of another one.
+    if (!endsTimersWithRequests()) crowd.wait = wait;
+    void wait.poll(
+      () => this.running.get(claimNameOf(step)),
+      () => {
+        crowd.wait = undefined;
+      },
+    );
+    return settled;
+  }
+
+  private waitsOf(context: KeepContext): Map<string, Crowd> {
+    const waits = this.waits.get(context) ?? new Map<string, Crowd>();
+    this.waits.set(context, waits);
+    return waits;
+  }
+}
+
+/** The retries that wait for one claim in this process. */
+interface Crowd {
+  size: number;
+  /** Polls the store for all of them. */
+  wait: Wait | undefined;
+}
+
+interface Waiter {
+  readonly untilUs: number;
+  readonly exchange: StoredExchange;
+  readonly settle: (isOver: boolean) => void;
+}
+
+/** Polls the store for one claim, on behalf of all requests of this process that wait for it. */
+class Wait {
+  private readonly waiters = new Set<Waiter>();
+  private readonly step: Step;
+  private readonly context: KeepContext;
+
+  constructor(step: Step, context: KeepContext) {
+    this.step = { ...step, op: 'look', binding: false };
+    this.context = context;
+  }
+
+  join(untilUs: number, exchange: StoredExchange): Promise<boolean> {
+    return new Promise((settle) => {
+      this.waiters.add({ untilUs, exchange, settle });
+    });
+  }
+
+  /**
+   * Polls until no request waits any more. Never rejects.
+   *
+   * @param ended called then, before another request could join
+   *
+   */
+  async poll(running: () => Promise<void> | undefined, ended: () => void): Promise<void> {
+    let pauseMs = FIRST_MS;
+    do {
+      const hasEnded = await paused(Math.min(pauseMs, this.leftMs()), running());
+      pauseMs = hasEnded ? SOON_MS : Math.min(2 * pauseMs, LAST_MS);
+      this.settleWaiters(await this.checkClaim());
+    } while (this.waiters.size > 0);
+    ended();
+  }
+
+  /** The time until the first waiting request gives up. */
+  private leftMs(): number {
+    const untilUs = Math.min(...[...this.waiters].map((waiter) => waiter.untilUs));
+    return Math.max(0, (untilUs - this.context.clock.nowUs()) / 1000);
+  }
+
+  private async checkClaim(): Promise<boolean> {
+    try {
+      const answer = await this.context.ask(this.step);
+      return !answer.failure && (answer as ClaimsAnswer).state !== 'running';
+    } catch {
+      return false; // the store broke its contract: poll again
+    }
+  }
+
+  private settleWaiters(isOver: boolean): void {
+    const nowUs = this.context.clock.nowUs();
+    for (const waiter of this.waiters) {
+      if (!isOver && nowUs < waiter.untilUs && !waiter.exchange.isGone()) continue;
+      this.waiters.delete(waiter);
+      waiter.settle(isOver);
+    }
+  }
+}
+
+/** Waits for a time, or until `over` settles. Returns whether `over` came first. */
+function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = after(ms, () => resolve(false));
+    void over?.then(() => {
+      cancel();
+      resolve(true);
+    });
+  });
+}
+
+/** The lengths make the name unambiguous. */
+function claimNameOf({ limiter, key, claim }: Step): string {
+  return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
+}

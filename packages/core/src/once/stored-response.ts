@@ -1,0 +1,150 @@
+/** Stored responses: which headers they contain, how they are collected, and their binary format. */
+
+import { utf8Bytes, utf8Text } from '../base/utf8.js';
+import type { Header } from '../contract/request.js';
+
+/** Headers that describe the body or point to a created resource. Other headers concern a single response or client. */
+const STORED_HEADERS = [
+  'Content-Type',
+  'Content-Encoding',
+  'Content-Disposition',
+  'Content-Language',
+  'Content-Range',
+  'Cache-Control',
+  'Vary',
+  'Location',
+  'ETag',
+  'Link',
+] as const;
+
+/** Headers that must never be replayed. */
+const NEVER_REPLAYED =
+  /^(set-cookie|date|retry-after|(x-)?ratelimit.*|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|proxy-.*|idempotency-replayed)$/i;
+
+/** Statuses that mean that nothing was done: a retry may succeed. */
+export const FREE_ON: readonly number[] = [408, 425, 429, 503];
+
+/** Whether it is a valid header name or method: a token of RFC 9110. */
+export function isToken(name: unknown): name is string {
+  return typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name);
+}
+
+/** Whether a header of this name can be stored. */
+export function isKeepable(name: unknown): name is string {
+  return isToken(name) && !NEVER_REPLAYED.test(name);
+}
+
+/** The headers of a response to store; `own`: names that the app adds. */
+export function storedHeaders(
+  field: (name: string) => string | undefined,
+  own: readonly string[],
+): readonly Header[] {
+  const kept: Header[] = [];
+  for (const name of new Set([...STORED_HEADERS, ...own])) {
+    const value = field(name);
+    if (value !== undefined) kept.push([name, value]);
+  }
+  return kept;
+}
+
+/** Collects a response while it is sent: its status and headers, and its body up to a size. */
+export class ResponseCollector {
+  private answer: { readonly status: number; readonly fields: readonly Header[] } | undefined;
+  private chunks: Uint8Array[] = [];
+  private length = 0;
+  private most = 0;
+
+  /** @param most the largest body to store, in bytes */
+  beginAnswer(status: number, fields: readonly Header[], most: number): void {
+    this.answer = { status, fields };
+    this.chunks = [];
+    this.length = 0;
+    this.most = most;
+  }
+
+  /** Returns whether to pass further bytes. */
+  addChunk(bytes: Uint8Array): boolean {
+    this.length += bytes.length;
+    if (this.length > this.most) this.chunks = [];
+    else if (bytes.length > 0) this.chunks.push(new Uint8Array(bytes)); // a copy: the writer may reuse its buffer
+    return this.length <= this.most;
+  }
+
+  /** The response, with its body if that was not too long; undefined if none has begun. */
+  toRecord(): AnswerRecord | undefined {
+    const { answer } = this;
+    return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
+  }
+
+  /** The response without its body, for a body that did not end; undefined if none has begun. */
+  bodiless(): AnswerRecord | undefined {
+    return this.answer && { ...this.answer, body: undefined };
+  }
+
+  private bytes(): Uint8Array {
+    const bytes = new Uint8Array(this.length);
+    let at = 0;
+    for (const chunk of this.chunks) {
+      bytes.set(chunk, at);
+      at += chunk.length;
+    }
+    return bytes;
+  }
+}
+
+const VERSION = 1;
+const PREFIX = 5;
+
+/** A stored response. */
+export interface AnswerRecord {
+  readonly status: number;
+  readonly fields: readonly Header[];
+  /** Undefined if the body was not stored. */
+  readonly body: Uint8Array | undefined;
+}
+
+/** The JSON form of status and headers. */
+interface Head {
+  readonly s: number;
+  readonly f: readonly Header[];
+  /** Whether the body was stored. */
+  readonly b: boolean;
+}
+
+/** The binary format: a version byte, the length of the JSON in 4 bytes, status and headers as JSON, and the body. */
+export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array {
+  const json: Head = { s: status, f: fields, b: body !== undefined };
+  const head = utf8Bytes(JSON.stringify(json));
+  const bytes = new Uint8Array(PREFIX + head.length + (body?.length ?? 0));
+  bytes[0] = VERSION;
+  new DataView(bytes.buffer).setUint32(1, head.length);
+  bytes.set(head, PREFIX);
+  if (body) bytes.set(body, PREFIX + head.length);
+  return bytes;
+}
+
+/** Undefined for bytes that are not a response, or of a later version. */
+export function decodeRecord(bytes: Uint8Array): AnswerRecord | undefined {
+  if (bytes.length < PREFIX || bytes[0] !== VERSION) return undefined;
+  const end = PREFIX + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);
+  if (end > bytes.length) return undefined;
+  try {
+    const head: unknown = JSON.parse(utf8Text(bytes.subarray(PREFIX, end)));
+    if (!isHead(head)) return undefined;
+    return { status: head.s, fields: head.f, body: head.b ? bytes.slice(end) : undefined };
+  } catch {
+    return undefined;
+  }
+}
+
+function isHead(value: unknown): value is Head {
+  const { s, f, b } = (value ?? {}) as Partial<Head>;
+  const isStatus = Number.isInteger(s) && (s as number) >= 200 && (s as number) <= 599;
+  return isStatus && typeof b === 'boolean' && Array.isArray(f) && f.every(isField);
+}
+
+function isField(value: unknown): boolean {
+  return (
+    Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === 'string')
+  );
+}

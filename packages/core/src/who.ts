@@ -1,0 +1,17 @@
+/** @spillway/core/who: who is rejected, for apps and for tools that read the reports of processes. */
+
+export type { CallerCount, CallerList } from './observe/callers/caller-list.js';
+export type { CallerTops } from './observe/callers/caller-windows.js';
+export {
+  type LimiterReport,
+  mergeReports,
+  type OutcomeCounts,
+  type ReportSink,
+} from './observe/callers/report.js';
+export { CallerSeal } from './observe/callers/sealed-caller.js';
+export {
+  type CallerSummary,
+  type TopCallers,
+  type TopCallersOptions,
+  topCallers,
+} from './observe/callers/top-callers.js';

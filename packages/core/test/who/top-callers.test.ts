@@ -1,0 +1,331 @@
+/** The tables of who is rejected: what they count, for how long, and what they keep of a flood. */
+
+import { type Decision, rateLimit } from '@spillway/core';
+import { ManualClock } from '@spillway/core/testing';
+import {
+  type CallerCount,
+  CallerSeal,
+  type CallerSummary,
+  type LimiterReport,
+  mergeReports,
+  type ReportSink,
+  type TopCallersOptions,
+  topCallers,
+} from '@spillway/core/who';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { setUp, two } from '../guard-set-up.js';
+
+const SECRET = 'a secret of the tests';
+const SLICE_MS = 10_000;
+
+/** A guard with the observer. It decides by another clock, so that counts do not expire. */
+function watched(
+  options: TopCallersOptions = {},
+  limiters = [rateLimit({ ...two, key: ({ path }) => path })],
+) {
+  const clock = new ManualClock();
+  const callers = topCallers({ clock, random: () => 0.5, ...options });
+  const { admit } = setUp(limiters, { observers: [callers] });
+  return {
+    clock,
+    callers,
+    requests: (path: string, count: number) => {
+      for (let i = 0; i < count; i += 1) admit({ path });
+    },
+    report: () => callers.report()[0] as LimiterReport,
+  };
+}
+
+const denied: Decision = {
+  limiter: 'api',
+  allowed: false,
+  outcome: 'denied',
+  reason: 'rate',
+  cost: 1,
+  used: 2,
+  remaining: 0,
+  retryAfterMs: 1,
+  resetMs: 1,
+};
+
+describe('the tables of a process', () => {
+  it('list the rejected callers, most first, with exact counts', () => {
+    const { requests, report } = watched();
+    requests('ada', 5);
+    requests('bob', 9);
+    requests('eve', 1);
+    expect(report()).toMatchObject({
+      limiter: 'two',
+      mode: 'enforce',
+      counts: { allowed: 5, denied: 10, 'would-deny': 0 },
+      rejected: {
+        minute: {
+          total: 10,
+          callers: [
+            { caller: 'bob', atLeast: 7, atMost: 7 },
+            { caller: 'ada', atLeast: 3, atMost: 3 },
+          ],
+          othersAtMost: 0,
+        },
+      },
+      wouldReject: { quarter: { total: 0, callers: [] } },
+    });
+  });
+
+  it('list whom a limiter in shadow mode would reject apart from whom it rejects', () => {
+    const shadow = rateLimit({ ...two, mode: 'shadow', key: ({ path }) => path });
+    const { requests, report } = watched({}, [shadow]);
+    requests('ada', 5);
+    expect(report()).toMatchObject({
+      mode: 'shadow',
+      rejected: { minute: { total: 0 } },
+      wouldReject: { minute: { total: 3, callers: [{ atLeast: 3 }] } },
+    });
+  });
+
+  it('forget what is older than a minute, and than 15 minutes', () => {
+    const { clock, requests, report } = watched();
+    requests('ada', 5);
+    clock.advance(SLICE_MS * 5);
+    expect(report().rejected.minute.total).toBe(3);
+    clock.advance(SLICE_MS);
+    expect(report().rejected).toMatchObject({
+      minute: { total: 0, callers: [] },
+      quarter: { total: 3 },
+    });
+    clock.advance('13m');
+    expect(report().rejected.quarter.total).toBe(3);
+    clock.advance('1m');
+    expect(report().rejected.quarter.total).toBe(0);
+    expect(report().counts.denied).toBe(3);
+  });
+
+  it('add up a caller over all slices of their time', () => {
+    const { clock, requests, report } = watched();
+    requests('ada', 2);
+    for (let slice = 0; slice < 12; slice += 1) {
+      requests('ada', 1);
+      clock.advance(SLICE_MS);
+    }
+    expect(report().rejected).toMatchObject({
+      minute: { callers: [{ atLeast: 5, atMost: 5 }] },
+      quarter: { callers: [{ atLeast: 12, atMost: 12 }] },
+    });
+  });
+
+  it('count rejections without a key, as of a load shedder, but list no caller', () => {
+    const callers = topCallers({ clock: new ManualClock() });
+    callers.countDecision(denied, 'enforce', undefined);
+    expect(callers.report()[0]?.rejected.minute).toEqual({
+      total: 1,
+      callers: [],
+      othersAtMost: 0,
+    });
+  });
+
+  it('count the limiters beyond a thousand together', () => {
+    const callers = topCallers({ clock: new ManualClock() });
+    for (let i = 0; i < 1_500; i += 1)
+      callers.countDecision({ ...denied, limiter: `of ${i}` }, 'enforce', 'ada');
+    const reports = callers.report();
+    expect(reports).toHaveLength(1_001);
+    expect(reports.at(-1)).toMatchObject({ limiter: '(others)', counts: { denied: 500 } });
+  });
+});
+
+describe('in an attack with a million keys', () => {
+  const clock = new ManualClock();
+  const callers = topCallers({ clock });
+  const heavy = { rejections: 0 };
+  // The heaviest caller comes when all counters are in use, in the middle of each slice.
+  for (let i = 0; i < 1_000_000; i += 1) {
+    if (i % 50_000 === 0) clock.advance(SLICE_MS);
+    callers.countDecision(denied, 'enforce', `attacker ${i}`);
+    if (i % 50_000 > 25_000 && i % 20 === 0) {
+      callers.countDecision(denied, 'enforce', 'heavy');
+      heavy.rejections += 1;
+    }
+  }
+  const { minute, quarter } = (callers.report()[0] as LimiterReport).rejected;
+
+  it.each([
+    // Of 20 slices.
+    ['1 minute', minute, 6 / 20],
+    ['15 minutes', quarter, 1],
+  ])('the table of %s stays at its bound, with the heaviest first', (_, list, share) => {
+    expect(list.callers).toHaveLength(20);
+    const [first, second] = list.callers as [CallerCount, CallerCount];
+    const rejections = heavy.rejections * share;
+    expect(first.caller).toBe('heavy');
+    expect(first.atLeast).toBeLessThanOrEqual(rejections);
+    expect(first.atLeast).toBeGreaterThan(0.75 * rejections);
+    expect(first.atMost).toBeGreaterThan(rejections);
+    expect(first.atMost).toBeLessThan(1.3 * rejections);
+    expect(second.atLeast).toBeLessThan(first.atLeast / 100);
+    expect(list.total).toBe(1_000_000 * share + rejections);
+  });
+
+  it('a key of a kilobyte is cut', () => {
+    callers.countDecision({ ...denied, limiter: 'long' }, 'enforce', 'x'.repeat(1_000));
+    expect(callers.report()[1]?.rejected.minute.callers[0]?.caller).toHaveLength(256);
+  });
+});
+
+describe('reports of several processes', () => {
+  it('are added up by limiter, with bounds for callers that a full table may lack', () => {
+    const reports = [0, 1].flatMap((process) => {
+      const callers = topCallers({ clock: new ManualClock() });
+      for (let i = 0; i < 10; i += 1) callers.countDecision(denied, 'enforce', 'ada');
+      for (let i = 0; i < 300; i += 1) callers.countDecision(denied, 'enforce', `${process} ${i}`);
+      callers.countDecision({ ...denied, limiter: `only ${process}` }, 'enforce', 'ada');
+      return callers.report();
+    });
+    const merged = mergeReports(reports);
+    expect(merged.map(({ limiter }) => limiter)).toEqual(['api', 'only 0', 'only 1']);
+    const { minute } = (merged[0] as LimiterReport).rejected;
+    expect(minute.total).toBe(620);
+    expect(minute.callers[0]).toEqual({ caller: 'ada', atLeast: 20, atMost: 20 });
+    expect(minute.callers).toHaveLength(20);
+    expect(minute.othersAtMost).toBeGreaterThan(0);
+    expect(merged[0]?.counts.denied).toBe(620);
+  });
+});
+
+describe('summaries', () => {
+  const summarized = (options: TopCallersOptions = {}) => {
+    const lines: CallerSummary[] = [];
+    return { lines, ...watched({ write: (line) => void lines.push(line), ...options }) };
+  };
+
+  it('have the first five callers of an interval, and the rest as one number', () => {
+    const { lines, clock, requests, callers } = summarized();
+    for (let i = 1; i <= 7; i += 1) requests(`${i}`, 2 + i);
+    clock.advance('7m');
+    callers.report();
+    expect(lines).toEqual([]);
+    clock.advance('40s');
+    callers.report();
+    expect(lines).toMatchObject([{ limiter: 'two', outcome: 'denied', total: 28, rest: 3 }]);
+    expect(lines[0]?.callers.map(({ atLeast }) => atLeast)).toEqual([7, 6, 5, 4, 3]);
+    expect((lines[0]?.toMs ?? 0) - (lines[0]?.fromMs ?? 0)).toBe(460_000);
+  });
+
+  it('come first at a random moment, then once an interval, each with what is new', () => {
+    const { lines, clock, requests } = summarized({ every: '10m', random: () => 0.2 });
+    requests('ada', 2);
+    const minutes: number[] = [];
+    for (let minute = 1; minute <= 25; minute += 1) {
+      requests('ada', 1);
+      clock.advance('1m');
+      requests('ada', 1);
+      if (lines.length > minutes.length) minutes.push(minute);
+    }
+    expect(minutes).toEqual([2, 12, 22]);
+    expect(lines.map(({ total }) => total)).toEqual([3, 20, 20]);
+  });
+
+  it('come last at shutdown, also for the slice that runs', async () => {
+    const { lines, requests, callers } = summarized();
+    requests('ada', 5);
+    await callers.close();
+    expect(lines).toMatchObject([{ total: 3 }]);
+    await callers.close();
+    expect(lines).toHaveLength(1);
+  });
+
+  it('show no key if there is a secret, and those who have it can reveal them', async () => {
+    const { lines, requests, callers, report } = summarized({ secret: SECRET });
+    requests('ada@example.org', 5);
+    const shown = report();
+    await callers.close();
+    expect(JSON.stringify([lines, shown])).not.toContain('ada');
+    const [{ caller = '' } = {}] = lines[0]?.callers ?? [];
+    expect(caller).toBe(shown.rejected.quarter.callers[0]?.caller);
+    expect(new CallerSeal(SECRET).reveal(caller)).toBe('ada@example.org');
+    expect(new CallerSeal(`${SECRET} `).reveal(caller)).toBeUndefined();
+  });
+});
+
+it.each(['', 'ada', 'ü'.repeat(256), '@203.0.113.7', '["a","b"]'])(
+  'seals and reveals %j',
+  (key) => {
+    const seal = new CallerSeal(SECRET);
+    expect(seal.reveal(seal.seal(key))).toBe(key);
+    expect(seal.seal(key)).toMatch(/^#[\w-]+$/);
+    expect(seal.reveal(key)).toBeUndefined();
+  },
+);
+
+describe('a process that publishes', () => {
+  function published(options: TopCallersOptions = {}) {
+    const calls: (readonly LimiterReport[])[] = [];
+    const sink: ReportSink = { publish: async (limiters) => void calls.push(limiters) };
+    const clock = new ManualClock();
+    const callers = topCallers({ clock, publishTo: sink, ...options });
+    const decide = (limiter: string) =>
+      callers.countDecision({ ...denied, limiter }, 'enforce', 'ada');
+    /** A second later, the next decision makes the call that is due. */
+    const second = async (limiter = 'api') => {
+      clock.advance('1s');
+      decide(limiter);
+      await Promise.resolve();
+      await Promise.resolve();
+    };
+    return { calls, callers, clock, decide, second };
+  }
+
+  it('makes at most one call a second, with what has changed', async () => {
+    const { calls, decide, second } = published();
+    for (let i = 0; i < 100; i += 1) decide('api');
+    await second('other');
+    for (let i = 0; i < 100; i += 1) decide('api');
+    await second();
+    const names = calls.map((call) => call.map(({ limiter }) => limiter));
+    expect(names).toEqual([['api'], ['other', 'api']]);
+  });
+
+  it('sends 40 limiters in a call, and all of 200 within 5 seconds', async () => {
+    const { calls, decide, second } = published();
+    for (let i = 0; i < 200; i += 1) decide(`of ${i}`);
+    for (let i = 0; i < 6; i += 1) await second('of 0');
+    expect(Math.max(...calls.map(({ length }) => length))).toBe(40);
+    expect(new Set(calls.flat().map(({ limiter }) => limiter)).size).toBe(200);
+  });
+
+  it('sends the rest at shutdown', async () => {
+    const { calls, callers, decide } = published();
+    for (let i = 0; i < 100; i += 1) decide(`of ${i}`);
+    await callers.close();
+    expect(calls.flat()).toHaveLength(100);
+  });
+
+  it('sends again what could not be sent', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    onTestFinished(() => warn.mockRestore());
+    let isDown = true;
+    const seen: string[] = [];
+    const publish = async (limiters: readonly LimiterReport[]) => {
+      if (isDown) throw new Error('Redis is down');
+      seen.push(...limiters.map(({ limiter }) => limiter));
+    };
+    const { callers, decide, second } = published({ publishTo: { publish } });
+    decide('early');
+    await second('early');
+    isDown = false;
+    await second('api');
+    await callers.close();
+    expect(new Set(seen)).toEqual(new Set(['api', 'early']));
+    expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('Redis is down'));
+  });
+});
+
+it.each([
+  [{ every: '30s' }, 'every'],
+  [{ secret: 'short' }, 'secret'],
+  [{ publishTo: {} }, 'publishTo'],
+  [{ write: 'log' }, 'write'],
+  [{ clock: {} }, 'clock'],
+  [{ unknown: 1 }, 'unknown'],
+])('rejects %j', (options, name) => {
+  expect(() => topCallers(options as never)).toThrow(name);
+});

@@ -1,0 +1,112 @@
+/** The exchange of Fastify: answers through the reply, where onSend and onResponse hooks see headers and rejections. */
+
+import { isLater } from '@spillway/core/adapter';
+import { NodeExchange } from '@spillway/core/node';
+import type { FastifyReply } from 'fastify';
+import type { SpillwayOptions } from './plugin-options.js';
+
+export class FastifyExchange extends NodeExchange {
+  private readonly reply: FastifyReply;
+  private readonly onRejected: SpillwayOptions['onRejected'];
+  private isSending = false;
+
+  constructor(reply: FastifyReply, onRejected: SpillwayOptions['onRejected']) {
+    super(reply.request.raw, reply.raw, onRejected !== undefined);
+    this.reply = reply;
+    this.onRejected = onRejected;
+  }
+
+  override getHeader(name: string): unknown {
+    return this.reply.getHeader(name);
+  }
+
+  override setHeader(name: string, value: string): void {
+    if (!this.isTaken()) this.reply.header(name, value);
+  }
+
+  /** Runs `onRejected`, if there is one. Like a handler's, its return value is sent. */
+  answer(report: (fault: unknown) => void): Promise<void> | undefined {
+    const { onRejected, reply } = this;
+    if (!onRejected) return undefined;
+    this.watchSend();
+    return this.answerWith((admission) => {
+      const own = onRejected(admission, reply.request, reply);
+      // A reply is thenable: it would resolve only when it has been sent.
+      return own !== reply && isLater(own) ? own.then(this.sendReply) : this.sendReply(own);
+    }, report);
+  }
+
+  /** Also true while onSend hooks run, or before the first byte of a stream. */
+  override isAnswered(): boolean {
+    return this.isSending || super.isAnswered();
+  }
+
+  override sendRejection(): void {
+    const { rejection, reply } = this;
+    if (!reply.sent || !rejection) {
+      super.sendRejection();
+      return;
+    }
+    // `onRejected` called `reply.hijack()` but never answered. The reply can't send any more, Node's response can.
+    this.copyHeaders();
+    const exchange = new NodeExchange(reply.request.raw, reply.raw, true);
+    exchange.reject(rejection);
+    exchange.sendRejection();
+  }
+
+  protected override parsedBody(): unknown {
+    return this.reply.request.body;
+  }
+
+  protected override setStatus(status: number): void {
+    if (!this.isTaken()) this.reply.code(status);
+  }
+
+  protected override end(body: string): void {
+    // Without a serializer, Fastify would add a charset to Content-Type: problem documents have none.
+    if (!this.isTaken()) this.reply.serializer(asItIs).send(body);
+    // An earlier hook has written the head to Node's response: Fastify's reply can't send any more.
+    else if (!this.reply.sent) super.end(body);
+  }
+
+  /** Bypasses the app's hooks: they have already processed the stored response. */
+  protected override endWith(body: Uint8Array): void {
+    const { reply, res } = this;
+    if (reply.sent) return;
+    if (!res.headersSent) this.copyHeaders();
+    reply.hijack();
+    super.endWith(body);
+  }
+
+  /** Notes calls of `reply.send`: until the head is written, Fastify doesn't show that an answer is on its way. */
+  private watchSend(): void {
+    const { reply } = this;
+    const { send } = reply;
+    reply.send = (payload) => {
+      this.isSending = true;
+      return send.call(reply, payload);
+    };
+  }
+
+  private readonly sendReply = (own: unknown): void => {
+    const { reply } = this;
+    if (own !== undefined && own !== reply && !reply.sent) reply.send(own);
+  };
+
+  /** Copies the reply's headers to Node's response, which is about to be sent without the reply. */
+  private copyHeaders(): void {
+    const { raw } = this.reply;
+    for (const [name, value] of Object.entries(this.reply.getHeaders())) {
+      if (value !== undefined) raw.setHeader(name, value);
+    }
+  }
+
+  /** Whether it is too late for the reply: the head was written, or someone has hijacked the response. */
+  private isTaken(): boolean {
+    return this.reply.sent || this.res.headersSent;
+  }
+}
+
+function asItIs(body: unknown): string {
+  return body as string;
+}

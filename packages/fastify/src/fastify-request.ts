@@ -1,0 +1,96 @@
+/** Presents Fastify's request to limiters. */
+
+import { canonicalAddress } from '@spillway/core';
+import {
+  type Addressing,
+  type AddressOptions,
+  clientAddress,
+  compileAddressing,
+  type Notices,
+  type Trust,
+} from '@spillway/core/adapter';
+import { NodeLimitRequest } from '@spillway/core/node';
+import type { FastifyRequest } from 'fastify';
+
+const UNSAFE =
+  "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
+  'limited; write the addresses of the proxies in front of this server. Until you change it, no proxy is trusted';
+
+/** `request.ip` may have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
+const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
+
+interface FastifyAddressing extends Addressing {
+  /** Whether Fastify's own `trustProxy` decides: then its `request.ip` is used. */
+  readonly byFastify?: boolean;
+}
+
+export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
+  private readonly believed: FastifyAddressing;
+
+  constructor(raw: FastifyRequest, believed: FastifyAddressing) {
+    super(raw, raw.raw, believed);
+    this.believed = believed;
+  }
+
+  override get route(): string | undefined {
+    return this.raw.routeOptions.url;
+  }
+
+  protected override findAddress(): string | undefined {
+    const { byFastify, ipv6Prefix, watch } = this.believed;
+    if (!byFastify) return super.findAddress();
+    try {
+      const { ip } = this.raw;
+      if (watch && ip === this.raw.socket.remoteAddress) {
+        watch.look(ip, this, this.header('x-forwarded-for') === undefined);
+      }
+      return canonicalAddress(clientAddress(ONE_HOP, undefined, ip), ipv6Prefix);
+    } catch {
+      return undefined; // the app's trust function threw
+    }
+  }
+}
+
+/**
+ * Returns a function that says how to find the client address of a request: by our options, otherwise by Fastify's own
+ * `trustProxy`. If that trusts everyone, no proxy is trusted and `notices` gets a warning.
+ *
+ * @throws SpillwayError those of `compileAddressing`
+ */
+export function addressingFinder(
+  options: AddressOptions,
+  notices: Notices,
+): (request: FastifyRequest) => FastifyAddressing {
+  const own = compileAddressing(options, notices, "Fastify's own trustProxy");
+  let known: FastifyAddressing | undefined = options.trustProxy === undefined ? undefined : own;
+  return (request) => {
+    if (known) return known;
+    const byFastify = !believesEveryone(request);
+    if (!byFastify) notices.tell('SPW_TRUST_PROXY_UNSAFE', UNSAFE);
+    known = { ...own, byFastify, watch: byFastify ? own.watch : undefined };
+    return known;
+  };
+}
+
+/** Requests through 100 proxies that no real service has: IPv4 documentation addresses, and all over public IPv6. */
+const PROBES = [
+  { peer: '203.0.113.1', hops: hundred((at) => `198.51.100.${at}`) },
+  { peer: '2fff::1', hops: hundred((at) => `${(0x2000 + at * 0x28).toString(16)}::1`) },
+];
+
+function hundred(address: (at: number) => string): string[] {
+  return Array.from({ length: 100 }, (_, at) => address(at));
+}
+
+/** Fastify doesn't expose its option, so we probe it: an app that trusts these 100 proxies trusts every address. */
+function believesEveryone(request: FastifyRequest): boolean {
+  return PROBES.some(({ peer, hops }) => {
+    const headers = { 'x-forwarded-for': hops.join(', ') };
+    const raw = { headers, socket: { remoteAddress: peer } };
+    try {
+      return Object.create(request, { raw: { value: raw } }).ip === hops[0];
+    } catch {
+      return false; // the app's trust function threw; it will throw for each request
+    }
+  });
+}

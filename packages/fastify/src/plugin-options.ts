@@ -1,0 +1,67 @@
+/** The options of the plugin and of routes. */
+
+import type { Admission, GuardOptions, Limiter } from '@spillway/core';
+import type { AddressOptions, GuardHandle, OwnNames } from '@spillway/core/adapter';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/** One limiter, or several that decide together. */
+export type Limiters = Limiter<FastifyRequest> | readonly Limiter<FastifyRequest>[];
+
+/**
+ * The limits of a route, in `config: { spillway: ... }`: a limiter, the name of one of the plugin's `groups`, or a list
+ * of both. They decide together with the plugin's `limiters`. `false` turns off all limits for the route.
+ */
+export type RouteLimits =
+  | false
+  | string
+  | Limiter<FastifyRequest>
+  | readonly (string | Limiter<FastifyRequest>)[];
+
+/** Options of the adapter. */
+export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOptions {
+  /** Limits of each route in this context and its children, and of requests that match no route. Default: none. */
+  readonly limiters?: Limiters | undefined;
+  /**
+   * Named limits, for routes that select them with `config: { spillway: 'login' }`, also in children of this context.
+   */
+  readonly groups?: Readonly<Record<string, Limiters>> | undefined;
+  /**
+   * The hook that decides. `onRequest` (default) runs before the body is read. `preHandler` runs after authentication,
+   * for limits per user.
+   */
+  readonly hook?: 'onRequest' | 'preHandler' | undefined;
+  /**
+   * Answers a rejected request instead of the problem document, by `reply.send` or by its return value. The status and
+   * the headers are already set, except `Content-Type`. Errors it throws go to the app's error handler, as a 500.
+   *
+   * The problem document is sent and `onFault` is called if this function doesn't start to answer within 10 s, or
+   * returns a promise that resolves without an answer (in this case 1 s later).
+   */
+  readonly onRejected?:
+    | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)
+    | undefined;
+}
+
+/** Fastify passes the options of `register` itself to the plugin too. */
+type RegisterOptions = { readonly [Name in 'prefix' | 'logLevel' | 'logSerializers']?: unknown };
+
+export const OWN: OwnNames<SpillwayOptions & RegisterOptions> = {
+  limiters: 1,
+  groups: 1,
+  hook: 1,
+  onRejected: 1,
+  prefix: 1,
+  logLevel: 1,
+  logSerializers: 1,
+};
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Limits of this route, in addition to the plugin's; `false` turns off all limits. */
+    spillway?: RouteLimits;
+  }
+  interface FastifyInstance {
+    /** `inProgress` and `close` of this context's latest registration. Closing the app closes it too. */
+    spillway: GuardHandle;
+  }
+}

@@ -1,0 +1,23 @@
+/** Presents Koa's context to limiters. */
+
+import { NodeLimitRequest } from '@spillway/core/node';
+import type { Context } from 'koa';
+
+export class KoaRequest extends NodeLimitRequest<Context> {
+  override get route(): string | undefined {
+    const path: unknown = this.raw._matchedRoute; // set by @koa/router
+    return typeof path === 'string' ? path : undefined;
+  }
+
+  protected override get target(): string {
+    return targetOf(this.raw);
+  }
+}
+
+/**
+ * The target as the client sent it. Unlike `ctx.url`, it isn't rewritten or shortened by a mount: neither by Koa's, nor
+ * by that of an outer framework, which puts `originalUrl` on the request.
+ */
+export function targetOf({ req, originalUrl }: Context): string {
+  return (req as { readonly originalUrl?: string }).originalUrl ?? originalUrl;
+}

@@ -1,0 +1,134 @@
+/** The exchanges of Nest: HTTP on both platforms, and calls that have no response. */
+
+import type { Admission } from '@spillway/core';
+import type { Exchange, OnClosed } from '@spillway/core/adapter';
+import { NodeExchange } from '@spillway/core/node';
+import {
+  type FastifyReply,
+  isFastify,
+  nodeRequest,
+  nodeResponse,
+  type PlatformRequest,
+  type PlatformResponse,
+} from './call.js';
+
+const encoder = new TextEncoder();
+
+/** An HTTP request and response; in GraphQL several calls share them. */
+export class HttpExchange extends NodeExchange {
+  /** A rejection that the gate must throw. */
+  unanswered: Admission | undefined;
+  private readonly request: PlatformRequest;
+  private readonly response: PlatformResponse;
+  private readonly fastify: FastifyReply | undefined;
+  /** Whether the response belongs to this call only. */
+  private readonly isAlone: boolean;
+  private readonly answers: boolean;
+
+  /** @param answers whether to answer a rejection here; otherwise it becomes `unanswered` */
+  constructor(
+    request: PlatformRequest,
+    response: PlatformResponse,
+    isAlone: boolean,
+    answers: boolean,
+  ) {
+    super(nodeRequest(request), nodeResponse(response), false);
+    this.request = request;
+    this.response = response;
+    this.fastify = isFastify(response) ? response : undefined;
+    this.isAlone = isAlone;
+    this.answers = answers;
+  }
+
+  override getHeader(name: string): unknown {
+    return this.isAlone ? this.response.getHeader(name) : fieldBefore(this.response, name);
+  }
+
+  override setHeader(name: string, value: string): void {
+    const { fastify } = this;
+    if (!fastify) super.setHeader(name, value);
+    else if (!fastify.sent && !fastify.raw.headersSent) fastify.header(name, value);
+  }
+
+  override reject(admission: Admission): void {
+    if (this.answers) super.reject(admission);
+    else this.unanswered = admission;
+  }
+
+  protected override parsedBody(): unknown {
+    return this.request.body;
+  }
+
+  protected override setStatus(status: number): void {
+    const { fastify } = this;
+    if (!fastify) super.setStatus(status);
+    else if (!fastify.sent && !fastify.raw.headersSent) fastify.code(status);
+  }
+
+  protected override end(body: string): void {
+    const { fastify } = this;
+    if (fastify?.sent) return;
+    if (!fastify || fastify.raw.headersSent) super.end(body);
+    // Through Fastify, whose hooks add headers such as CORS. As bytes, because it adds a charset to the type of text.
+    else fastify.send(encoder.encode(body));
+  }
+
+  protected override endWith(body: Uint8Array): void {
+    const { fastify } = this;
+    if (fastify?.sent) return;
+    if (fastify && !fastify.raw.headersSent) {
+      for (const [name, value] of Object.entries(fastify.getHeaders())) {
+        if (value !== undefined) this.res.setHeader(name, value as string);
+      }
+      fastify.hijack(); // bypasses the app's hooks: they have already processed the stored response
+    }
+    super.endWith(body);
+  }
+}
+
+/** A call without an HTTP response. The code that sees the call end must call `releasePermits`. */
+export class MessageExchange implements Exchange {
+  /** A rejection that the gate must throw. */
+  unanswered: Admission | undefined;
+  private isClosed = false;
+  private closed: OnClosed | undefined;
+
+  isGone(): boolean {
+    return this.isClosed;
+  }
+
+  onClosed(closed: OnClosed): void {
+    this.closed = closed;
+  }
+
+  getHeader(): undefined {
+    return undefined;
+  }
+
+  setHeader(): void {}
+
+  reject(admission: Admission): void {
+    this.unanswered = admission;
+  }
+
+  /** Releases the call's permits; returns false if it held none. */
+  releasePermits(): boolean {
+    this.isClosed = true;
+    this.closed?.({});
+    return this.closed !== undefined;
+  }
+}
+
+const BEFORE = Symbol('spillway.fields-before');
+
+/**
+ * A header's value before the first call set it. Calls that share a response overwrite each other's headers instead of
+ * appending to them.
+ */
+function fieldBefore(response: PlatformResponse, name: string): unknown {
+  const holder = response as PlatformResponse & { [BEFORE]?: Map<string, unknown> };
+  holder[BEFORE] ??= new Map();
+  const before = holder[BEFORE];
+  if (!before.has(name)) before.set(name, response.getHeader(name));
+  return before.get(name);
+}

@@ -1,0 +1,38 @@
+/** Presents a call to limiters, over any transport. */
+
+import type { ExecutionContext } from '@nestjs/common';
+import type { Addressing } from '@spillway/core/adapter';
+import { type NodeHead, NodeLimitRequest } from '@spillway/core/node';
+import type { Call, PlatformRequest } from './call.js';
+
+export class NestRequest extends NodeLimitRequest<ExecutionContext> {
+  private readonly call: Call;
+
+  constructor(raw: ExecutionContext, call: Call, addressing: Addressing) {
+    super(raw, headOf(call.request), addressing);
+    this.call = call;
+  }
+
+  /** POST for a message, which has no method but may change anything. */
+  override get method(): string {
+    return this.call.request?.method?.toUpperCase() ?? 'POST';
+  }
+
+  override get path(): string {
+    const { request, operation } = this.call;
+    return request?.url === undefined ? (operation ?? '') : super.path;
+  }
+
+  override get route(): string | undefined {
+    const { request, operation } = this.call;
+    if (operation !== undefined) return operation;
+    if (request?.routeOptions) return request.routeOptions.url;
+    const path = request?.route?.path;
+    return typeof path === 'string' ? (request?.baseUrl ?? '').toLowerCase() + path : undefined;
+  }
+}
+
+function headOf(request: PlatformRequest | undefined): NodeHead {
+  const { method, url, originalUrl, headers = {}, socket = {} } = request ?? {};
+  return { method, url, originalUrl, headers, socket };
+}

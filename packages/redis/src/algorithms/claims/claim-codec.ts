@@ -1,0 +1,36 @@
+/** Encodes calls and decodes replies of claims. The rest is in claims.lua. */
+
+import type { Step } from '@spillway/core';
+import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
+import type { Codec, ReplyWords } from '../codec.js';
+import lua from './claims.lua';
+
+/** Indexed by the number of a state: its name, and the pattern of owner and note after a `k`. */
+const HELD: readonly [State, ...State[]] = [
+  ['free', /^(?!)/],
+  ['running', /^k([\w-]{16})$/],
+  ['done', /^k([\w-]{16})([\x20-\x7e]{0,256})$/],
+];
+type State = readonly [ClaimsAnswer['state'], RegExp];
+
+export const claims: Codec<ClaimsRule> = {
+  letter: 'c',
+  lua: [lua],
+  maker: 'claims',
+  idOf({ op, claim }: Step): string {
+    return `${claim?.owner ?? ''}${op === 'done' ? (claim?.note ?? '') : ''}`;
+  },
+
+  encode({ leaseUs, keepUs }: ClaimsRule, _step: Step, _op: number, args: string[]): void {
+    args.push(`${leaseUs}`, `${keepUs}`);
+  },
+
+  decodeAnswer(_: ClaimsRule, allowed: boolean, place: number, reply: ReplyWords): ClaimsAnswer {
+    const { nowUs } = reply;
+    if (place === 0) return { allowed, nowUs, state: 'free', owner: '', endsUs: 0, note: '' };
+    const endsUs = nowUs + reply.count();
+    const [state, form] = HELD[place] ?? HELD[0];
+    const [, owner = '', note = ''] = reply.text(form);
+    return { allowed, nowUs, state, owner, endsUs, note };
+  },
+};

@@ -1,0 +1,32 @@
+/** Encodes calls and decodes replies of window counters. The rest is in window.lua. */
+
+import type { Answer, Step } from '@spillway/core';
+import type { WindowRule } from '@spillway/core/store';
+import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
+import lua from './window.lua';
+
+/** The numbers of the kinds, as in window.lua. */
+const KINDS: Readonly<Record<WindowRule['kind'], string>> = {
+  fixed: '0',
+  sliding: '1',
+  anchored: '2',
+};
+
+export const window: Codec<WindowRule> = {
+  letter: 'w',
+  lua: [lua],
+  maker: 'window',
+
+  encode({ limit, windowUs, kind }: WindowRule, step: Step, op: number, args: string[]): void {
+    const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
+    args.push(`${cost}`, `${limit}`, `${windowUs}`, KINDS[kind]);
+    if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
+  },
+
+  decodeAnswer({ kind }: WindowRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+    const { nowUs } = reply;
+    const startUs = nowUs + reply.number();
+    const previous = kind === 'sliding' ? reply.count() : 0;
+    return { allowed, nowUs, startUs, current: state, previous };
+  },
+};

@@ -1,0 +1,130 @@
+/** The public interface of the control in Redis. */
+
+import type {
+  Change,
+  ChangeNote,
+  ClearableOfKey,
+  ClearableSetting,
+  Control,
+  Duration,
+  Fault,
+  LimiterSettings,
+  LiveLimits,
+  Override,
+  OverrideNote,
+} from '@spillway/core';
+import type { NamesOf } from '@spillway/core/adapter';
+import type { Follower } from './followers.js';
+import type { KnownLimiter } from './known-limiter.js';
+
+/** All optional. */
+export interface RedisControlOptions {
+  /**
+   * How often each process polls for changes, 50 ms to 1 min: the maximum time until a change takes effect in every
+   * process. Default `'500ms'`.
+   */
+  readonly every?: Duration | undefined;
+  /** The store's `hashKeys` secret. Blocked, allowed and reset keys are then stored as hashes too. */
+  readonly hashKeys?: string | Uint8Array | undefined;
+  /** The store's `prefix`. Default `'spw:'`. */
+  readonly prefix?: string | undefined;
+  /** Called once when Redis stops answering, and for each invalid value in Redis. */
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+}
+
+export const CONTROL_OPTIONS: NamesOf<RedisControlOptions> = {
+  every: 1,
+  hashKeys: 1,
+  prefix: 1,
+  onFault: 1,
+};
+
+/** The result of `restore`. */
+export interface Restored {
+  /** Number of overrides written back. */
+  readonly restored: number;
+  /**
+   * Why nothing was written back. `none-kept`: no process has offered lost settings. `not-lost`: Redis has the same
+   * settings or newer ones. `other-settings`: Redis has settings of another data set. Null on success.
+   */
+  readonly refused: 'none-kept' | 'not-lost' | 'other-settings' | null;
+}
+
+/**
+ * The control that `redisControl` returns. Its methods are those of `memoryControl`; their promises resolve when the
+ * change is stored in Redis and this process follows it. They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`
+ * (the change may have been made) or `SPW_STORE_ERROR`.
+ */
+export interface RedisControl extends Control {
+  /**
+   * Sets mode, share or limits of a limiter. Omitted settings stay as they are. `*` sets them for all limiters without
+   * their own.
+   */
+  set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
+  /**
+   * Removes live settings of a limiter, all or those in `only`; the declared ones apply again. Settings of single keys
+   * stay: see `clearKey`.
+   */
+  clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
+  /** Blocks a key, written as the limiter counts it (an address is `@` and its canonical text). */
+  block(limiter: string, key: string, note: OverrideNote): Promise<void>;
+  /** Lets a key pass: the limiter neither rejects nor counts it. */
+  allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
+  /**
+   * Gives a key its own limits, which replace those of the limiter, declared or live. Omitted numbers are as declared.
+   * With `*`, only a factor can be set; it applies to every limiter without limits for that key.
+   */
+  limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void>;
+  /**
+   * Removes the settings of a key: whether it is blocked or allowed (`'ruling'`), and its `'limits'`; with `only`, one
+   * of them.
+   */
+  clearKey(
+    limiter: string,
+    key: string,
+    note: ChangeNote,
+    only?: readonly ClearableOfKey[],
+  ): Promise<void>;
+  /**
+   * Makes the guards in all processes drop their cached rejections of the key. Call it after you have reset the key's
+   * count.
+   */
+  forget(limiter: string, key: string, note: ChangeNote): Promise<void>;
+  /** The current overrides, latest first. */
+  list(): Promise<readonly Override[]>;
+  /** The latest 1,000 changes, latest first. An override that expires adds no entry: its own entry has the end. */
+  history(): Promise<readonly Change[]>;
+  /**
+   * The announced limiters, by name. A process announces a limiter when it is created and every five minutes. The entry
+   * is kept for ten minutes after that, plus the time until the limiter's counts are idle.
+   */
+  limiters(): Promise<readonly KnownLimiter[]>;
+  /**
+   * The processes that have limiters under a control. Each registers soon after startup, after each change that it
+   * follows, and every five minutes. The entry of a killed process expires six minutes after its last registration. At
+   * most 1,000.
+   */
+  followers(): Promise<readonly Follower[]>;
+  /**
+   * Polls for changes now, for instance at startup, and waits for Redis at most `within` (default 1 s). Never rejects;
+   * resolves to false if Redis did not answer in time. A later answer is still applied.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID`
+   */
+  refresh(within?: Duration): Promise<boolean>;
+  /** Removes all settings, of limiters and of keys, including those that Redis has lost. The declared ones apply. */
+  clearAll(note: ChangeNote): Promise<void>;
+  /**
+   * Writes back live settings that Redis has lost: those of the newest revision that any process still follows, without
+   * the expired ones. `force` also overwrites settings of another data set, which were set since. A change, such as
+   * `set`, writes lost settings back too.
+   */
+  restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;
+  /**
+   * Whether Redis had lost the live settings at the last poll: it was flushed, or restarted or replaced without them.
+   * The settings of the last revision that any process knows stay in force.
+   */
+  readonly settingsLost: boolean;
+  /** Stops polling for changes. Current settings stay until they expire. The client stays open. */
+  close(): void;
+}

@@ -1,0 +1,131 @@
+/// <reference path="../lua.d.ts" />
+/** What processes report about their limiters, in Redis. */
+
+import { checkOptions, type NamesOf } from '@spillway/core/adapter';
+import type { LimiterReport, ReportSink } from '@spillway/core/who';
+import { Transport } from '../calls/transport.js';
+import { type AnyRedisClient, asRedisClient } from '../clients/as-redis-client.js';
+import { prefixFrom } from '../codec/prefix.js';
+import { scriptOf } from '../codec/script.js';
+import reading from '../lua/report-read.lua';
+import writing from '../lua/report-write.lua';
+import { newProcessId } from './process-id.js';
+import { decodeReport, encodeReport } from './report-codec.js';
+import { TaggedScripts } from './tagged-scripts.js';
+
+/** All optional. */
+export interface RedisReportsOptions {
+  /** The store's `prefix`. Default `'spw:'`. */
+  readonly prefix?: string | undefined;
+}
+
+const NAMES: NamesOf<RedisReportsOptions> = { prefix: 1 };
+
+/** What one process has published. */
+export interface ProcessReport {
+  /** A random id of the process. */
+  readonly process: string;
+  /** How long ago its last call was, in milliseconds. A process that runs makes a call every 10 s or more often. */
+  readonly ageMs: number;
+  readonly limiters: readonly LimiterReport[];
+}
+
+/** What {@link redisReports} returns. */
+export interface RedisReports extends ReportSink {
+  /**
+   * The reports of all processes, at most 1,000. A process that has ended is among them for 15 minutes, and its callers
+   * of the last minute for one minute. Rejects with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`.
+   *
+   * @param limiter only this limiter
+   */
+  read(limiter?: string): Promise<readonly ProcessReport[]>;
+}
+
+/** How long a report is kept after the last call of its process: as long as it says anything about callers. */
+const KEPT_MS = 900_000;
+const MINUTE_MS = 60_000;
+
+/** No more are stored, which bounds memory in Redis if processes keep restarting. */
+const MAX_PROCESSES = 1_000;
+
+/** How many reports are read in one call, which bounds how long it keeps Redis busy. */
+const READ_AT_ONCE = 10;
+
+/**
+ * Publishes who is rejected to Redis, where `spillway who` and `spillway top` read it. Each process makes at most one
+ * call a second, as long as it makes decisions.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import { createGuard, rateLimit } from '@spillway/core';
+ * import { topCallers } from '@spillway/core/who';
+ * import { redisReports, redisStore } from '@spillway/redis';
+ *
+ * const callers = topCallers({ publishTo: redisReports(redis) });
+ * const limiter = rateLimit({ name: 'api', limit: 100, window: '1m' });
+ * createGuard(limiter, { store: redisStore(redis), observers: [callers] });
+ * ```
+ */
+export function redisReports(
+  client: AnyRedisClient,
+  options: RedisReportsOptions = {},
+): RedisReports {
+  checkOptions(options, 'redisReports()', NAMES);
+  const transport = new Transport(asRedisClient(client));
+  return new InRedis(transport, prefixFrom(options.prefix));
+}
+
+class InRedis extends TaggedScripts implements RedisReports {
+  private readonly writing = scriptOf(writing);
+  private readonly reading = scriptOf(reading);
+  private readonly id = newProcessId();
+
+  async publish(limiters: readonly LimiterReport[]): Promise<void> {
+    const texts = limiters.flatMap((report) => [report.limiter, encodeReport(report)]);
+    const args = [this.id, `${KEPT_MS}`, `${MAX_PROCESSES}`, ...texts];
+    await this.runScript(this.writing, [this.reportOf(this.id), this.keyOf('reports')], args);
+  }
+
+  async read(limiter?: string): Promise<readonly ProcessReport[]> {
+    const [now, listed = []] = await this.readHashes([this.keyOf('reports')], []);
+    const processes = pairsOf(listed).flatMap(([process, text]) => {
+      const ageMs = Number(now) - Number(/^1 (\d{1,16})/.exec(text)?.[1]);
+      return ageMs < KEPT_MS ? [{ process, ageMs: Math.max(0, ageMs) }] : [];
+    });
+    const fields = limiter === undefined ? [] : [limiter];
+    const reports: ProcessReport[] = [];
+    for (let at = 0; at < processes.length; at += READ_AT_ONCE) {
+      const some = processes.slice(at, at + READ_AT_ONCE);
+      const keys = some.map(({ process }) => this.reportOf(process));
+      const [, ...hashes] = await this.readHashes(keys, fields);
+      for (const [i, { process, ageMs }] of some.entries()) {
+        const limiters = pairsOf(hashes[i] ?? []).flatMap(
+          ([name, text]) => decodeReport(name, text, ageMs < MINUTE_MS) ?? [],
+        );
+        reports.push({ process, ageMs, limiters });
+      }
+    }
+    return reports;
+  }
+
+  private async readHashes(
+    keys: string[],
+    fields: string[],
+  ): Promise<[now: unknown, ...hashes: (readonly unknown[])[]]> {
+    const reply = await this.runScript(this.reading, keys, fields);
+    return reply as [unknown, ...(readonly unknown[])[]];
+  }
+
+  private reportOf(process: string): string {
+    return this.keyOf(`report:${process}`);
+  }
+}
+
+/** Fields and texts, of a list in which they alternate. */
+function pairsOf(list: readonly unknown[]): (readonly [string, string])[] {
+  const texts = list.map(String);
+  return texts.flatMap((field, at) =>
+    at % 2 === 0 ? [[field, texts[at + 1] ?? ''] as const] : [],
+  );
+}

@@ -1,0 +1,47 @@
+/** Scripts on keys that are not counts, all in one hash slot. */
+
+import { systemClock } from '@spillway/core/store';
+import type { Transport } from '../calls/transport.js';
+import type { Script } from '../codec/script.js';
+
+/**
+ * Puts all keys in one hash slot. No count can have such a name: in names of counts, `%` is never followed by these
+ * letters.
+ */
+const TAG = '{%control}';
+
+/** The default timeout of a call, including the time to connect. */
+const PATIENCE_US = 5_000_000;
+
+/** Calls reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`. */
+export class TaggedScripts {
+  private readonly transport: Transport;
+  private readonly prefix: string;
+
+  constructor(transport: Transport, prefix: string) {
+    this.transport = transport;
+    this.prefix = prefix;
+  }
+
+  /** Whether a call can be sent at once. */
+  get isReady(): boolean {
+    return this.transport.isReady;
+  }
+
+  protected keyOf(name: string): string {
+    return `${this.prefix}${TAG}${name}`;
+  }
+
+  protected runScript(
+    script: Script,
+    keys: string[],
+    args: string[],
+    deadlineUs: number = deadlineFromNow(),
+  ): Promise<unknown> {
+    return this.transport.runScript(script, keys, args, { deadlineUs });
+  }
+}
+
+function deadlineFromNow(): number {
+  return systemClock.nowUs() + PATIENCE_US;
+}

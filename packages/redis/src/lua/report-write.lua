@@ -1,0 +1,35 @@
+-- Stores what a process reports about its limiters.
+--
+-- KEYS: the process's report (hash), reports (hash).
+-- ARGV: the id of the process; how long its report is kept, in milliseconds; the maximum number of processes; then for
+-- each limiter its name and its text.
+-- Stored in reports, format 1: by id, `1` and the time of the last call in milliseconds.
+-- Reply: 1; 0 if there are too many processes already.
+
+local call = redis.call
+local time = call('TIME')
+local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
+local id, kept = ARGV[1], tonumber(ARGV[2])
+
+if call('HSET', KEYS[2], id, '1 ' .. string.format('%.0f', now)) == 1 then
+  local count = 0
+  local all = call('HGETALL', KEYS[2])
+  for i = 1, #all, 2 do
+    local at = all[i + 1]:match('^1 (%d+)')
+    if at and tonumber(at) + kept <= now then
+      call('HDEL', KEYS[2], all[i])
+    else
+      count = count + 1
+    end
+  end
+  if count > tonumber(ARGV[3]) then
+    call('HDEL', KEYS[2], id)
+    return 0
+  end
+end
+call('PEXPIRE', KEYS[2], kept)
+if #ARGV > 3 then
+  call('HSET', KEYS[1], unpack(ARGV, 4))
+end
+call('PEXPIRE', KEYS[1], kept)
+return 1

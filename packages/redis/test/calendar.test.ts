@@ -1,0 +1,130 @@
+/** Limits by calendar on Redis: its clock decides, whatever the clocks of the processes show. */
+
+import {
+  calendar,
+  createLimiter,
+  type Fault,
+  fixedWindow,
+  memoryStore,
+  slidingWindow,
+  tokenBucket,
+} from '@spillway/core';
+import { systemClock } from '@spillway/core/store';
+import { ManualClock } from '@spillway/core/testing';
+import { Redis } from 'ioredis';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { redisStore } from '../src/index.js';
+import { redisStoreAt } from '../src/testing.js';
+
+const HOUR_US = 3_600_000_000;
+const NAME = 'spw:1{ada}daily}k';
+
+describe.skipIf(redisProgram === null)('a limit by calendar on Redis', () => {
+  let server: RedisServer;
+  let client: Redis;
+  let faults: Fault[];
+
+  beforeAll(async () => {
+    server = await startServer();
+    client = new Redis(server.port);
+  });
+  afterAll(async () => {
+    client.disconnect();
+    await server.kill();
+  });
+  beforeEach(async () => {
+    await client.flushall();
+    faults = [];
+  });
+  afterEach(() => vi.restoreAllMocks());
+
+  /** A process of its own: what it has learned of the clock of Redis is in its store. */
+  function process(window = calendar('day')) {
+    const settings = { store: redisStore(client), onFault: (fault: Fault) => faults.push(fault) };
+    return createLimiter({ name: 'daily', limit: 20, window }, settings);
+  }
+
+  function setAhead(us: number): void {
+    const nowUs = systemClock.nowUs.bind(systemClock);
+    vi.spyOn(systemClock, 'nowUs').mockImplementation(() => nowUs() + us);
+  }
+
+  /** How often Redis is asked for the count from now on. */
+  function countingCalls(): () => number {
+    const send = vi.spyOn(client, 'sendCommand');
+    return () => send.mock.calls.filter(([{ args }]) => args.flat().includes(NAME)).length;
+  }
+
+  it.each([-26, 26, -50, 50, 24 * 365])(
+    'counts one day for a process whose clock is %s hours ahead, which asks once more at most',
+    async (hours) => {
+      const right = process();
+      expect((await right.consume('ada')).remaining).toBe(19);
+      setAhead(hours * HOUR_US);
+      const wrong = process();
+      const calls = countingCalls();
+      const first = await wrong.consume('ada');
+      expect(first).toMatchObject({ allowed: true, outcome: 'allowed', remaining: 18 });
+      // One if the day of Redis is the next one here.
+      const needed = calls();
+      expect(needed).toBeLessThanOrEqual(2);
+      expect((await wrong.consume('ada')).remaining).toBe(17);
+      expect(calls()).toBe(needed + 1);
+      const { resetMs } = await wrong.peek('ada');
+      vi.restoreAllMocks();
+      expect(await right.consume('ada')).toMatchObject({ remaining: 16 });
+      expect(resetMs - (await right.peek('ada')).resetMs).toBeGreaterThanOrEqual(0);
+      expect(await wrong.refund(first)).toBe(true);
+      expect(faults).toEqual([]);
+    },
+  );
+
+  it('keeps a text that begins with the period, and expires with it', async () => {
+    const limiter = process(calendar('month', { timeZone: 'Europe/Berlin' }));
+    const { resetMs } = await limiter.consume('ada', { cost: 3 });
+    const text = await client.get(NAME);
+    expect(text).toMatch(/^\d{4}-\d\d@Europe\/Berlin \d{10}000000 \d{10}000000 3$/);
+    const leftMs = await client.pttl(NAME);
+    expect(leftMs).toBeGreaterThan(resetMs - 10_000);
+    expect(leftMs).toBeLessThan(resetMs + 10);
+    expect(await client.memory('USAGE', NAME)).toBeLessThanOrEqual(200);
+  });
+
+  it.each(['calendar', 'fixed', 'sliding', 'bucket'] as const)(
+    'counts beyond the limit as the memory does (%s)',
+    async (of) => {
+      const clock = new ManualClock(Date.UTC(2026, 10, 15) * 1000);
+      const window = of === 'calendar' ? calendar('day') : '1d';
+      const algorithm = { fixed: fixedWindow, sliding: slidingWindow, bucket: tokenBucket }[
+        of as 'fixed'
+      ];
+      const options = { name: 'daily', limit: 7, window, algorithm, overage: 'allow' } as const;
+      const far = createLimiter(options, { store: redisStoreAt(client, clock), clock });
+      const near = createLimiter(options, { store: memoryStore({ clock }) });
+      for (const cost of [5, 3, 0, 1_000_000_000, 4, 2_000_000_000, 2 ** 32, 1]) {
+        const expected = near.consume('ada', { cost });
+        expect({ ...(await far.consume('ada', { cost })) }).toEqual({ ...expected });
+        expect(await far.peek('ada')).toEqual(near.peek('ada'));
+        clock.advance('5h');
+      }
+    },
+  );
+
+  it('keeps the id of a billing period as a text of its own', async () => {
+    const limiter = process(calendar(() => period));
+    const now = Date.now();
+    const period = { id: 'in 5 {x}', start: now - 1_000_000, end: now + 1_000_000_000 };
+    await limiter.consume('ada', { period });
+    expect(await client.get(NAME)).toMatch(/^in 5 %007bx%007d \d+ \d+ 1$/);
+    expect((await limiter.consume('ada', { period })).remaining).toBe(18);
+  });
+
+  it('refuses a text that is of another format, until a reset', async () => {
+    const limiter = process();
+    await client.set(NAME, '2026-11 x 1 2');
+    expect((await limiter.consume('ada')).outcome).toBe('error');
+    await limiter.reset('ada');
+    expect((await limiter.consume('ada')).outcome).toBe('allowed');
+  });
+});

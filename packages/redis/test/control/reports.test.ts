@@ -1,0 +1,125 @@
+/** What processes report about their limiters, in Redis: for how long, of how many, and how much it costs. */
+
+import { ManualClock } from '@spillway/core/testing';
+import { mergeReports, topCallers } from '@spillway/core/who';
+import { redisProgram } from 'spillway-testkit/redis';
+import { describe, expect, it } from 'vitest';
+import { redisReports } from '../../src/index.js';
+import { redisForControls } from './set-up.js';
+
+const REPORTS = 'spw:{%control}reports';
+const MINUTE_MS = 60_000;
+
+const denied = {
+  limiter: 'api',
+  allowed: false,
+  outcome: 'denied',
+  reason: 'rate',
+  cost: 1,
+  used: 2,
+  remaining: 0,
+  retryAfterMs: 1,
+  resetMs: 1,
+} as const;
+
+describe.skipIf(redisProgram === null)('reports in Redis', () => {
+  const { redis } = redisForControls();
+
+  /** Publishes as one process does at its end. */
+  async function publish(rejections: Readonly<Record<string, number>>, limiter = 'api') {
+    const callers = topCallers({ clock: new ManualClock(), publishTo: redisReports(redis()) });
+    for (const [key, count] of Object.entries(rejections)) {
+      for (let i = 0; i < count; i += 1)
+        callers.countDecision({ ...denied, limiter }, 'enforce', key);
+    }
+    await callers.close();
+  }
+
+  const read = async (limiter?: string) => {
+    const processes = await redisReports(redis()).read(limiter);
+    return { processes, merged: mergeReports(processes.flatMap(({ limiters }) => limiters)) };
+  };
+
+  /** As if all processes had made their last call earlier. */
+  async function age(ms: number): Promise<void> {
+    for (const [id, text] of Object.entries(await redis().hgetall(REPORTS))) {
+      await redis().hset(REPORTS, id, `1 ${Number(text.slice(2)) - ms}`);
+    }
+  }
+
+  it('of all processes are read, and add up', async () => {
+    await publish({ ada: 5, bob: 2 });
+    await publish({ bob: 6 });
+    await publish({ eve: 1 }, 'login');
+    const { processes, merged } = await read();
+    expect(new Set(processes.map(({ process }) => process)).size).toBe(3);
+    expect(merged.map(({ limiter }) => limiter)).toEqual(['api', 'login']);
+    expect(merged[0]).toMatchObject({
+      mode: 'enforce',
+      counts: { denied: 13, allowed: 0 },
+      rejected: {
+        minute: {
+          total: 13,
+          callers: [
+            { caller: 'bob', atLeast: 8, atMost: 8 },
+            { caller: 'ada', atLeast: 5 },
+          ],
+        },
+      },
+      wouldReject: { minute: { total: 0 } },
+    });
+  });
+
+  it('of one limiter are read alone', async () => {
+    await publish({ ada: 5 });
+    await publish({ eve: 1 }, 'login');
+    expect((await read('login')).merged).toMatchObject([{ limiter: 'login' }]);
+    expect((await read('nothing')).merged).toEqual([]);
+  });
+
+  it('of a process that was killed count for a minute in one window, and 15 in the other', async () => {
+    await publish({ ada: 5 });
+    await age(MINUTE_MS);
+    expect((await read()).merged[0]?.rejected).toMatchObject({
+      minute: { total: 0 },
+      quarter: { total: 5 },
+    });
+    await age(14 * MINUTE_MS);
+    expect((await read()).processes).toEqual([]);
+  });
+
+  it('expire in Redis, and the next process removes the entries of those that are gone', async () => {
+    await publish({ ada: 5 });
+    const keys = await redis().keys('*');
+    expect(keys).toHaveLength(2);
+    for (const key of keys) {
+      expect(await redis().pttl(key)).toBeGreaterThan(890_000);
+      expect(await redis().pttl(key)).toBeLessThanOrEqual(900_000);
+    }
+    await age(15 * MINUTE_MS);
+    await publish({ bob: 5 });
+    expect(await redis().hlen(REPORTS)).toBe(1);
+  });
+
+  it('are stored of a thousand processes and no more', async () => {
+    const ids = Array.from({ length: 1_000 }, (_, i) => [`${i}`, `1 ${Date.now()}`]);
+    await redis().hset(REPORTS, ...ids.flat());
+    await publish({ ada: 5 });
+    expect(await redis().hlen(REPORTS)).toBe(1_000);
+    expect((await read()).merged).toEqual([]);
+  });
+
+  it.each(['2 []', '1 {', '1 [1]', 'junk'])('are not read from %j', async (text) => {
+    await publish({ ada: 5 });
+    const [key] = await redis().keys('*report:*');
+    await redis().hset(key ?? '', 'other', text);
+    expect((await read()).merged).toMatchObject([{ limiter: 'api' }]);
+  });
+
+  it('of a flood have at most 4 kB for each limiter', async () => {
+    const keys = Array.from({ length: 10_000 }, (_, i) => [`203.0.113.${i}`, 3]);
+    await publish(Object.fromEntries(keys));
+    const [key] = await redis().keys('*report:*');
+    expect(String(await redis().hget(key ?? '', 'api')).length).toBeLessThan(4_000);
+  });
+});
