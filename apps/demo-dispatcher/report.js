@@ -1,9 +1,9 @@
-/** What is printed: where messages start in each half second, and in the end how even the pace was. */
+/** What is printed: where messages start in each half second, and in the end what each partner saw. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { LINES, PER_SECOND } from './lines.js';
+import { NAMES, PARTNERS } from './partners.js';
 
-const COLUMN = 26;
+const COLUMN = 36;
 
 export const ROW_MS = 500;
 
@@ -14,7 +14,7 @@ export class Report {
 
   begin() {
     this.startMs = performance.now();
-    console.log(`   time  ${LINES.map((line) => line.padEnd(COLUMN)).join('')}`.trimEnd());
+    console.log(`   time  ${NAMES.map((name) => name.padEnd(COLUMN)).join('')}`.trimEnd());
   }
 
   note(message) {
@@ -28,13 +28,13 @@ export class Report {
     const toMs = fromMs + ROW_MS;
     await sleep(this.startMs + toMs - performance.now());
     const shown = this.messages.filter(({ atMs }) => atMs >= fromMs && atMs < toMs);
-    const cells = LINES.map((line) =>
+    const cells = NAMES.map((name) =>
       shown
-        .filter((message) => message.line === line)
-        .map(
-          ({ worker, atMs, isRejected }) =>
-            `${worker}+${Math.round(atMs - fromMs)}${isRejected ? '!' : ''}`,
-        )
+        .filter(({ partner }) => partner === name)
+        .map(({ worker, atMs, isUrgent, isRejected }) => {
+          const mark = (isUrgent ? '^' : '') + (isRejected ? '!' : '');
+          return `${worker}+${Math.round(atMs - fromMs)}${mark}`;
+        })
         .join(' ')
         .padEnd(COLUMN),
     );
@@ -46,17 +46,15 @@ export class Report {
   }
 
   summary() {
-    console.log(`\nA line takes a message each ${1000 / PER_SECOND} ms. The carriers saw:`);
-    for (const line of LINES) {
-      const own = this.messages.filter((message) => message.line === line);
+    console.log('\nThe partners saw:');
+    for (const name of NAMES) {
+      const own = this.messages.filter(({ partner }) => partner === name);
       const rejected = own.filter(({ isRejected }) => isRejected).length;
-      const gaps = own.slice(1).map(({ atMs }, at) => Math.round(atMs - own[at].atMs));
-      gaps.sort((a, b) => a - b);
-      const told =
-        gaps.length > 0
-          ? `, gaps: smallest ${gaps[0]} ms, median ${gaps[gaps.length >> 1]} ms`
-          : '';
-      console.log(`${line}: ${own.length - rejected} taken, ${rejected} rejected${told}`);
+      const most = Math.max(0, ...own.map(({ atOnce }) => atOnce));
+      const { limit, maxConcurrent } = PARTNERS[name];
+      console.log(
+        `${name}: ${own.length - rejected} taken, ${rejected} rejected, at most ${most} at once (allows ${limit} a second, ${maxConcurrent} at once)`,
+      );
     }
   }
 }

@@ -1,27 +1,43 @@
-/** Starts two carriers and eight workers over one Redis, and shows where messages start. */
+/** Starts three partners and eight workers over one Redis, and shows where messages start. */
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { openCarrier } from './carrier.js';
-import { WORKERS } from './lines.js';
+import { openHealthPage } from './health.js';
+import { openPartner } from './partner.js';
+import { NAMES, PARTNERS, WORKERS } from './partners.js';
 import { Report, ROW_MS } from './report.js';
 
-const { REDIS_URL, SECONDS = 16, REJECT_EACH = 40 } = process.env;
+const { REDIS_URL, SECONDS = 16, REJECT_EACH = 40, PORT = 3000 } = process.env;
 
 if (!(await hasRedis())) process.exit(1);
 
 const report = new Report();
 const onMessage = (message) => report.note(message);
-const north = await openCarrier({ rejectEach: Number(REJECT_EACH), onMessage });
-const south = await openCarrier({ onMessage });
-const urls = JSON.stringify({ north: north.url, south: south.url });
+const page = await openHealthPage(Number(PORT));
+const partners = await Promise.all(
+  NAMES.map((name) => {
+    const rejectEach = name === 'north' ? Number(REJECT_EACH) : undefined;
+    return openPartner(name, { ...PARTNERS[name], rejectEach, onMessage });
+  }),
+);
+const urls = JSON.stringify(Object.fromEntries(NAMES.map((name, i) => [name, partners[i].url])));
 
 const workers = Array.from({ length: WORKERS }, (_, i) =>
   fork(join(import.meta.dirname, 'worker.js'), [`${i + 1}`, urls]),
 );
 const exits = workers.map((worker) => once(worker, 'exit'));
+const left = { rejected: 0, running: 0 };
+for (const worker of workers) {
+  worker.on('message', (message) => {
+    if (message.stats) page.note(message);
+    if (message.rejected !== undefined) {
+      left.rejected += message.rejected;
+      left.running += message.running;
+    }
+  });
+}
 await Promise.all(workers.map((worker, i) => Promise.race([once(worker, 'message'), exits[i]])));
 
 let isOver = false;
@@ -29,17 +45,24 @@ process.once('SIGINT', () => {
   isOver = true;
 });
 
-console.log('3+120 is a message of worker 3, 120 ms after the beginning of the row; ! is a 429.\n');
+console.log(`Health page: ${page.url}`);
+console.log(
+  '3+120 is a message of worker 3, 120 ms after the beginning of the row; ^ is urgent, ! is a 429.\n',
+);
 report.begin();
 const rows = Math.ceil((Number(SECONDS) * 1000) / ROW_MS / 4);
-await run('quiet', 'a few messages: North is enough', rows);
-await run('busy', 'more than all can take: South helps out', 2 * rows);
+await run('quiet', 'a few messages', rows);
+await run('busy', 'more than the partners take: urgent messages go first', 2 * rows);
+for (const [name, { waiting, runningInFleet }] of Object.entries(page.health())) {
+  report.say(`health of ${name}: ${waiting} waiting, ${runningInFleet} running`);
+}
 await run('quiet', 'a few messages again', rows);
 
 tell('stop');
 const codes = await Promise.all(exits);
-north.close();
-south.close();
+page.close();
+for (const partner of partners) partner.close();
+report.say(`drained: ${left.rejected} messages did not start in time, ${left.running} still ran`);
 report.summary();
 if (codes.some(([code]) => code > 0)) process.exitCode = 1; // a worker has ended by an error
 

@@ -1,84 +1,83 @@
-/** One worker: a process that sends messages, each in a slot of a line that all workers share. */
+/** One worker: a process that sends messages, at the pace and the concurrency that all workers share. */
 
-import { once } from 'node:events';
-import { setTimeout as timer } from 'node:timers/promises';
-import { createShaper } from '@spillway/outgoing';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { Redis } from 'ioredis';
-import { carrierOf, LINES, linesOf, MAX_WAIT_MS, PER_SECOND, WORKERS } from './lines.js';
+import { NAMES, PARTNERS, WORKERS } from './partners.js';
 
-const [worker, carriers] = process.argv.slice(2);
-const urls = JSON.parse(carriers);
+const [worker, partners] = process.argv.slice(2);
+const urls = JSON.parse(partners);
 
 const redis = new Redis(process.env.REDIS_URL, { socketTimeout: 1000 });
-redis.on('error', () => undefined); // the shaper tells of outages
+redis.on('error', () => undefined); // the shaper reports outages
 
 const shaper = createShaper(
-  { name: 'demo-dispatcher', limit: PER_SECOND, window: '1s', maxWait: MAX_WAIT_MS },
-  // Without Redis each of the workers keeps its share of the pace.
+  {
+    name: 'demo-dispatcher',
+    limit: 4,
+    window: '1s',
+    maxConcurrent: 2,
+    lease: '5s',
+    maxWait: '20s',
+    plan: (partner) => PARTNERS[partner],
+  },
+  // Without Redis each of the workers keeps its share.
   {
     store: redisStore(redis),
     storeTimeout: '1s',
     localShare: 1 / WORKERS,
-    random: () => (worker - 1) / WORKERS, // the workers have numbers: they need no chance to start apart
-    logger: worker === '1' ? console : false, // one voice will do
+    random: () => (worker - 1) / WORKERS, // the workers have numbers, so they start apart without chance
+    logger: worker === '1' ? console : false, // one worker reports an outage for all
   },
 );
 
+// A 429 pauses the partner for all workers. Then the call is retried, in the same order of priority.
+const send = pacedFetch(shaper, {
+  key: ({ url }) => new URL(url).pathname.slice(1),
+  retries: 3,
+  retryable: () => true,
+  timeout: '5s',
+});
+
 let phase = 'quiet';
-let changed = new AbortController();
-process.on('message', (next) => {
+process.on('message', async (next) => {
   phase = next;
-  changed.abort();
-  changed = new AbortController();
+  if (phase !== 'stop') return;
+  const { rejected, running } = await shaper.drain('3s');
+  process.send({ worker, rejected, running }, () => {
+    redis.disconnect();
+    process.exit();
+  });
 });
 process.once('disconnect', () => process.exit()); // its parent is gone
 
 // What the first call of a process loads would make a start late.
 await Promise.all([redis.ping(), ...Object.values(urls).map((url) => fetch(url))]);
 process.send('ready');
-await once(process, 'message');
-while (phase !== 'stop') {
-  if (phase === 'quiet') await sleep(Math.random() * 4000);
-  if (phase !== 'stop') await dispatch(`Hello from worker ${worker}`);
-}
-await shaper.close();
-redis.disconnect();
-process.exit();
-
-/** Sends a message by the first line whose queue is short enough; after a rejection it is sent again. */
-async function dispatch(text) {
-  while (phase !== 'stop') {
-    const slot = await shaper.reserveFirst(LINES);
-    if (!slot.allowed) {
-      await sleep(Math.max(slot.wouldWaitMs - MAX_WAIT_MS, 50)); // all queues are too long
-      continue;
-    }
-    await timer(Math.ceil(slot.delayMs)); // a timer drops what is less than 1 ms
-    const carrier = carrierOf(slot.key);
-    const response = await send(`${urls[carrier]}/${slot.key}`, text);
-    if (response.status !== 429) return;
-    await shut(carrier, Number(response.headers.get('retry-after')));
-  }
+setInterval(report, 250).unref();
+for (let count = 0; ; count += 1) {
+  await sleep(phase === 'busy' ? 200 : 500 + Math.random() * 2000);
+  for (const partner of NAMES) void dispatch(partner, (count + Number(worker)) % 5 === 0);
 }
 
-/** The whole carrier is shut, and no worker is to ask it before that. */
-async function shut(carrier, seconds) {
+async function dispatch(partner, isUrgent) {
   try {
-    await Promise.all(linesOf(carrier).map((line) => shaper.pause(line, `${seconds}s`)));
-  } catch (error) {
-    if (error.code !== 'SPW_STORE_UNAVAILABLE') throw error;
-    await sleep(seconds * 1000); // the pause cannot be shared: only this worker keeps away
+    const response = await send(urls[partner], {
+      method: 'POST',
+      headers: { 'x-worker': worker, ...(isUrgent && { 'x-urgent': 'yes' }) },
+      body: `Hello from worker ${worker}`,
+      pace: { priority: isUrgent ? 1 : 0 },
+    });
+    await response.arrayBuffer();
+  } catch {
+    // Too much is waiting, the partner does not answer, or the shaper is closed. A real worker keeps the message.
   }
 }
 
-async function send(url, body) {
-  const response = await fetch(url, { method: 'POST', headers: { 'x-worker': worker }, body });
-  await response.arrayBuffer();
-  return response;
-}
-
-/** Waits, until the phase changes at the longest. */
-async function sleep(ms) {
-  await timer(ms, undefined, { signal: changed.signal }).catch(() => undefined);
+/** For the health page of the parent. */
+async function report() {
+  const all = NAMES.map(async (partner) => [partner, await shaper.stats(partner)]);
+  const stats = Object.fromEntries(await Promise.all(all));
+  if (process.connected) process.send({ worker, stats });
 }

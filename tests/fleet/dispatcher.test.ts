@@ -1,4 +1,4 @@
-/** The demo of the dispatcher: eight processes share the pace of two carriers, and it says so if there is no Redis. */
+/** The demo of the dispatcher: eight processes share the limits of three partners, and it says so without a Redis. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,14 +9,16 @@ import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 
 const SECONDS = 6;
-const PER_SECOND = 4;
-const LINES = ['north-1', 'north-2', 'south-1'];
+/** As long as the workers drain. */
+const DRAIN_SECONDS = 3;
+/** As in apps/demo-dispatcher/partners.js. */
+const PARTNERS = { north: [8, 4], south: [4, 2], west: [20, 1] } as const;
 
 /** Runs the demo to its end. */
 async function run(own: Readonly<Record<string, string>>, onText?: (text: string) => void) {
   const { REDIS_URL: _, ...env } = process.env;
   const file = join(ROOT, 'apps', 'demo-dispatcher', 'start.js');
-  const child = spawn(process.execPath, [file], { env: { ...env, ...own } });
+  const child = spawn(process.execPath, [file], { env: { ...env, PORT: '0', ...own } });
   onTestFinished(() => void child.kill('SIGKILL'));
   let text = '';
   let errors = '';
@@ -31,9 +33,10 @@ async function run(own: Readonly<Record<string, string>>, onText?: (text: string
   return { code, text, errors };
 }
 
-/** How many messages of a line were taken, and rejected. */
-function counts(text: string, line: string): readonly number[] {
-  const found = new RegExp(`^${line}: (\\d+) taken, (\\d+) rejected`, 'm').exec(text);
+/** How many messages a partner has taken and rejected, and how many it had at once. */
+function counts(text: string, name: string): readonly number[] {
+  const form = `^${name}: (\\d+) taken, (\\d+) rejected, at most (\\d+) at once`;
+  const found = new RegExp(form, 'm').exec(text);
   return (found ?? []).slice(1).map(Number);
 }
 
@@ -41,24 +44,28 @@ beforeAll(() => checkBuilt('express'));
 
 describe('the dispatcher', () => {
   it.skipIf(redisProgram === null)(
-    'sends by every line at its pace, from every worker',
+    'sends to every partner at its pace and concurrency, from every worker',
     async () => {
       const redis = await RedisServer.up();
       const { code, text, errors } = await run({ REDIS_URL: redis.url, SECONDS: `${SECONDS}` });
       expect([code, errors]).toEqual([0, '']);
-      for (const line of LINES) {
-        const [taken = 0, refused = 0] = counts(text, line);
+      for (const [name, [perSecond, atOnce]] of Object.entries(PARTNERS)) {
+        const [taken = 0, rejected = 0, most = 0] = counts(text, name);
         expect(taken).toBeGreaterThan(0);
-        // The first comes at once, and what waits in the end may wait for half a second more.
-        expect(taken + refused).toBeLessThanOrEqual(1 + PER_SECOND * (SECONDS + 1));
+        const seconds = SECONDS + DRAIN_SECONDS + 1;
+        expect(taken + rejected).toBeLessThanOrEqual(1 + perSecond * seconds);
+        expect(most).toBeGreaterThan(0);
+        expect(most).toBeLessThanOrEqual(atOnce);
       }
+      expect(text).toMatch(/health of west: [1-9]\d* waiting, [01] running/);
+      expect(text).toMatch(/drained: \d+ messages/);
       const workers = new Set([...text.matchAll(/(\d)\+\d+/g)].map(([, worker]) => worker));
       expect(workers.size).toBe(8);
     },
   );
 
   it.skipIf(redisProgram === null).each(['freeze', 'kill'] as const)(
-    'loses no worker to an outage, in which a carrier refuses too: %s',
+    'loses no worker to an outage, in which a partner rejects too: %s',
     async (way) => {
       const redis = await RedisServer.up();
       let isOut = false;

@@ -5,8 +5,8 @@ import { memoryStore, type Store } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
 import {
   createShaper,
+  type OnePaceOptions,
   pacedFetch,
-  type ShaperOptions,
   type ShaperSettings,
 } from '@spillway/outgoing';
 import { fakeTime } from 'spillway-testkit';
@@ -17,7 +17,7 @@ fakeTime();
 const users = new AsyncLocalStorage<string>();
 const NAMES = Array.from({ length: 10 }, (_, at) => `u${at}`);
 
-function shaperOf(options: Partial<ShaperOptions> = {}, settings: ShaperSettings = {}) {
+function shaperOf(options: Partial<OnePaceOptions> = {}, settings: ShaperSettings = {}) {
   return createShaper({ name: 'calls', limit: 4, window: '1s', ...options }, settings);
 }
 

@@ -49,6 +49,8 @@ const EXPECTED = [
   'spillway_faults_total{limiter="fleet",source="store"} 3',
   'spillway_faults_total{limiter="open",source="store"} 3',
   'spillway_brake_fraction{limiter="workers"} 0',
+  'spillway_jobs_running{limiter="partner"} 1',
+  'spillway_jobs_waiting{limiter="partner"} 2',
   'spillway_memory_overflowed_total{} 2',
   'spillway_permits_in_progress{} 1',
   'spillway_settings_lost{} 1',

@@ -30,6 +30,8 @@ interface Panel {
   readonly description?: string;
   readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>;
   readonly targets?: readonly { readonly expr: string }[];
+  /** Of a collapsed row. */
+  readonly panels?: readonly Panel[];
 }
 
 interface Dashboard {
@@ -44,7 +46,8 @@ export function readDashboard(): Dashboard {
 
 export function dashboardQueries(): Query[] {
   const { panels, annotations } = readDashboard();
-  const own = panels.flatMap(({ title, targets = [] }) =>
+  const all = panels.flatMap((panel) => [panel, ...(panel.panels ?? [])]);
+  const own = all.flatMap(({ title, targets = [] }) =>
     targets.map(({ expr }) => ({ source: title, expr })),
   );
   return [...own, ...annotations.list.map(({ name, expr }) => ({ source: name, expr }))];

@@ -79,7 +79,12 @@ export async function play(observers: readonly Watcher[]): Promise<void> {
   await playOutage(observers);
   await playFlood(observers);
   for (const observer of observers) {
-    observer.watch({ guards: [guard, permits], shedders: [workers], signals: [signal, silent] });
+    observer.watch({
+      guards: [guard, permits],
+      shedders: [workers],
+      signals: [signal, silent],
+      shapers: [{ name: 'partner', waiting: 2, running: 1 }],
+    });
   }
 }
 

@@ -31,6 +31,7 @@ export interface Measured {
 interface Panel {
   readonly title: string;
   readonly type: string;
+  readonly collapsed?: boolean;
   readonly gridPos: Readonly<Record<'x' | 'y' | 'w' | 'h', number>>;
   readonly fieldConfig?: {
     readonly defaults: { readonly unit: string; readonly custom: { stacking: { mode: string } } };
@@ -73,9 +74,10 @@ function numbersIn(points: string): (number | null)[] {
 }
 
 export function board(): string {
-  const { panels } = JSON.parse(
+  const dashboard = JSON.parse(
     readFileSync(join(ROOT, 'ops', 'grafana', 'spillway.json'), 'utf8'),
   ) as { panels: Panel[] };
+  const panels = dashboard.panels.filter(({ collapsed }) => !collapsed);
   const measured = readMeasured();
   const shapes = [STYLE, text(GAP, 24, 'Spillway', 'title'), '<g class="p">'];
   for (const panel of panels) shapes.push(...draw(panel, measured));

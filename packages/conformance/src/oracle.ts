@@ -4,7 +4,7 @@ import type { Answer, Numbers, Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { Counts, machineOf, type Subject } from './oracle/counts.js';
 import { type MergedStep, mergedSteps, placesOf } from './oracle/group.js';
-import { smaller } from './oracle/machine.js';
+import { larger, smaller } from './oracle/machine.js';
 
 export type { Subject };
 
@@ -28,8 +28,9 @@ export interface Verdict extends Numbers {
  * Calculates the answers to groups of steps:
  *
  * 1. Steps of a group with the same operation on the same count become one step with the summed cost.
- * 2. All takes are decided, on the state before the group.
- * 3. Every step acts, in order.
+ * 2. Takes that start together begin at the latest of their earliest starts.
+ * 3. All takes are decided, on the state before the group.
+ * 4. Every step acts, in order.
  *
  * Only steps that charge or refund change a state, with one exception. If the clock went back and left a state that the
  * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected.
@@ -57,10 +58,11 @@ export class Oracle {
   apply(steps: readonly Step[], nowUs: number): Verdict[] {
     const now = BigInt(nowUs);
     const merged = mergedSteps(steps);
+    const starts = this.starts(merged, now);
     const refuses = (one: MergedStep): boolean =>
-      one.step.op === 'take' && one.binding && !this.passes(one, now);
+      one.step.op === 'take' && one.binding && !this.passes(one, now, starts);
     const passes = !merged.some(refuses);
-    const verdicts = merged.map((one) => this.act(one, now, passes));
+    const verdicts = merged.map((one) => this.act(one, now, passes, starts));
     return placesOf(steps, merged).map((place) => verdicts[place] as Verdict);
   }
 
@@ -74,22 +76,58 @@ export class Oracle {
     );
   }
 
-  private passes({ step, cost }: MergedStep, now: bigint): boolean {
-    if (cost === 0n) return true;
+  /** By key: when its takes that start together start. */
+  private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
+    const starts = new Map<string, bigint>();
+    for (const { step, cost, together } of merged) {
+      const { key } = step;
+      const rule = ruleOf(step);
+      const isAlone = !merged.some(
+        (one) => one.together && one.step.key === key && one.step !== step,
+      );
+      if (!together || isAlone) continue;
+      const machine = machineOf(rule);
+      const view = machine.view(rule, this.counts.stateOf(step), now);
+      const start = machine.start?.(rule, view, now, cost) ?? now;
+      starts.set(key, larger(start, starts.get(key) ?? now));
+    }
+    return starts;
+  }
+
+  /** The view of a step that is to be charged. */
+  private viewFrom(
+    { step, together }: MergedStep,
+    now: bigint,
+    starts: ReadonlyMap<string, bigint>,
+  ): unknown {
+    const { key } = step;
     const rule = ruleOf(step);
     const machine = machineOf(rule);
     const view = machine.view(rule, this.counts.stateOf(step), now);
-    return machine.passes(rule, view, now, cost, step);
+    const start = starts.get(key);
+    return together && start !== undefined ? (machine.from?.(rule, view, start) ?? view) : view;
   }
 
-  private act(merged: MergedStep, now: bigint, groupPasses: boolean): Verdict {
+  private passes(merged: MergedStep, now: bigint, starts: ReadonlyMap<string, bigint>): boolean {
+    const { step, cost } = merged;
+    if (cost === 0n) return true;
+    const rule = ruleOf(step);
+    return machineOf(rule).passes(rule, this.viewFrom(merged, now, starts), now, cost, step);
+  }
+
+  private act(
+    merged: MergedStep,
+    now: bigint,
+    groupPasses: boolean,
+    starts: ReadonlyMap<string, bigint>,
+  ): Verdict {
     const { step, cost } = merged;
     const { op, receipt } = step;
     const rule = ruleOf(step);
     const machine = machineOf(rule);
     const state = this.counts.stateOf(step);
     const view = machine.view(rule, state, now);
-    const passes = this.passes(merged, now);
+    const passes = this.passes(merged, now, starts);
     const taken = op === 'take' && passes && groupPasses;
     const charges = cost > 0n && (op === 'record' || taken);
 
@@ -98,7 +136,7 @@ export class Oracle {
     if (charges) {
       after =
         op === 'take'
-          ? machine.charge(rule, view, now, cost, step)
+          ? machine.charge(rule, this.viewFrom(merged, now, starts), now, cost, step)
           : machine.record(rule, view, now, cost, step);
     } else if (op === 'put') {
       const given = smaller(cost, BigInt(receipt?.units ?? step.cost));

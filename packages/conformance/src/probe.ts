@@ -40,7 +40,7 @@ export const FIELDS = [
 
 /** Parts of a step that checks rarely set. */
 type StepExtras = Partial<
-  Pick<Step, 'binding' | 'receipt' | 'holdUs' | 'lease' | 'claim' | 'onStoreError'>
+  Pick<Step, 'binding' | 'receipt' | 'holdUs' | 'together' | 'lease' | 'claim' | 'onStoreError'>
 >;
 
 /** A step of a group. */

@@ -121,7 +121,9 @@ class Replay {
     }
     const look = this.oracle.apply([step('look', subject)], this.probe.nowUs)[0] as Verdict;
     const cost = costOf(pick, subject.rule, look.remaining);
-    return { step: step(op, subject, cost, { binding }) };
+    const isTogether = picked.together && op === 'take' && subject.rule.machine === 'queue';
+    const extras = isTogether ? { binding, together: true } : { binding };
+    return { step: step(op, subject, cost, extras) };
   }
 
   private subject({ rule }: Pick<StepPick, 'rule'>): Subject {
@@ -162,9 +164,10 @@ class Replay {
     const sign = first ? `at ${nowUs}` : ' '.repeat(19);
     const shadow = step.binding ? '' : ', shadow';
     const held = step.holdUs ? ` for ${step.holdUs} us` : '';
+    const together = step.together ? ', together' : '';
     const named = nameIn(step);
     this.lines.push(
-      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${shadow}`,
+      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${together}${shadow}`,
     );
     if (got.answer.nowUs !== nowUs) this.failReplay('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {

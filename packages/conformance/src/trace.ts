@@ -18,6 +18,8 @@ export interface StepPick {
   readonly key: number;
   readonly cost: CostPick;
   readonly binding: boolean;
+  /** Whether a take of a shaper's rule starts together with others. */
+  readonly together: boolean;
   /** With `put`: which earlier grant, counted from the newest. */
   readonly grant: number;
   readonly given: GivenPick;
@@ -64,6 +66,7 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
   key: fc.nat(2),
   cost: costs,
   binding: weighted([6, true], [1, false]),
+  together: weighted([2, false], [1, true]),
   grant: fc.nat(3),
   given: givens,
   hold: weighted([1, 0], [3, 1], [2, 5], [1, 8], [1, 9]),
@@ -113,6 +116,7 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
       [1, 'capacity'],
     ),
     binding: fc.constant(true),
+    together: fc.constant(false),
     grant: fc.nat(150),
     given: weighted([4, 'whole'], [4, 'half'], [2, 'one'], [1, 'more']),
     hold: fc.constant(0),

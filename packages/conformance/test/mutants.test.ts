@@ -59,12 +59,12 @@ describe('a failed replay', () => {
     const coarse = mutants.find(({ name }) => name === 'decides in whole milliseconds') as Mutant;
     const [message] = await failures({ ...coarse, caughtBy: 'replays sliding-window-log' });
     expect(message).toMatchInlineSnapshot(`
-      "Error: step 1, retryAfterMs: expected 1, got 0.999
+      "Error: step 1, retryAfterMs: expected 1, got 0.001
       rules:
-        limiter-26: sliding-window-log 1 per 1000 us
+        limiter-82: sliding-window-log 1 per 1000 us
       steps:
-        1. at 1767225600000001  take 1 of limiter-26/key-0, shadow
-      (seed 20260101, run 1, shrunk 12 times)"
+        1. at 1767225600000999  take 1 of limiter-82/key-0
+      (seed 20260101, run 1, shrunk 24 times)"
     `);
   });
 });

@@ -204,4 +204,32 @@ const pauses: readonly Mutant[] = [
   ),
 ];
 
-export const queueMutants: readonly Mutant[] = [...waits, ...tails, ...changes, ...pauses];
+const TOGETHER = 'starts takes together at';
+const REJECTS_TOGETHER = 'charges no take that starts together';
+
+const togethers: readonly Mutant[] = [
+  steps('starts each take at its own time', TOGETHER, ({ together: _, ...step }) => step),
+  mutant('starts all at the earliest of their starts', TOGETHER, (right, group) => {
+    const answers = right.apply(group);
+    const starts = answers.map((answer) => ('tatUs' in answer ? answer.tatUs : Infinity));
+    const areTogether = group.some(({ together }) => together);
+    return answers.map((answer) =>
+      areTogether && 'tatUs' in answer ? { ...answer, tatUs: Math.min(...starts) } : answer,
+    );
+  }),
+  mutant('charges those that pass of a rejected group', REJECTS_TOGETHER, (right, group) => {
+    const answers = right.apply(group);
+    if (group.some(({ together }) => together) && answers.some(({ allowed }) => !allowed)) {
+      for (const step of group) right.apply([step]);
+    }
+    return answers;
+  }),
+];
+
+export const queueMutants: readonly Mutant[] = [
+  ...waits,
+  ...tails,
+  ...changes,
+  ...pauses,
+  ...togethers,
+];

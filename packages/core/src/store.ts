@@ -11,6 +11,7 @@ export {
   groupPasses,
   MAX_STEPS,
   spread,
+  startTogether,
   tooLarge,
   type UniqueGroup,
   uniqueGroup,

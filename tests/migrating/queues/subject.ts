@@ -1,7 +1,12 @@
 /** bottleneck, p-queue, p-throttle and limiter, and their options with Spillway's shaper below. */
 
 import { createLimiter } from '@spillway/core';
-import { createShaper, type ShaperOptions } from '@spillway/outgoing';
+import {
+  createShaper,
+  type OnePaceOptions,
+  type ShaperOptions,
+  type ShaperStats,
+} from '@spillway/outgoing';
 import Bottleneck from 'bottleneck';
 import { RateLimiter } from 'limiter';
 import PQueue from 'p-queue';
@@ -20,8 +25,14 @@ export interface Queue {
   run(work: () => unknown, options?: JobOptions): Promise<unknown>;
   /** How much waits. */
   waiting(): number;
+  /** How much runs. */
+  running(): number;
+  /** Resolves when nothing waits or runs. */
+  idle(): Promise<unknown>;
   /** Ends it: what waits is refused. */
   stop(): Promise<unknown>;
+  /** Ends it: what waits runs first. */
+  drain(): Promise<unknown>;
 }
 
 /** Tokens that are taken, or not. */
@@ -52,7 +63,10 @@ export const theirs: Subject = {
           async () => work(),
         ),
       waiting: () => one.queued(),
+      running: () => one.counts().EXECUTING,
+      idle: () => new Promise<void>((resolve) => one.once('idle' as never, () => resolve())),
       stop: () => one.stop(),
+      drain: () => one.stop({ dropWaitingJobs: false }),
     };
   },
   pQueue(options) {
@@ -64,7 +78,10 @@ export const theirs: Subject = {
           ...(signal && { signal }),
         }),
       waiting: () => queue.size,
+      running: () => queue.pending,
+      idle: () => queue.onIdle(),
       stop: async () => queue.clear(),
+      drain: () => queue.onIdle(),
     };
   },
   pThrottle(options) {
@@ -75,7 +92,10 @@ export const theirs: Subject = {
     return {
       run: (work, { weight: units = 1 } = {}) => run(work, units),
       waiting: () => run.queueSize,
+      running: () => 0,
+      idle: async () => undefined,
       stop: async () => ends.abort(),
+      drain: async () => undefined,
     };
   },
   limiter(tokensPerInterval, interval) {
@@ -89,16 +109,21 @@ export const theirs: Subject = {
 };
 
 export const ours: Subject = {
-  bottleneck({ minTime, reservoir, reservoirRefreshInterval, highWater }) {
-    const pace =
-      reservoir && reservoirRefreshInterval
-        ? { limit: reservoir, window: reservoirRefreshInterval, burst: reservoir }
-        : { limit: 1, window: minTime as number };
+  bottleneck({ minTime, maxConcurrent, reservoir, reservoirRefreshInterval, highWater }) {
     // The next to start is not in bottleneck's queue any more, but it waits.
     const maxQueue = highWater == null ? undefined : highWater + 1;
-    return shaped({ ...pace, maxQueue }, -1);
+    const queue = { maxQueue, maxConcurrent: maxConcurrent ?? undefined };
+    if (reservoir && reservoirRefreshInterval) {
+      const pace = { limit: reservoir, window: reservoirRefreshInterval, burst: reservoir };
+      return shaped({ ...queue, ...pace }, -1);
+    }
+    if (minTime) return shaped({ ...queue, limit: 1, window: minTime }, -1);
+    return shaped({ ...queue, maxConcurrent: maxConcurrent as number }, -1);
   },
-  pQueue: ({ intervalCap = 1, interval = 1 }) => shaped({ limit: intervalCap, window: interval }),
+  pQueue: ({ intervalCap = 1, interval, concurrency }) =>
+    interval === undefined
+      ? shaped({ maxConcurrent: concurrency as number })
+      : shaped({ limit: intervalCap, window: interval, maxConcurrent: concurrency }),
   pThrottle: ({ limit, interval }) => shaped({ limit, window: interval, burst: limit }),
   limiter(limit, window) {
     const limiter = createLimiter({ limit, window });
@@ -113,7 +138,7 @@ export const ours: Subject = {
 
 /** @param sign -1 where the package's first priority is the smallest */
 function shaped(options: ShaperOptions, sign: 1 | -1 = 1): Queue {
-  const shaper = createShaper(options);
+  const shaper = createShaper(options as OnePaceOptions);
   return {
     run: (work, { key = 'key', priority = 0, weight, signal } = {}) =>
       shaper.schedule(key, work, {
@@ -122,6 +147,9 @@ function shaped(options: ShaperOptions, sign: 1 | -1 = 1): Queue {
         ...(signal && { signal }),
       }),
     waiting: () => shaper.queueLength('key'),
+    running: () => (shaper.stats('key') as ShaperStats).running,
+    idle: () => shaper.onIdle(),
     stop: () => shaper.close(),
+    drain: () => shaper.drain('1m'),
   };
 }

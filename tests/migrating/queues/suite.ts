@@ -23,10 +23,22 @@ const starts = (queue: Queue, jobs: readonly JobOptions[], work = (): unknown =>
 const jobs = (count: number): JobOptions[] => Array.from({ length: count }, () => ({}));
 const second = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1_000));
 
+/** Whether a queue is idle before and after the end of its third job, which ends after so long. */
+async function idleness(queue: Queue, ms: number): Promise<string[]> {
+  let state = 'busy';
+  for (const options of jobs(3)) void queue.run(second, options);
+  void queue.idle().then(() => {
+    state = 'idle';
+  });
+  await passes(ms - 100);
+  const before = state;
+  await passes(200);
+  return [before, state];
+}
+
 /** Without `maxConcurrent` bottleneck has no queue: it gives each job its time at once. */
 const oneByOne = { minTime: 250, maxConcurrent: 1 } as const;
 
-const AT_ONCE = 'How much runs at once is not limited, only how much starts.';
 const ONE_BY_ONE = 'A shaper starts one by one: the same rate, spread evenly.';
 
 const bottleneck: readonly Case<Subject>[] = [
@@ -70,10 +82,41 @@ const bottleneck: readonly Case<Subject>[] = [
       return starts(on.bottleneck({ reservoir: 2, ...every }), jobs(4));
     },
   ),
-  differs(
-    'runs no more at once than `maxConcurrent`',
-    { theirs: [0, 1_000, 2_000], ours: [0, 250, 500], because: AT_ONCE },
-    (on) => starts(on.bottleneck({ minTime: 250, maxConcurrent: 1 }), jobs(3), second),
+  same('runs no more at once than `maxConcurrent`, beside a pace', [0, 1_000, 2_000], (on) =>
+    starts(on.bottleneck({ minTime: 250, maxConcurrent: 1 }), jobs(3), second),
+  ),
+  same('runs no more at once than `maxConcurrent`, without a pace', [0, 0, 1_000, 1_000], (on) =>
+    starts(on.bottleneck({ maxConcurrent: 2 }), jobs(4), second),
+  ),
+  same('starts by `priority` with `maxConcurrent`', [0, 2_000, 1_000], (on) =>
+    starts(on.bottleneck({ maxConcurrent: 1 }), [{}, { priority: 9 }, { priority: 1 }], second),
+  ),
+  same('counts what waits and what runs', [3, 2], async (on) => {
+    const queue = on.bottleneck({ maxConcurrent: 2 });
+    for (const options of jobs(5)) void queue.run(second, options);
+    await passes(10);
+    const counts = [queue.waiting(), queue.running()];
+    await passes(3_000);
+    return counts;
+  }),
+  same('is idle when the last job has ended', ['busy', 'idle'], (on) =>
+    idleness(on.bottleneck({ maxConcurrent: 1 }), 3_000),
+  ),
+  same(
+    'runs with `stop({ dropWaitingJobs: false })` what waits, and takes nothing more',
+    ['ran', 'ran', 'refused'],
+    async (on) => {
+      const queue = on.bottleneck({ maxConcurrent: 1 });
+      const ran = () => second().then(() => 'ran');
+      const all = [queue.run(ran), queue.run(ran)];
+      await passes(10);
+      const drained = queue.drain();
+      all.push(queue.run(ran));
+      const settled = Promise.all(all.map((one) => one.catch(() => 'refused')));
+      await passes(3_000);
+      await drained;
+      return settled;
+    },
   ),
   same(
     'refuses with `stop` what waits, and lets end what runs',
@@ -100,10 +143,34 @@ const pQueue: readonly Case<Subject>[] = [
     { theirs: [0, 0, 1_000, 1_000], ours: [0, 500, 1_000, 1_500], because: ONE_BY_ONE },
     (on) => starts(on.pQueue({ intervalCap: 2, interval: 1_000 }), jobs(4)),
   ),
-  differs(
-    'runs no more at once than `concurrency`',
-    { theirs: [0, 1_000, 2_000], ours: [0, 250, 500], because: AT_ONCE },
-    (on) => starts(on.pQueue({ intervalCap: 1, interval: 250, concurrency: 1 }), jobs(3), second),
+  same('runs no more at once than `concurrency`, beside a pace', [0, 1_000, 2_000], (on) =>
+    starts(on.pQueue({ intervalCap: 1, interval: 250, concurrency: 1 }), jobs(3), second),
+  ),
+  same('runs no more at once than `concurrency`, without a pace', [0, 0, 1_000, 1_000], (on) =>
+    starts(on.pQueue({ concurrency: 2 }), jobs(4), second),
+  ),
+  same('starts by `priority` with `concurrency`', [0, 3_000, 2_000, 1_000], (on) =>
+    starts(
+      on.pQueue({ concurrency: 1 }),
+      [{}, { priority: 1 }, { priority: 5 }, { priority: 9 }],
+      second,
+    ),
+  ),
+  same('tells how much runs', [3, 2], async (on) => {
+    const queue = on.pQueue({ concurrency: 2 });
+    for (const options of jobs(5)) void queue.run(second, options);
+    await passes(10);
+    const counts = [queue.waiting(), queue.running()];
+    await passes(3_000);
+    return counts;
+  }),
+  same('goes on after work that failed', [0, 1_000], (on) =>
+    starts(on.pQueue({ concurrency: 1 }), jobs(2), () =>
+      second().then(() => Promise.reject(new Error('of the work'))),
+    ),
+  ),
+  same('is idle when the last job has ended', ['busy', 'idle'], (on) =>
+    idleness(on.pQueue({ concurrency: 1 }), 3_000),
   ),
   same('starts first what has a higher `priority`', [0, 1_000, 500], (on) =>
     starts(on.pQueue({ intervalCap: 1, interval: 500 }), [{}, { priority: 1 }, { priority: 9 }]),

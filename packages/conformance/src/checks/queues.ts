@@ -3,7 +3,15 @@
 import { makeShaperRule, type QueueRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
-import { check, expectEqual, expectSame, type Probe, receiptOf, type Seen } from '../probe.js';
+import {
+  check,
+  expectEqual,
+  expectSame,
+  type Probe,
+  receiptOf,
+  type Seen,
+  step,
+} from '../probe.js';
 
 export const SECOND_US = 1_000_000;
 
@@ -23,6 +31,8 @@ export function queueChecks(harness: Harness): Check[] {
     check('reads a fraction of a queue over another one rounded up', harness, roundsUp),
     check('cuts a queue that the clock has left too far ahead', harness, cutsTheQueue),
     check('forgets a queue at a reset', harness, forgets),
+    check('starts takes together at the latest of their starts', harness, startsTogether),
+    check('charges no take that starts together with a rejected one', harness, rejectsTogether),
   ];
 }
 
@@ -162,4 +172,60 @@ async function forgets(probe: Probe): Promise<void> {
   expectEqual('answer of a reset: pause', 0, reset.pausedUntilUs);
   expectEqual('answer of a reset: used', 0, reset.used);
   await expectDelays(probe, 'after a reset', subject, [0, 250]);
+}
+
+/** Two subjects of one key: 4 requests a second, and 100 tokens a second of which 50 may start at once. */
+function requestsAndTokens(probe: Probe, waitUs: number): readonly [Subject, Subject] {
+  const requests = probe.fresh(makeShaperRule(4, SECOND_US, 1, waitUs));
+  const rule = makeShaperRule(100, SECOND_US, 50, waitUs);
+  return [requests, { ...requests, limiter: `${requests.limiter}-2`, rule }];
+}
+
+function takeTogether(
+  probe: Probe,
+  [requests, tokens]: readonly [Subject, Subject],
+  cost: number,
+): Promise<readonly Seen[]> {
+  const together = { together: true };
+  return probe.apply([step('take', requests, 1, together), step('take', tokens, cost, together)]);
+}
+
+async function startsTogether(probe: Probe): Promise<void> {
+  const both = requestsAndTokens(probe, 30 * SECOND_US);
+  const [requests, tokens] = both;
+  // Tokens of the second job are there after 500 ms. Those after it cost almost none, but wait behind it.
+  for (const [cost, startMs] of [
+    [50, 0],
+    [50, 500],
+    [1, 750],
+    [1, 1000],
+  ] as const) {
+    const delays = (await takeTogether(probe, both, cost)).map(({ delayMs }) => delayMs);
+    expectEqual(`${cost} tokens: start`, startMs, Math.max(...delays));
+    expectEqual(`${cost} tokens: wait of the request`, startMs, delays[0] ?? -1);
+  }
+  await expectDelays(probe, 'a request alone, behind them', requests, [1250]);
+  // At 1000 ms, when the last of them starts, 98 tokens are still owed: 52 less than at once and within a second.
+  const alone = await probe.ask('take', tokens, 1);
+  expectEqual('a token alone, behind them: wait', 530, alone.delayMs);
+
+  const [slow, plain] = requestsAndTokens(probe, 30 * SECOND_US);
+  await expectDelays(probe, 'a queue', slow, [0, 250, 500]);
+  const answers = await probe.apply([step('take', slow), step('take', plain)]);
+  expectEqual('not together: wait of a request', 750, answers[0]?.delayMs ?? -1);
+  expectEqual('not together: wait of a token', 0, answers[1]?.delayMs ?? -1);
+}
+
+async function rejectsTogether(probe: Probe): Promise<void> {
+  const both = requestsAndTokens(probe, SECOND_US / 2);
+  const [requests, tokens] = both;
+  for (const startMs of [0, 500]) {
+    const { delayMs } = await probe.ask('take', tokens, 50);
+    expectEqual('50 tokens: wait', startMs, delayMs);
+  }
+  const rejected = await takeTogether(probe, both, 30);
+  expectEqual('a start in 800 ms: passes', false, rejected[1]?.allowed ?? true);
+  const never = await takeTogether(probe, both, 51);
+  expectEqual('51 tokens: passes', false, never[1]?.allowed ?? true);
+  await expectDelays(probe, 'a request after that', requests, [0]);
 }

@@ -9,6 +9,8 @@ export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
   readonly binding: boolean;
+  /** Whether it starts together with other takes of its key. */
+  readonly together: boolean;
 }
 
 /** Whether two steps use the same count. */
@@ -45,7 +47,9 @@ export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   return firsts.map((step) => {
     const same = steps.filter((other) => isSame(other, step));
     const cost = same.reduce((sum, other) => sum + BigInt(other.cost), 0n);
-    return { step, cost, binding: same.some((other) => other.binding) };
+    const binding = same.some((other) => other.binding);
+    const isTogether = step.op === 'take' && binding && cost > 0n;
+    return { step, cost, binding, together: isTogether && step.together === true };
   });
 }
 

@@ -32,6 +32,10 @@ export interface Machine<R extends Rule, S> {
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
+  /** When a cost could start, in whole microseconds; undefined if never. Only of rules that let somebody wait. */
+  start?(rule: R, view: S, now: bigint, cost: bigint): bigint | undefined;
+  /** The view of a take that cannot start before `start`; only of rules that let somebody wait. */
+  from?(rule: R, view: S, start: bigint): S;
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**

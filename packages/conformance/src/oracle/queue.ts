@@ -78,6 +78,16 @@ export const queueMachine: Machine<QueueRule, QueueState> = {
     return cost <= BigInt(rule.burst) && after.atMost(Fraction.of(now).plus(reach(rule)));
   },
 
+  start(rule, view, now, cost) {
+    if (cost > BigInt(rule.burst)) return undefined;
+    const start = view.tat.plus(refill(rule, cost)).minus(tolerance(rule));
+    return larger(start.ceil(), now);
+  },
+
+  from(_rule, view, start) {
+    return { ...view, tat: greater(view.tat, Fraction.of(start)) };
+  },
+
   charge(rule, view, _now, cost) {
     return charged(rule, view, view.tat.plus(refill(rule, cost)));
   },

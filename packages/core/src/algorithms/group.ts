@@ -109,6 +109,33 @@ export function groupPasses(
   return steps.every((step, place) => step.op !== 'take' || !step.binding || passes(step, place));
 }
 
+/**
+ * The steps of a group, with the common start of the takes that start {@link Step.together}. The rules of shapers bring
+ * the code for it.
+ *
+ * @param judge answers a step on the state before the group, without charging
+ * @example
+ * ```ts run
+ * import { groupPasses, makeShaperRule, startTogether, type Step, stepText } from '@spillway/core/store';
+ *
+ * const take = { op: 'take', key: 'ada', binding: true, together: true } as const;
+ * const group: Step[] = [
+ *   { ...take, limiter: 'requests', rule: makeShaperRule(4, 1_000_000, 1, 30_000_000), cost: 1 },
+ *   { ...take, limiter: 'tokens', rule: makeShaperRule(100, 1_000_000, 50, 30_000_000), cost: 20 },
+ * ];
+ * const judge = (step: Step) => stepText(undefined, step, 1_767_225_600_000_000, false).answer;
+ * const steps = startTogether(group, judge);
+ * groupPasses(steps, (step) => judge(step).allowed); // true
+ * ```
+ */
+export function startTogether(
+  steps: readonly Step[],
+  judge: (step: Step, place: number) => Answer,
+): readonly Step[] {
+  const first = steps.find(({ together }) => together);
+  return first?.rule.logic.startTogether?.(steps, judge) ?? steps;
+}
+
 /** The answers in the order of the caller's steps. */
 export function spread({ places }: UniqueGroup, answers: readonly Answer[]): readonly Answer[] {
   return places ? places.map((place) => answers[place] as Answer) : answers;

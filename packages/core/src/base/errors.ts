@@ -36,6 +36,7 @@ export type SpillwayErrorCode =
   | 'SPW_SHAPER_BLOCKED'
   | 'SPW_SHAPER_CLOSED'
   | 'SPW_SHAPER_FULL'
+  | 'SPW_SHAPER_RESERVE'
   | 'SPW_SHAPER_WAIT'
   | 'SPW_STORE_ERROR'
   | 'SPW_STORE_INVALID'

@@ -60,6 +60,13 @@ export interface Ask<Rule> {
   /** For `hold`: the length of the pause from now, in whole microseconds, at most 24 hours. 0: no pause. */
   readonly holdUs?: number;
   /**
+   * For binding takes with a `queue` rule. Two or more of one key in one group start together: each is charged as if it
+   * came at the latest of their earliest starts, rounded up to a microsecond.
+   */
+  readonly together?: boolean;
+  /** That start, in microseconds since the epoch: stores set it after they have judged the group once. */
+  readonly startUs?: number;
+  /**
    * With a `leases` rule: the permit to take, to renew (`record`) or to release (`put`). Without it, the step only
    * looks.
    */

@@ -205,6 +205,13 @@ export interface Machine {
   /** The receipt of the rest after `given` units were given back. Omitted if only the number of units changes. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /**
+   * Sets the common start of the takes that start {@link Ask.together}: see `startTogether`. Omitted: there are none.
+   */
+  startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
+    steps: readonly S[],
+    judge: (step: S, place: number) => Answer,
+  ): readonly S[];
+  /**
    * Whether two steps on the same count are merged into one with the summed cost. Not for permits and claims, which
    * have ids.
    */

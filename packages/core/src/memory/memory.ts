@@ -1,6 +1,6 @@
 /** The memory store: applies steps to the tables of all algorithms, and to shared counts when it is full. */
 
-import { groupPasses, spread, uniqueGroup } from '../algorithms/group.js';
+import { groupPasses, spread, startTogether, uniqueGroup } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
 import type { Clock } from '../base/clock.js';
 import type { Answer, Ask } from '../contract/ask.js';
@@ -72,11 +72,13 @@ export class Memory implements OneStepStore {
     const nowUs = this.clock.nowUs();
     const group = uniqueGroup(steps);
     const { uses } = this.overflow;
-    const passes = groupPasses(group.steps, (step) => this.applyOne(step, nowUs, false).allowed);
+    const judge = (step: Step) => this.applyOne(step, nowUs, false);
+    const unique = startTogether(group.steps, judge);
+    const passes = groupPasses(unique, (step) => judge(step).allowed);
     this.overflow.uses = uses; // judging in advance is no decision
     return spread(
       group,
-      group.steps.map((step) => this.applyOne(step, nowUs, passes)),
+      unique.map((step) => this.applyOne(step, nowUs, passes)),
     );
   }
 

@@ -96,6 +96,20 @@ export const METRICS: readonly Metric[] = [
     read: (tally) => single(tally.permitsInProgress),
   },
   {
+    name: 'jobs.waiting',
+    kind: 'gauge',
+    help: 'Jobs of a shaper that wait for their start.',
+    labels: ['limiter'],
+    read: (tally) => tally.jobsWaiting(),
+  },
+  {
+    name: 'jobs.running',
+    kind: 'gauge',
+    help: 'Jobs of a shaper that run.',
+    labels: ['limiter'],
+    read: (tally) => tally.jobsRunning(),
+  },
+  {
     name: 'shed.amount',
     kind: 'gauge',
     help: 'How far up the priority classes the ladder sheds, 0 to 1.',

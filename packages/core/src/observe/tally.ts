@@ -25,6 +25,10 @@ export interface Gauges {
     | undefined;
   /** Load signals, labelled by name. */
   readonly signals?: readonly Signal[] | undefined;
+  /** Shapers of `@spillway/outgoing`, labelled by name. */
+  readonly shapers?:
+    | readonly { readonly name: string; readonly waiting: number; readonly running: number }[]
+    | undefined;
   /** Memory stores that no guard uses; those of guards are added by `onStore`. */
   readonly stores?: readonly Overflowing[] | undefined;
 }
@@ -84,6 +88,7 @@ export class Tally implements Observer {
   private readonly guards = new Set<NonNullable<Gauges['guards']>[number]>();
   private readonly shedders = new Set<NonNullable<Gauges['shedders']>[number]>();
   private readonly sources = new Set<Signal>();
+  private readonly shapers = new Set<NonNullable<Gauges['shapers']>[number]>();
   private readonly stores = new Set<Overflowing>();
   private readonly controls = new Set<Pick<Control, 'settingsLost'>>();
   private overflowedBefore = 0;
@@ -92,10 +97,11 @@ export class Tally implements Observer {
   private readonly opened: Record<BreakerEvent['reason'], number> = { failures: 0, slow: 0 };
 
   /** Adds sources of gauges. Adding the same object again has no effect. */
-  watch({ guards = [], shedders = [], signals = [], stores = [] }: Gauges): void {
+  watch({ guards = [], shedders = [], signals = [], shapers = [], stores = [] }: Gauges): void {
     for (const guard of guards) this.guards.add(guard);
     for (const shedder of shedders) this.shedders.add(shedder);
     for (const signal of signals) this.sources.add(signal);
+    for (const shaper of shapers) this.shapers.add(shaper);
     for (const store of stores) this.onStore(store);
   }
 
@@ -224,6 +230,14 @@ export class Tally implements Observer {
 
   brakeFractions(): Sample<'limiter'>[] {
     return [...this.shedders].map(({ name, brakeFraction }) => sample(name, brakeFraction));
+  }
+
+  jobsWaiting(): Sample<'limiter'>[] {
+    return [...this.shapers].map(({ name, waiting }) => sample(name, waiting));
+  }
+
+  jobsRunning(): Sample<'limiter'>[] {
+    return [...this.shapers].map(({ name, running }) => sample(name, running));
   }
 
   /** Only signals that have data. */

@@ -1,6 +1,13 @@
 /** A store on top of any database that can read and write some texts in a transaction. */
 
-import { groupPasses, MAX_STEPS, spread, tooLarge, uniqueGroup } from '../algorithms/group.js';
+import {
+  groupPasses,
+  MAX_STEPS,
+  spread,
+  startTogether,
+  tooLarge,
+  uniqueGroup,
+} from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
 import type { StoredCount } from '../algorithms/stored-count.js';
 import { readCount, stateOf } from '../algorithms/texts.js';
@@ -149,18 +156,23 @@ class TextGroup {
     const counts = new Map<string, StoredCount>();
     // Each count is read once and changed in place. It can be used to judge a take and then to charge it, because a
     // take that doesn't charge changes only what charging changes too.
-    const perform = ({ step, name }: NamedStep, charge: boolean): Answer => {
+    const perform = (step: Step, name: string, charge: boolean): Answer => {
       const count = counts.get(name) ?? readCount(step, stored.get(name));
       counts.set(name, count);
       return count.step(step, nowUs, charge);
     };
     const { steps } = this;
-    const at = (place: number) => steps[place] as NamedStep;
-    const group = steps.map(({ step }) => step);
-    const passes = groupPasses(group, (_, place) => perform(at(place), false).allowed);
-    const answers = steps.map((named) => {
-      for (const other of named.others) perform(other, true);
-      return perform(named, passes);
+    const judge = (step: Step, place: number) =>
+      perform(step, (steps[place] as NamedStep).name, false);
+    const group = startTogether(
+      steps.map(({ step }) => step),
+      judge,
+    );
+    const passes = groupPasses(group, (step, place) => judge(step, place).allowed);
+    const answers = group.map((step, place) => {
+      const { name, others } = steps[place] as NamedStep;
+      for (const other of others) perform(other.step, other.name, true);
+      return perform(step, name, passes);
     });
     return { answers, changes: changesOf(counts, stored, nowUs) };
   }

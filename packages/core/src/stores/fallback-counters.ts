@@ -144,7 +144,8 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  * property by property: a spread costs more than the count.
  */
 function localStep(step: CountedStep, op: Op): Step {
-  const { limiter, key, onStoreError: rule, cost, binding, lease, holdUs, period, receipt } = step;
+  const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
+  const { holdUs, together, period, receipt } = step;
   return {
     op,
     limiter,
@@ -154,6 +155,7 @@ function localStep(step: CountedStep, op: Op): Step {
     binding,
     lease,
     holdUs,
+    together,
     period,
     receipt: receipt?.fallbackReceipt,
   } as Step;

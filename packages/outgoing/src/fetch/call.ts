@@ -1,6 +1,7 @@
 /** One outgoing call: the arguments of `fetch` as they were when it was called, and what is read from them. */
 
 import type { WebRequest, WebResponse, WebSignal } from '@spillway/core/fetch';
+import type { ScheduleOptions } from '../shaper/contract.js';
 
 /** The `fetch` of the types that the user compiles with, if they have one. */
 export type HostFetch = typeof globalThis extends {
@@ -8,6 +9,17 @@ export type HostFetch = typeof globalThis extends {
 }
   ? (...args: Args) => Promise<Res>
   : (input: unknown, init?: WebInit) => Promise<WebResponse>;
+
+/** How a call waits: the options of its job. `Pace`: the names of the paces, if the shaper has several. */
+export type CallPace<Pace extends string = never> = Omit<ScheduleOptions<Pace>, 'signal'>;
+
+/** `fetch`, whose `init` can also have `pace`. */
+export type PacedFetch<Pace extends string = never> = HostFetch extends (
+  input: infer Input,
+  init?: infer Init,
+) => infer Result
+  ? (input: Input, init?: Init & { readonly pace?: CallPace<Pace> | undefined }) => Result
+  : never;
 
 /** The `Request` of the types that the user compiles with, if they have one. */
 export type HostRequest = typeof globalThis extends { Request: { prototype: infer Own } }
@@ -22,6 +34,8 @@ export interface WebInit {
   readonly signal?: WebSignal | null | undefined;
   readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
   readonly integrity?: string | undefined;
+  /** Not named `priority`: `RequestInit` has one, which concerns the connection. */
+  readonly pace?: CallPace<string> | undefined;
 }
 
 interface HostClasses {
@@ -51,6 +65,7 @@ export interface Call {
   /** Host, with the port unless it is the default one; `''` for an address without a host, such as `data:`. */
   readonly host: string;
   readonly signal: WebSignal | undefined;
+  readonly pace: CallPace<string> | undefined;
   /** Whether the body can be sent only once. */
   readonly isBodyOneShot: boolean;
   /** Whether redirects are followed, each hop in its own slot. */
@@ -70,14 +85,15 @@ declare const URL: new (url: string) => { readonly host: string };
  *
  * @throws TypeError where `fetch` would
  */
-export function readCall(input: unknown, options: WebInit | undefined): Call {
+export function readCall(input: unknown, withPace: WebInit | undefined): Call {
   const { Request } = hostClasses();
   // A Request may be passed as the options. It has no own properties that could be copied.
-  if (isRequest(options)) {
-    return readCall(new Request(isRequest(input) ? input : String(input), options), undefined);
+  if (isRequest(withPace)) {
+    return readCall(new Request(isRequest(input) ? input : String(input), withPace), undefined);
   }
+  const { pace, ...options } = withPace ?? {};
   const given: RequestLike = isRequest(input) ? input : {};
-  const init = copyInit(options);
+  const init = withPace && copyInit(options);
   const method = init?.method ?? given.method;
   const headers = init?.headers ?? given.headers;
   const request = new Request(String(given.url ?? input), {
@@ -91,6 +107,7 @@ export function readCall(input: unknown, options: WebInit | undefined): Call {
     request,
     host: new URL(request.url).host,
     signal: signal ?? undefined,
+    pace,
     // The body of a Request is a stream, whatever it was made of.
     isBodyOneShot: init?.body == null ? given.body != null : isStream(init.body),
     followsRedirects: mayFollow({
@@ -121,8 +138,7 @@ function isStream(body: unknown): boolean {
   );
 }
 
-function copyInit(init: WebInit | undefined): WebInit | undefined {
-  if (!init) return init;
+function copyInit(init: WebInit): WebInit {
   const { headers, body } = init;
   return {
     ...init,

@@ -26,9 +26,10 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
-   * How often a call is retried after a 429 or a 503, 0 to 100. Each retry waits for a new slot, and so for the end of
-   * the pause. Redirects of a call share its retries. If there is no slot for a retry, the call returns the response it
-   * has. Default 0. Calls whose body is a stream, or a `Request` with a body, are never retried.
+   * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Each retry waits for a new
+   * slot, and so for the end of the pause. Redirects of a call share its retries. If there is no slot for a retry, the
+   * call returns the response it has. Default 0. Calls whose body is a stream, or a `Request` with a body, are never
+   * retried.
    */
   readonly retries?: number | undefined;
   /**
@@ -97,9 +98,12 @@ export interface PacedFetchConfig {
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
-export function readFetchOptions(shaper: Shaper, options: PacedFetchOptions): PacedFetchConfig {
+export function readFetchOptions<Pace extends string>(
+  shaper: Shaper<Pace>,
+  options: PacedFetchOptions,
+): PacedFetchConfig {
   if (shaper === undefined) throw mustBe('shaper', 'what createShaper returns', shaper);
-  for (const method of ['schedule', 'pause', 'pauseOf', 'waitOf'])
+  for (const method of ['schedule', 'pause', 'pauseOf', 'waitOf', 'queueLength'])
     checkHas('shaper', method, shaper);
   checkOptions(options, 'pacedFetch()', NAMES);
   for (const name of ['key', 'retryable', 'fetch', 'onPause', 'onFault'] as const) {
@@ -120,7 +124,7 @@ export function readFetchOptions(shaper: Shaper, options: PacedFetchOptions): Pa
 
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
 
-function makePauses(shaper: Shaper, options: PacedFetchOptions): Pauses {
+function makePauses<Pace extends string>(shaper: Shaper<Pace>, options: PacedFetchOptions): Pauses {
   checkHas('logger', 'warn', options.logger === false ? undefined : options.logger);
   checkClock(options.clock);
   checkFlag('xRateLimit', options.xRateLimit);

@@ -4,12 +4,13 @@ import { isSpillwayError } from '@spillway/core';
 import { checkKey, disregard } from '@spillway/core/direct';
 import type { WebResponse, WebSignal } from '@spillway/core/fetch';
 import type { HostSignal, Shaper } from '../shaper/contract.js';
-import { type Call, type HostFetch, hostClasses, readCall, type WebInit } from './call.js';
+import { type Call, hostClasses, type PacedFetch, readCall, type WebInit } from './call.js';
 import {
   type PacedFetchConfig,
   type PacedFetchOptions,
   readFetchOptions,
 } from './paced-fetch-options.js';
+import { isRejection } from './pauses.js';
 import { markRedirected, redirectedCall } from './redirects.js';
 
 /**
@@ -18,13 +19,14 @@ import { markRedirected, redirectedCall } from './redirects.js';
  *
  * - A 429 pauses the key, a 503 the host: as long as `retry-after-ms` or `Retry-After` say; for a 429 otherwise until
  *   the reset of the `RateLimit` headers; otherwise 1 s, doubled with each such rejection in a row. At most `maxPause`,
- *   at least one period.
+ *   at least one period. A 403 with `Retry-After` is read like a 429, because GitHub sends it.
  * - `RateLimit` headers (drafts 6 to 11) of any other response pause the key when nothing remains, until the reset.
  *
  * Redirects are followed as by `fetch`, but each hop waits for a slot of the host it goes to.
  *
- * Otherwise it behaves like `fetch`: it takes the same arguments, reads them when it is called, and returns the same
- * response with its body unread. A signal also aborts the wait for the slot. Without a slot it rejects as
+ * Otherwise it behaves like `fetch`: it takes the same arguments and `pace`, the priority and cost of the call, reads
+ * them when it is called, and returns the same response with its body unread. A signal also aborts the wait for the
+ * slot. Without a slot it rejects as
  * `shaper.schedule` does. Addresses without a host, such as `data:`, need no slot.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns an invalid key.
@@ -38,14 +40,17 @@ import { markRedirected, redirectedCall } from './redirects.js';
  * const response = await send('https://api.example.com/messages/7', { method: 'PUT', body: 'Hello' });
  * ```
  */
-export function pacedFetch(shaper: Shaper, options: PacedFetchOptions = {}): HostFetch {
+export function pacedFetch<Pace extends string = never>(
+  shaper: Shaper<Pace>,
+  options: PacedFetchOptions = {},
+): PacedFetch<Pace> {
   const config = readFetchOptions(shaper, options);
   const paced = async (input: unknown, init?: WebInit): Promise<WebResponse> => {
     const call = readCall(input, init);
     if (call.host === '') return fetchNow(call, config);
-    return new PacedCall(shaper, config, call).fetchWithRetries();
+    return new PacedCall(shaper as Shaper<string>, config, call).fetchWithRetries();
   };
-  return paced as HostFetch;
+  return paced as PacedFetch<Pace>;
 }
 
 /** The result of one try. */
@@ -53,14 +58,14 @@ type TryResult = { readonly response: WebResponse } | { readonly error: unknown 
 
 /** A call with its retries and redirects. */
 class PacedCall {
-  private readonly shaper: Shaper;
+  private readonly shaper: Shaper<string>;
   private readonly config: PacedFetchConfig;
   private call: Call;
   private key: string;
   private redirectCount = 0;
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
-  constructor(shaper: Shaper, config: PacedFetchConfig, call: Call) {
+  constructor(shaper: Shaper<string>, config: PacedFetchConfig, call: Call) {
     this.shaper = shaper;
     this.config = config;
     this.call = call;
@@ -119,7 +124,8 @@ class PacedCall {
     try {
       for (;;) {
         if (key !== call.host) config.pauses.prefetchHostPause(call.host);
-        const result = await shaper.schedule(key, () => this.start(last), { signal });
+        const job = { ...call.pace, signal };
+        const result = await shaper.schedule(key, () => this.start(last), job);
         if (result !== 'host-paused') return result;
       }
     } catch (error) {
@@ -153,12 +159,10 @@ class PacedCall {
   }
 
   private isWorthRetry(result: TryResult): boolean {
-    if ('response' in result) return RETRY_STATUSES.has(result.response?.status);
+    if ('response' in result) return result.response != null && isRejection(result.response);
     return this.config.retryErrors && !wasAborted(result.error);
   }
 }
-
-const RETRY_STATUSES: ReadonlySet<unknown> = new Set([429, 503]);
 
 /** @throws SpillwayError `SPW_KEY_INVALID` */
 function keyOf(call: Call, config: PacedFetchConfig): string {

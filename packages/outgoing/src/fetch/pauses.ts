@@ -42,6 +42,12 @@ interface PausesOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** A shaper, whatever its paces. */
+type AnyShaper = Pick<
+  Shaper,
+  'name' | 'periodMs' | 'maxConcurrent' | 'queueLength' | 'waitOf' | 'pauseOf' | 'pause'
+>;
+
 /** The state of a key. */
 interface KeyState {
   readonly quota: Quota;
@@ -54,20 +60,26 @@ interface KeyState {
 /** The first pause after a rejection that states no time. Each further one in a row is twice as long. */
 const FIRST_BACKOFF_MS = 1000;
 
+/** Whether a response says that the call came too soon. GitHub sends a 403 with `Retry-After`. */
+export function isRejection({ status, headers }: WebResponse): boolean {
+  if (status === 403) return safeHeaders(headers).get('retry-after') !== null;
+  return status === 429 || status === 503;
+}
+
 /** The longest pause of a shaper. */
 const MAX_PAUSE_MS = 86_400_000;
 
 export class Pauses {
   private readonly keys = new LruMap<KeyState>(newKeyState);
   private readonly hostPauses: HostPauses;
-  private readonly shaper: Shaper;
+  private readonly shaper: AnyShaper;
   private readonly options: PausesOptions;
   /** The time from the last response that caused a pause until that was stored. */
   private pauseLagMs = 0;
   /** How long the store took for it; undefined before the first pause. */
   private storeMs: number | undefined;
 
-  constructor(shaper: Shaper, options: PausesOptions) {
+  constructor(shaper: AnyShaper, options: PausesOptions) {
     this.shaper = shaper;
     this.options = options;
     this.hostPauses = new HostPauses(shaper, () => this.nowMs(), options.onError);
@@ -90,7 +102,7 @@ export class Pauses {
       const state = this.keys.get(key);
       if (status === 503) {
         await this.handleRejection(host, status, headers, trip);
-      } else if (status === 429) {
+      } else if (isRejection(response)) {
         state.quota.addRejection(trip);
         await this.handleRejection(key, status, headers, trip);
       } else {
@@ -152,12 +164,14 @@ export class Pauses {
     trip: RoundTrip,
   ): Promise<void> {
     const { random, jitter, withX } = this.options;
-    const { periodMs } = this.shaper;
+    const { periodMs, maxConcurrent } = this.shaper;
     const remaining = readRemaining(headers, trip.endMs, withX);
-    const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs());
+    const others = (maxConcurrent ?? Infinity) - 1;
+    const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
     // The units that remain are for calls in flight, if there are any. Without a queue this call may be the only one.
-    if (spent.units > 0 && (await this.waitOf(key)) === 0) return;
+    const isQueued = this.shaper.queueLength(key) > 0 || (await this.waitOf(key)) > 0;
+    if (spent.units > 0 && !isQueued) return;
     // After the pause the shaper spaces the calls, so a jitter of one period is enough.
     const pauseMs = spent.pauseMs + jitter * random() * periodMs;
     const isStored = await this.pause(key, pauseMs, status, 'quota');
@@ -201,7 +215,7 @@ export class Pauses {
     if (startMs + pauseMs <= state.pausedUntilMs) return false;
     state.pausedUntilMs = startMs + pauseMs;
     try {
-      await this.shaper.pause(key, pauseMs);
+      await this.shaper.pause(key, pauseMs, `response ${status} (${cause})`);
       this.storeMs = this.nowMs() - startMs;
       onPause({ key, pauseMs, status, cause });
       return true;
@@ -246,11 +260,11 @@ const PATIENCE = 1 / 4;
  */
 class HostPauses {
   private readonly hosts: LruMap<HostState>;
-  private readonly shaper: Shaper;
+  private readonly shaper: AnyShaper;
   private readonly nowMs: () => number;
   private readonly onError: (error: unknown) => void;
 
-  constructor(shaper: Shaper, nowMs: () => number, onError: (error: unknown) => void) {
+  constructor(shaper: AnyShaper, nowMs: () => number, onError: (error: unknown) => void) {
     this.shaper = shaper;
     this.nowMs = nowMs;
     this.onError = onError;

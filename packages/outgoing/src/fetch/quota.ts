@@ -4,8 +4,8 @@
  * Many processes call, and none of them sees the responses of the others. So a response is read with four corrections.
  *
  * 1. *Calls that the response does not count yet.* While it was in flight, the shaper let others start, at most one a
- *    period. It goes on until all processes know a pause. So the quota is spent when no more units remain than these
- *    calls will use.
+ *    period, and fewer than may be in flight at once. It goes on until all processes know a pause. So the quota is
+ *    spent when no more units remain than these calls will use.
  * 2. *Time in flight.* The server counts a call when it arrives, and then works. The fastest call so far shows the
  *    latency of the network. The time that this call took longer has passed of the time that the response states.
  * 3. *Rounded seconds.* A window of one second always states `t=1`. A client that waits a second after the last unit of
@@ -91,17 +91,19 @@ export class Quota {
    * Returns the longest pause, if a limit is spent.
    *
    * @param propagationMs how long after the response calls may still start before all processes know a pause
+   * @param others how many other calls may be in flight, at most
    */
   update(
     remaining: readonly Remaining[],
     trip: RoundTrip,
     periodMs: number,
     propagationMs: number,
+    others: number,
   ): SpentQuota | undefined {
     const tripMs = trip.endMs - trip.startMs;
     this.fastestMs = Math.min(this.fastestMs, tripMs);
     if (remaining.length === 0) return undefined; // this response has no such headers: the state is kept
-    const uncounted = Math.floor((tripMs + propagationMs) / periodMs);
+    const uncounted = Math.min(Math.floor((tripMs + propagationMs) / periodMs), others);
     // Names that are not in this response are dropped, so a server that invents names does not fill the memory.
     const maxima = new Map<string, Maximum>();
     let spent: SpentQuota | undefined;

@@ -74,6 +74,7 @@ export function redirectedCall(call: Call, response: WebResponse, count: number)
     headers: withoutHeaders(call.init?.headers ?? call.request.headers, dropped),
     ...(dropsBody && { body: undefined }),
     signal: call.signal,
+    pace: call.pace,
   };
   return readCall(to.href, init);
 }

@@ -38,37 +38,77 @@ export interface WaitOptions {
   readonly priority?: number | undefined;
 }
 
+/** What a job or reservation costs. `Pace`: the names of the paces, if the shaper has several. */
+export interface ShaperCost<Pace extends string = never> {
+  /**
+   * Units that the job costs: an integer from 1 to the burst. With several paces an object with the units of each, as
+   * in `{ tokens: 900 }`. Default 1.
+   */
+  readonly cost?: Units<Pace> | undefined;
+}
+
+/** A number, or with several paces one for each. */
+type Units<Pace extends string> = [Pace] extends [never]
+  ? number
+  : { readonly [Name in Pace]?: number | undefined };
+
 /** Options of one job. */
-export interface ScheduleOptions extends WaitOptions {
-  /** Units that the job costs: an integer from 1. Default 1. */
-  readonly cost?: number | undefined;
+export interface ScheduleOptions<Pace extends string = never>
+  extends WaitOptions,
+    ShaperCost<Pace> {
   /** Aborts the wait. It is also passed to the work. */
   readonly signal?: HostSignal | undefined;
 }
 
-/** Starts work at a pace, by key. */
-export interface Shaper {
+/** What a shaper knows about a key. */
+export interface ShaperStats {
+  /** Jobs that wait in this process. */
+  readonly waiting: number;
+  /** Jobs that run in this process. */
+  readonly running: number;
+  /** With `maxConcurrent`: jobs that run in all processes; null if the store does not answer. */
+  readonly runningInFleet?: number | null;
+  /** When a job of one unit could start if it came now, in milliseconds since the epoch; null if unknown. */
+  readonly nextStartMs: number | null;
+  /** When the pause of the key ends, in milliseconds since the epoch; null without a pause. */
+  readonly pausedUntilMs: number | null;
+  /** What {@link Shaper.pause} got as `by` for this pause, in any process; null if unknown. */
+  readonly pausedBy: string | null;
+}
+
+/** What was left when the time of {@link Shaper.drain} had passed. */
+export interface Drained {
+  /** Waiting jobs, which were rejected. */
+  readonly rejected: number;
+  /** Jobs that still run. */
+  readonly running: number;
+}
+
+/** Starts work at a pace, by key. `Pace`: the names of the paces, if there are several. */
+export interface Shaper<Pace extends string = never> {
   readonly name: string;
-  /** Units per window, as declared or as set live. */
+  /** Units per window, as declared or as set live. With several paces, of the one with the longest time of a unit. */
   readonly limit: number;
-  /** The window in milliseconds, as declared or as set live. */
+  /** The window of the same pace in milliseconds. */
   readonly windowMs: number;
-  /** Units that may start at once after an idle time, and the largest cost. */
+  /** Units of the same pace that may start at once after an idle time, and the largest cost. */
   readonly burst: number;
-  /** The time of one unit: `windowMs / limit`. */
+  /** The time of one unit of the same pace: `windowMs / limit`. Without a pace, a millionth of a millisecond. */
   readonly periodMs: number;
-  /** Reserves the next slot, if its wait is at most `maxWait`. */
-  reserve(
-    key: string,
-    options?: { readonly cost?: number | undefined },
-  ): Promise<Reservation | Unreserved>;
+  /** How many jobs of a key may run at once, as declared or as set live; Infinity without `maxConcurrent`. */
+  readonly maxConcurrent: number;
+  /**
+   * Reserves the next slot, if its wait is at most `maxWait`. Rejects with `SPW_SHAPER_RESERVE` if the shaper has
+   * `maxConcurrent`, because nothing tells when the work of a reservation ends.
+   */
+  reserve(key: string, options?: ShaperCost<Pace>): Promise<Reservation | Unreserved>;
   /**
    * Tries the keys in this order, and reserves the next slot of the first one whose wait is at most `maxWait`. Rejects
-   * with `SPW_GROUP_TOO_LARGE` for more than 1,000 keys.
+   * like {@link reserve}, and with `SPW_GROUP_TOO_LARGE` for more than 1,000 keys.
    */
   reserveFirst(
     keys: readonly string[],
-    options?: { readonly cost?: number | undefined },
+    options?: ShaperCost<Pace>,
   ): Promise<Reservation | Unreserved>;
   /**
    * Waits for a slot, runs the work, and settles as the work does. The work gets `signal`, or a signal that is never
@@ -81,23 +121,39 @@ export interface Shaper {
   schedule<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
-    options?: ScheduleOptions,
+    options?: ScheduleOptions<Pace>,
   ): Promise<T>;
   /**
    * How long a job of one unit and this priority would wait if it came now and no other job came later, in
-   * milliseconds. Includes pauses. Takes nothing. The job would not overtake jobs that wait in other processes.
+   * milliseconds. Includes pauses, but not the wait for a permit, which is unknown. Takes nothing. The job would not
+   * overtake jobs that wait in other processes.
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
   /** How much longer the key is paused, in milliseconds; 0 if it is not paused, or if the store does not answer. */
   pauseOf(key: string): Promise<number>;
   /** How many jobs of the key wait in this process. */
   queueLength(key: string): number;
+  /** How many jobs wait in this process, over all keys. */
+  readonly waiting: number;
+  /** How many jobs run in this process, over all keys. */
+  readonly running: number;
+  /** What is known about a key, for health pages. Takes nothing. A promise unless the store is in memory. */
+  stats(key: string): ShaperStats | Promise<ShaperStats>;
   /**
    * Holds back all starts of the key for this time, in every process. A further pause can make it longer, never
    * shorter. Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer. Then only this process pauses, and
    * sends the pause again while it lasts.
+   *
+   * @param by who or what pauses, for {@link ShaperStats.pausedBy}: at most 256 UTF-16 units, the rest is cut off
    */
-  pause(key: string, duration: Duration): Promise<void>;
+  pause(key: string, duration: Duration, by?: string): Promise<void>;
+  /** Resolves when no job waits or runs in this process. */
+  onIdle(): Promise<void>;
+  /**
+   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets the waiting ones start. Resolves when all have
+   * ended, at the latest after `timeout` (0 to 24 h). Jobs that still wait then are rejected as by {@link close}.
+   */
+  drain(timeout: Duration): Promise<Drained>;
   /**
    * Rejects all waiting jobs and cancels their slots. Resolves when all running work has ended, however long that
    * takes.

@@ -2,6 +2,8 @@
  * The queue of one key in this process. A job passes through it in four steps:
  *
  * 1. *Admission.* It asks the store for a slot, or uses a spare one. Without a slot within `maxWait` it is rejected.
+ *    With `maxConcurrent` it is accepted without a slot. The queue takes slot and permit in one call when the job is
+ *    the first in line and its slot is due.
  * 2. *Waiting.* It waits for its start in the {@link Schedule}. A pause or an outage can void its slot. Then the queue
  *    asks the store for another one, until the deadline of the job.
  * 3. *Check.* Shortly before the start, the queue asks the store whether the key is paused.
@@ -10,12 +12,15 @@
  * {@link JobQueue.runDue} does everything that is due; a timer, each answer and each change call it.
  */
 
-import { outside } from '@spillway/core/direct';
-import type { QueueRule } from '@spillway/core/store';
+import { isLater } from '@spillway/core/adapter';
+import { type Eventually, outside } from '@spillway/core/direct';
+import { delayOf, type QueueAnswer, type QueueRule } from '@spillway/core/store';
 import type { Job } from './job.js';
 import { KeyPause } from './key-pause.js';
 import { LocalPace } from './local-pace.js';
+import { type Cost, type Paces, periodOf } from './paces.js';
 import { CHECK_AHEAD_US } from './pause-check-time.js';
+import type { Permit, Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
@@ -28,10 +33,18 @@ const REFILL_PAUSE_US = 50_000;
 /** How many missing slots are asked for at once, at most. A Redis store takes them in one call. */
 const MAX_REFILL = 256;
 
+/** After a rejection for want of a permit that others hold, they get their turn for this long. */
+const CONTENDED_US = 1_000_000;
+
+/** A slot that is not due yet is asked for again at the earliest after this time, when several may be due. */
+const DUE_PAUSE_US = 25_000;
+
 /** What the queues of a shaper share. */
 export interface JobQueueHost {
-  readonly rule: QueueRule;
+  readonly paces: Paces;
   readonly slots: SlotClient;
+  /** With `maxConcurrent`. */
+  readonly permits: Permits | undefined;
   startJob(job: Job, slot: Slot): void;
   /** Rejects a job that was accepted and has not started in time. */
   expireJob(job: Job, key: string, waitMs: number): void;
@@ -44,11 +57,17 @@ export class JobQueue {
   /** When to call {@link runDue}, as {@link Queues} has ordered it. */
   wakeUs: number = Infinity;
   private readonly host: JobQueueHost;
-  private readonly rule: QueueRule;
+  private readonly paces: Paces;
   private readonly slots: SlotClient;
-  private readonly schedule: Schedule = new Schedule();
+  private readonly permits: Permits | undefined;
+  /** Permits of jobs that have ended, for the next ones. */
+  private readonly freePermits: Permit[] = [];
+  /** Until then others probably want permits, because there was none when they held some. */
+  private contendedUntilUs = -Infinity;
+  private readonly schedule: Schedule;
   private readonly pause: KeyPause;
-  private readonly localPace: LocalPace;
+  /** One for each pace. */
+  private readonly localPaces: readonly LocalPace[];
   /** Jobs that are neither accepted nor rejected yet. */
   private readonly undecided = new Set<Job>();
   /** Pending calls for them, and for those of them that were aborted meanwhile. */
@@ -67,10 +86,12 @@ export class JobQueue {
   constructor(key: string, host: JobQueueHost) {
     this.key = key;
     this.host = host;
-    this.rule = host.rule;
+    this.paces = host.paces;
     this.slots = host.slots;
+    this.permits = host.permits;
+    this.schedule = new Schedule(host.permits !== undefined);
     this.pause = new KeyPause(key, host.slots);
-    this.localPace = new LocalPace(host.rule.burst);
+    this.localPaces = host.paces.one.units.map((_, index) => new LocalPace(index));
   }
 
   /** How many jobs wait. */
@@ -80,15 +101,15 @@ export class JobQueue {
 
   /** Whether it can be dropped: it holds no state that a new queue would lack. */
   isIdle(nowUs: number): boolean {
-    const { schedule, localPace, pause, pendingTakes } = this;
+    const { schedule, pause, pendingTakes } = this;
     const isEmpty = this.length === 0 && schedule.firstSlot === undefined;
     const isBusy = pendingTakes > 0 || this.isChecking || this.isRefilling || this.isCancelling;
-    return isEmpty && !isBusy && localPace.fullUs <= nowUs && pause.isSent(nowUs);
+    return isEmpty && !isBusy && this.localFullUs <= nowUs && pause.isSent(nowUs);
   }
 
   /** When {@link runDue} has something to do, or the queue becomes idle; Infinity if it waits for an answer. */
   dueUs(nowUs: number): number {
-    const { pause, localPace } = this;
+    const { pause } = this;
     const dueUs = Math.min(
       this.slotDueUs(),
       this.refillDueUs(),
@@ -96,13 +117,13 @@ export class JobQueue {
       this.expiryUs(),
     );
     if (dueUs < Infinity) return dueUs;
-    const idleUs = Math.max(localPace.fullUs, pause.unsentUntilUs);
+    const idleUs = Math.max(this.localFullUs, pause.unsentUntilUs);
     return idleUs > nowUs ? idleUs : Infinity;
   }
 
   runDue(): void {
     const nowUs = this.slots.nowUs();
-    this.removeVoidSlots(nowUs);
+    this.dropVoidSlots(nowUs);
     this.startDue(nowUs);
     this.expireDue(nowUs);
     this.checkDue(nowUs);
@@ -111,12 +132,18 @@ export class JobQueue {
     this.host.queueChanged(this);
   }
 
+  private get localFullUs(): number {
+    let us = -Infinity;
+    for (const pace of this.localPaces) us = Math.max(us, pace.fullUs);
+    return us;
+  }
+
   /** Accepts a job if there is a slot for it. Otherwise calls `onRejected` with the answer of the store. */
   enqueue(job: Job, onRejected: (answer: SlotAnswer) => void): void {
     const { schedule, slots, key } = this;
-    this.removePassedSlots();
+    this.dropPassedSlots();
     if (!schedule.firstSlot) this.lostUs = 0;
-    if (schedule.hasSpare(job.cost)) {
+    if (this.permits || schedule.hasSpare(job.cost)) {
       this.accept(job);
       this.runDue();
       return;
@@ -148,7 +175,7 @@ export class JobQueue {
   }
 
   private accept(job: Job): void {
-    job.deadlineUs = this.slots.nowUs() + this.rule.waitUs;
+    job.deadlineUs = this.slots.nowUs() + this.paces.waitUs;
     this.schedule.addJob(job);
   }
 
@@ -166,15 +193,16 @@ export class JobQueue {
    * @param storeMs the wait that the store has just answered
    */
   waitMs(priority: number, storeMs: number): number {
-    this.removePassedSlots();
+    const { one } = this.paces;
+    this.dropPassedSlots();
     const nowUs = this.slots.nowUs();
-    const ownUs = this.schedule.spareSlot(1)?.at.localUs ?? nowUs + storeMs * 1_000;
-    return Math.max(0, this.schedule.startUs(priority, ownUs) - nowUs) / 1_000;
+    const ownUs = this.schedule.spareSlot(one)?.at.localUs ?? nowUs + storeMs * 1_000;
+    return Math.max(0, this.schedule.startUs(one, priority, ownUs) - nowUs) / 1_000;
   }
 
   /** Removes and returns a slot that no job needs, for work that is started elsewhere. */
-  takeSpareSlot(cost: number): Slot | undefined {
-    this.removePassedSlots();
+  takeSpareSlot(cost: Cost): Slot | undefined {
+    this.dropPassedSlots();
     const slot = this.schedule.spareSlot(cost);
     if (slot) this.schedule.removeSlot(slot);
     return slot;
@@ -190,7 +218,7 @@ export class JobQueue {
 
   /** Adds a slot, such as that of a cancelled reservation. If no job needs it, it is cancelled in the store. */
   addSlot(slot: Slot): void {
-    this.localPace.uncount(slot);
+    for (const pace of this.localPaces) pace.uncount(slot);
     this.schedule.addSlot(slot);
     void this.cancelSpareSlots();
     this.runDue();
@@ -219,7 +247,7 @@ export class JobQueue {
 
   private learnFromStore(answer: SlotAnswer): void {
     // The store works again, and does not know what the fallback granted.
-    if (!answer.failure) this.schedule.removeLocalSlots();
+    if (!answer.failure) this.schedule.dropLocalSlots();
     this.pause.learnPause(answer);
   }
 
@@ -227,6 +255,7 @@ export class JobQueue {
   async cancelJobs(): Promise<void> {
     this.schedule.removeJobs();
     this.undecided.clear();
+    this.releaseFreePermits();
     const sending = this.pause.resend();
     this.pause.stopSending();
     await Promise.all([sending, this.cancelSpareSlots()]);
@@ -252,31 +281,33 @@ export class JobQueue {
 
   /** When the slot may be used, by our clock: starts that the store does not count can delay it. */
   private startUs(slot: Slot): number {
-    return Math.max(slot.at.localUs, this.localPace.earliestUs(slot));
+    let us = slot.at.localUs;
+    for (const pace of this.localPaces) us = Math.max(us, pace.earliestUs(slot));
+    return us;
   }
 
   private countStart(slot: Slot, startUs: number, nowUs: number): void {
-    this.localPace.count(slot, startUs, nowUs);
+    for (const pace of this.localPaces) pace.count(slot, startUs, nowUs);
     if (startUs <= nowUs) this.lastStartUs = nowUs;
   }
 
-  private removeVoidSlots(nowUs: number): void {
+  private dropVoidSlots(nowUs: number): void {
     const { schedule } = this;
     while (schedule.firstSlot && this.isVoidAt(schedule.firstSlot, nowUs)) {
-      schedule.removeSlot(schedule.firstSlot);
+      schedule.dropSlot(schedule.firstSlot);
     }
     // No store grants a slot that is further away: the clock of the store was set back.
-    const latestUs = nowUs + this.rule.waitUs + SLACK_US;
+    const latestUs = nowUs + this.paces.waitUs + SLACK_US;
     while (schedule.lastSlot && schedule.lastSlot.at.localUs > latestUs) {
-      schedule.removeSlot(schedule.lastSlot);
+      schedule.dropSlot(schedule.lastSlot);
     }
   }
 
-  /** Removes void slots, and those that have passed, even if the timer has not fired since: no new job may use them. */
-  private removePassedSlots(): void {
+  /** Drops void slots, and those that have passed, even if the timer has not fired since: no new job may use them. */
+  private dropPassedSlots(): void {
     const nowUs = this.slots.nowUs();
-    this.removeVoidSlots(nowUs);
-    this.schedule.removePassedSlots((slot) => this.startUs(slot) < nowUs);
+    this.dropVoidSlots(nowUs);
+    this.schedule.dropPassedSlots((slot) => this.startUs(slot) < nowUs);
   }
 
   private slotDueUs(): number {
@@ -292,8 +323,9 @@ export class JobQueue {
       const isVoid = this.isVoidAt(slot, nowUs);
       if (!isVoid && this.startUs(slot) > nowUs) return;
       if (!isVoid && schedule.length > 0 && !this.isChecked(slot)) return;
-      if (isVoid) schedule.removeSlot(slot);
       const job = isVoid ? undefined : schedule.startJob(slot);
+      if (isVoid) schedule.dropSlot(slot);
+      else if (!job) slot.permit?.release();
       if (!job) continue;
       this.countStart(slot, nowUs, nowUs);
       this.host.startJob(job, slot);
@@ -304,21 +336,21 @@ export class JobQueue {
   private expiryUs(): number {
     const { oldestJob } = this.schedule;
     if (!oldestJob) return Infinity;
-    return oldestJob.deadlineUs + Math.max(CHECK_AHEAD_US, this.rule.windowUs / this.rule.limit);
+    return oldestJob.deadlineUs + Math.max(CHECK_AHEAD_US, this.paces.periodUs);
   }
 
   /** Rejects jobs that a pause, an outage or a stall of this process has kept from starting for too long. */
   private expireDue(nowUs: number): void {
-    const { schedule, rule } = this;
+    const { schedule, paces } = this;
     // No deadline is further away: our clock was set back.
-    const latestUs = nowUs + rule.waitUs + SLACK_US;
+    const latestUs = nowUs + paces.waitUs + SLACK_US;
     if (schedule.oldestJob && schedule.oldestJob.deadlineUs > latestUs) {
       schedule.capDeadlines(latestUs);
     }
     let isAny = false;
     while (this.expiryUs() < nowUs) {
       const job = schedule.oldestJob as Job;
-      const waitedUs = nowUs - job.deadlineUs + rule.waitUs;
+      const waitedUs = nowUs - job.deadlineUs + paces.waitUs;
       schedule.removeJob(job);
       this.host.expireJob(job, this.key, (waitedUs + this.pause.endUs(nowUs) - nowUs) / 1_000);
       isAny = true;
@@ -367,31 +399,64 @@ export class JobQueue {
   }
 
   private refillDueUs(): number {
-    if (this.isRefilling || this.schedule.missingCosts(1).length === 0) return Infinity;
+    if (this.isRefilling || this.nextCosts(1).length === 0) return Infinity;
     return Math.max(this.refillFromUs, this.pause.unknownToStoreUs);
   }
 
-  /** Takes slots for accepted jobs whose slots became void. */
+  /** The costs of jobs for which a slot must be taken. */
+  private nextCosts(max: number): readonly Cost[] {
+    return this.permits ? this.schedule.nextCosts(max) : this.schedule.missingCosts(max);
+  }
+
+  /**
+   * Takes slots for accepted jobs that have none: with `maxConcurrent` all, otherwise those whose slots became void.
+   */
   private async refill(): Promise<void> {
-    const { schedule, slots } = this;
+    const { slots } = this;
     this.isRefilling = true;
-    for (let costs = schedule.missingCosts(1); costs.length > 0; ) {
+    for (let costs = this.nextCosts(1); costs.length > 0; ) {
       const last = await this.takeEach(costs);
-      if (this.refillFromUs > slots.nowUs()) break;
-      costs = firstWithin(this.roomAfter(last), schedule.missingCosts(MAX_REFILL));
+      // A job that has ended meanwhile may have left a permit.
+      const isFreed = last.lacksPermit && this.freePermits.length > 0;
+      if (!isFreed && this.refillFromUs > slots.nowUs()) break;
+      const max = this.maxRefill(last, costs.length);
+      if (max === 0) {
+        this.refillFromUs = slots.nowUs() + (this.permits?.pollUs(this.key) ?? 0);
+        break;
+      }
+      costs = firstWithin(this.roomAfter(last), this.nextCosts(max));
     }
     this.isRefilling = false;
+    this.releaseFreePermits();
     this.runDue();
   }
 
+  /**
+   * With `maxConcurrent`, no more slots than there are permits: the others would be asked for in vain. If other
+   * processes want permits too, at most half of those that were free.
+   *
+   * @param taken how many were just taken
+   */
+  private maxRefill({ running }: SlotAnswer, taken: number): number {
+    const { permits, freePermits, key, contendedUntilUs, slots } = this;
+    if (!permits) return MAX_REFILL;
+    // Unknown if the last one had a permit already.
+    if (running === undefined) return Math.max(freePermits.length, 1);
+    const left = permits.live.ruleFor(key).rule.limit - running;
+    const half = Math.floor((left + taken) / 2) - taken;
+    const isContended = contendedUntilUs > slots.nowUs();
+    return Math.min(Math.max(isContended ? half : left, freePermits.length, 0), MAX_REFILL);
+  }
+
   /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to its last answer. */
-  private async takeEach(costs: readonly number[]): Promise<SlotAnswer> {
-    const { key } = this;
+  private async takeEach(costs: readonly Cost[]): Promise<SlotAnswer> {
     const { lastSlot } = this.schedule;
-    const takes = costs.map((cost) => this.slots.takeSlot(key, cost, (answer) => answer));
-    const taken = await Promise.all(takes);
+    const takes = costs.map((cost) => this.takeOne(cost));
+    // Without a promise, so that a job starts at once if the store is in memory.
+    const taken = takes.some(isLater) ? await Promise.all(takes) : (takes as SlotAnswer[]);
     for (const answer of taken) this.handle(answer);
-    const answers = taken.map((answer) => this.delaySlot(answer, lastSlot));
+    const before = this.permits ? undefined : lastSlot;
+    const answers = taken.map((answer) => this.delaySlot(answer, before));
     const slots = answers.flatMap(({ slot }) => slot ?? []);
     // The last one first: the fallback cancels only the last slot that it granted.
     const useless = slots.filter((slot) => this.isUseless(slot)).reverse();
@@ -401,10 +466,50 @@ export class JobQueue {
     return answers.at(-1) as SlotAnswer;
   }
 
-  /** How many more units would wait no longer than `maxWait` if no other process took any. */
-  private roomAfter({ waitMs }: SlotAnswer): number {
-    const { limit, windowUs, waitUs } = this.rule;
-    return ((waitUs - waitMs * 1_000) * limit) / windowUs;
+  private takeOne(cost: Cost): Eventually<SlotAnswer> {
+    const { slots, permits, key } = this;
+    if (!permits) return slots.takeSlot(key, cost, (answer) => answer);
+    const permit = this.freePermits.shift();
+    return slots.takeDueSlot(key, cost, permit, (answer) => {
+      if (!answer.slot) permit?.release();
+      const { lacksPermit, running = 0, receivedUs } = answer;
+      if (lacksPermit && running > permits.heldOf(key)) {
+        this.contendedUntilUs = receivedUs + CONTENDED_US;
+      }
+      return answer;
+    });
+  }
+
+  /** For how many more units the wait would be at most `maxWait` if no other process took any, in each pace. */
+  private roomAfter({ steps, answers, isUnknown }: SlotAnswer): readonly number[] {
+    return steps.map((step, at) => {
+      const rule = step.rule as QueueRule;
+      const waitUs = isUnknown ? Infinity : delayOf(rule, answers[at] as QueueAnswer) * 1_000;
+      return (rule.waitUs - waitUs) / periodOf(rule);
+    });
+  }
+
+  /** A job has ended. Its permit is for the next one, or for other processes. */
+  returnPermit(permit: Permit): void {
+    const nowUs = this.slots.nowUs();
+    const isWanted = this.nextCosts(1).length > 0;
+    if (isWanted && permit.reuse(nowUs)) {
+      this.freePermits.push(permit);
+      this.refillFromUs = -Infinity;
+    } else {
+      permit.release();
+      const isContended = this.contendedUntilUs > nowUs;
+      const courtesyUs = this.permits?.courtesyUs(permit, isContended, nowUs) ?? 0;
+      const askUs = nowUs + courtesyUs;
+      if (isWanted && this.refillFromUs > nowUs) {
+        this.refillFromUs = Math.min(this.refillFromUs, askUs);
+      } else if (isWanted) this.refillFromUs = askUs;
+    }
+    this.runDue();
+  }
+
+  private releaseFreePermits(): void {
+    for (const permit of this.freePermits.splice(0)) permit.release();
   }
 
   /** The fallback does not know about a pause that another process began. */
@@ -413,15 +518,17 @@ export class JobQueue {
   }
 
   /** When the store can be asked for another slot. */
-  private nextTakeUs({ slot, waitMs }: SlotAnswer): number {
-    const { pause, rule } = this;
+  private nextTakeUs({ slot, steps, waitMs, lacksPermit }: SlotAnswer): number {
+    const { pause, permits } = this;
     const nowUs = this.slots.nowUs();
     if (slot && this.isUseless(slot)) return pause.endUs(nowUs);
     // A slot inside a pause, which the store should know about, will be removed.
     if (slot) return pause.isPaused(slot) ? nowUs + REFILL_PAUSE_US : nowUs;
     // The store grants a slot that is at most `waitUs` away.
-    const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - rule.waitUs : 0;
-    return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
+    const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
+    const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - waitUs : 0;
+    if (!permits) return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
+    return nowUs + Math.max(freeUs, lacksPermit ? permits.pollUs(this.key) : DUE_PAUSE_US);
   }
 
   /**
@@ -442,7 +549,7 @@ export class JobQueue {
     const startUs = this.startUs(delayed);
     if (startUs <= slot.at.localUs) return answer;
     const waitMs = (startUs - receivedUs) / 1_000;
-    if (startUs - receivedUs <= this.rule.waitUs) return { ...answer, slot: delayed, waitMs };
+    if (startUs - receivedUs <= this.paces.waitUs) return { ...answer, slot: delayed, waitMs };
     void this.slots.cancel(slot);
     return { ...answer, slot: undefined, waitMs };
   }
@@ -453,9 +560,13 @@ export class JobQueue {
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // If the pace has changed, a burst may begin earlier.
-    if (before.isLocal || before.step.rule !== slot.step.rule) return;
+    const isSamePace = slot.steps.every(({ rule }, at) => rule === before.steps[at]?.rule);
+    if (before.isLocal || !isSamePace) return;
     if (!slot.at.plus(this.lostUs).isBefore(before.at)) return;
-    this.lostUs = Math.ceil(before.at.localUs - slot.at.localUs + slot.cost * periodUsOf(slot));
+    const costUs = Math.max(
+      ...slot.steps.map(({ cost, rule }) => cost * periodOf(rule as QueueRule)),
+    );
+    this.lostUs = Math.ceil(before.at.localUs - slot.at.localUs + costUs);
   }
 
   /** Cancels spare slots, the last first. Resolves when no more can be cancelled; never rejects. */
@@ -478,7 +589,7 @@ export class JobQueue {
       schedule.removeSlot(slot);
       const cancelled = await this.slots.cancel(slot);
       if (cancelled === 'done') continue;
-      if (cancelled === 'kept') schedule.addSlot(slot); // for the next job of this cost
+      if (cancelled === 'kept' && !slot.permit) schedule.addSlot(slot); // for the next job of this cost
       if (cancelled === 'unknown' || schedule.lastSlot === slot) break;
       // A later slot was added meanwhile.
     }
@@ -487,12 +598,12 @@ export class JobQueue {
   }
 }
 
-/** The first of these costs that add up to at most `units`; at least one. */
-function firstWithin(units: number, costs: readonly number[]): readonly number[] {
-  let sum = 0;
+/** The first of these costs that add up to at most these units of each pace; at least one. */
+function firstWithin(units: readonly number[], costs: readonly Cost[]): readonly Cost[] {
+  const left = [...units];
   const end = costs.findIndex((cost) => {
-    sum += cost;
-    return sum > units;
+    for (const [at, own] of cost.units.entries()) left[at] = (left[at] as number) - own;
+    return left.some((rest) => rest < 0);
   });
   return end < 0 ? costs : costs.slice(0, Math.max(end, 1));
 }

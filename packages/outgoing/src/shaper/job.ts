@@ -1,9 +1,9 @@
 /** A job of a shaper: its options, its signal, and its life from waiting to the end of its work. */
 
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
-import { checkHas, integerBetween } from '@spillway/core/direct';
-import type { QueueRule } from '@spillway/core/store';
+import { checkHas } from '@spillway/core/direct';
 import type { HostSignal, ScheduleOptions, WaitOptions } from './contract.js';
+import type { Cost } from './paces.js';
 
 export type Work = (signal: HostSignal) => unknown;
 
@@ -18,7 +18,8 @@ interface Signal {
 }
 
 interface JobOptions {
-  readonly cost: number;
+  readonly key: string;
+  readonly cost: Cost;
   readonly priority: number;
   /** Among jobs of one priority, the lowest number goes first. */
   readonly order: number;
@@ -26,7 +27,8 @@ interface JobOptions {
 }
 
 export class Job {
-  readonly cost: number;
+  readonly key: string;
+  readonly cost: Cost;
   readonly priority: number;
   readonly order: number;
   /** An accepted job starts before this instant of our clock, or is rejected. */
@@ -47,10 +49,11 @@ export class Job {
   /** @param onAborted called if the job is aborted while it waits or runs */
   constructor(
     work: Work,
-    { cost, priority, order, signal }: JobOptions,
+    { key, cost, priority, order, signal }: JobOptions,
     onAborted: (job: Job) => void,
   ) {
     this.work = work;
+    this.key = key;
     this.cost = cost;
     this.priority = priority;
     this.order = order;
@@ -157,18 +160,11 @@ function removeAbortListener(signal: Signal, callback: () => void): void {
 
 const WAIT_OPTIONS: NamesOf<WaitOptions> = { priority: 1 };
 
-const SCHEDULE_OPTIONS: NamesOf<ScheduleOptions> = { cost: 1, signal: 1, priority: 1 };
+const SCHEDULE_OPTIONS: NamesOf<ScheduleOptions<string>> = { cost: 1, signal: 1, priority: 1 };
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_COST_INVALID` */
-export function readCost(options: ScheduleOptions | undefined, { burst }: QueueRule): number {
-  if (options === undefined) return 1;
-  checkOptions(options, 'a job', SCHEDULE_OPTIONS);
-  const { cost = 1 } = options;
-  if (Number.isSafeInteger(cost) && cost > burst) {
-    const what = `at most the burst, which is ${burst}: set burst to the largest cost`;
-    throw mustBe('cost', what, cost, 'SPW_COST_INVALID');
-  }
-  return integerBetween('cost', cost, 1, burst, 'SPW_COST_INVALID');
+/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
+export function checkJobOptions(options: ScheduleOptions<string> | undefined): void {
+  if (options !== undefined) checkOptions(options, 'a job', SCHEDULE_OPTIONS);
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
@@ -184,7 +180,9 @@ function checkPriority({ priority = 0 }: WaitOptions): number {
 }
 
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
-export function readJobOptions(options: ScheduleOptions): Pick<JobOptions, 'priority' | 'signal'> {
+export function readJobOptions(
+  options: ScheduleOptions<string>,
+): Pick<JobOptions, 'priority' | 'signal'> {
   const { signal } = options;
   const priority = checkPriority(options);
   checkHas('signal', 'addEventListener', signal);

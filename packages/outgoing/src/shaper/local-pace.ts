@@ -1,6 +1,8 @@
 /** A token bucket, at the full pace, of the starts of a key in this process that the store did not count. */
 
-import { periodUsOf, type Slot } from './slots.js';
+import type { QueueRule } from '@spillway/core/store';
+import { periodOf } from './paces.js';
+import type { Slot } from './slots.js';
 
 interface CountedStart {
   readonly startUs: number;
@@ -17,10 +19,11 @@ export class LocalPace {
   private lastUs = -Infinity;
   /** Whether `lastUs` and the starts must be computed again, because one was removed. */
   private isStale = false;
-  private readonly burst: number;
+  private readonly index: number;
 
-  constructor(burst: number) {
-    this.burst = burst;
+  /** @param index of the pace in the shaper */
+  constructor(index: number) {
+    this.index = index;
   }
 
   /** When the bucket is full again. */
@@ -30,16 +33,18 @@ export class LocalPace {
   }
 
   /** The earliest start on this slot that keeps the pace behind the counted starts. */
-  earliestUs({ isLocal, cost, step }: Slot): number {
-    if (isLocal || this.fullUs === -Infinity) return -Infinity;
-    return Math.ceil(this.fullUs + (cost - this.burst) * periodUsOf({ step }));
+  earliestUs(slot: Slot): number {
+    if (slot.isLocal || this.fullUs === -Infinity) return -Infinity;
+    const { cost, rule } = this.stepOf(slot);
+    return Math.ceil(this.fullUs + (cost - rule.burst) * periodOf(rule));
   }
 
   /** Counts a start, if the store does not count it or counts it earlier. */
   count(slot: Slot, startUs: number, nowUs: number): void {
     if (!slot.isLocal && this.earliestUs(slot) <= slot.at.localUs) return;
     this.evictExpired(nowUs);
-    const costUs = slot.cost * periodUsOf(slot);
+    const { cost, rule } = this.stepOf(slot);
+    const costUs = cost * periodOf(rule);
     const fullUs = Math.max(this.fullUs, startUs) + costUs;
     this.starts.set(slot, { startUs, costUs, fullUs });
     this.lastUs = fullUs;
@@ -47,6 +52,10 @@ export class LocalPace {
 
   uncount(slot: Slot): void {
     if (this.starts.delete(slot)) this.isStale = true;
+  }
+
+  private stepOf({ steps }: Slot): { readonly cost: number; readonly rule: QueueRule } {
+    return steps[this.index] as { readonly cost: number; readonly rule: QueueRule };
   }
 
   private evictExpired(nowUs: number): void {

@@ -1,9 +1,10 @@
 /** How jobs and reservations end: errors and values for callers, decisions for observers. */
 
-import { type Decision, type Reason, SpillwayError } from '@spillway/core';
+import { type Decision, type Reason, SpillwayError, type Step } from '@spillway/core';
 import type { DirectClient } from '@spillway/core/direct';
 import type { QueueRule, Rule } from '@spillway/core/store';
 import type { Unreserved } from './contract.js';
+import { type Cost, periodOf } from './paces.js';
 import type { Slot, SlotAnswer } from './slots.js';
 
 export function closed(name: string): SpillwayError {
@@ -29,7 +30,7 @@ export function waitTooLong(name: string, wouldWaitMs: number): SpillwayError {
 export function waitedTooLong(name: string, waitMs: number): SpillwayError {
   return new SpillwayError(
     'SPW_SHAPER_WAIT',
-    `the job was accepted by shaper "${name}" but could not start within maxWait: the key was paused, or slots were lost`,
+    `the job was accepted by shaper "${name}" but could not start within maxWait: the key was paused, no permit was free, or slots were lost`,
     { wouldWaitMs: waitMs },
   );
 }
@@ -42,6 +43,13 @@ export function blocked(name: string, endsInMs: number): SpillwayError {
     'SPW_SHAPER_BLOCKED',
     `the key is blocked for shaper "${name}" by an operator, ${ends}`,
     { wouldWaitMs: endsInMs },
+  );
+}
+
+export function unreservable(name: string): SpillwayError {
+  return new SpillwayError(
+    'SPW_SHAPER_RESERVE',
+    `shaper "${name}" has maxConcurrent, so it cannot reserve: use schedule, which knows when the work ends`,
   );
 }
 
@@ -61,52 +69,63 @@ export function unreserved(
   return { allowed: false, key, reason, wouldWaitMs };
 }
 
-/** The job or reservation that a decision is about. */
-interface Subject {
-  readonly key: string;
-  readonly cost: number;
-  readonly rule: Rule;
-}
-
 /** Reports decisions to observers: one for each job that starts or is rejected, and one for each reservation. */
 export class DecisionReporter {
   private readonly name: string;
   private readonly client: DirectClient;
+  private readonly ruleOf: (key: string) => Rule;
 
-  constructor(name: string, client: DirectClient) {
+  /** @param ruleOf the rule whose numbers a decision shows, if no slot was asked for */
+  constructor(name: string, client: DirectClient, ruleOf: (key: string) => Rule) {
     this.name = name;
     this.client = client;
+    this.ruleOf = ruleOf;
   }
 
-  reportStart({ key, cost, isLocal, step }: Slot): void {
-    this.report({ key, cost, rule: step.rule }, isLocal ? 'error' : 'allowed', null, 0);
+  reportStart({ key, cost, isLocal, steps, permit }: Slot): void {
+    if (!this.client.isObserved) return;
+    const rule = permit ? this.ruleOf(key) : slowestOf(steps);
+    this.report(key, cost, rule, isLocal ? 'error' : 'allowed', null, 0);
   }
 
   /** The store granted no slot that was near enough. */
-  reportAnswer({ step, isUnknown, failure, waitMs }: SlotAnswer): void {
-    const { waitUs } = step.rule as QueueRule;
-    if (isUnknown) this.report(step, 'error', 'store-error', Number.NaN);
-    else this.report(step, failure ? 'error' : 'denied', 'rate', waitMs - waitUs / 1_000);
+  reportAnswer({ key, cost, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
+    if (!this.client.isObserved) return;
+    const rule = slowestOf(steps);
+    if (isUnknown) this.report(key, cost, rule, 'error', 'store-error', Number.NaN);
+    else {
+      const outcome = failure ? 'error' : 'denied';
+      this.report(key, cost, rule, outcome, 'rate', waitMs - rule.waitUs / 1_000);
+    }
   }
 
   /** @param retryAfterMs NaN if unknown */
-  reportRejection(subject: Subject, reason: Reason, retryAfterMs: number): void {
-    this.report(subject, 'denied', reason, retryAfterMs);
+  reportRejection(key: string, cost: Cost, reason: Reason, retryAfterMs: number): void {
+    if (!this.client.isObserved) return;
+    this.report(key, cost, this.ruleOf(key), 'denied', reason, retryAfterMs);
   }
 
   private report(
-    { key, cost, rule }: Subject,
+    key: string,
+    { units }: Cost,
+    rule: Rule,
     outcome: Decision['outcome'],
     reason: Reason | null,
     retryAfterMs: number,
   ): void {
     const { name, client } = this;
-    if (!client.isObserved) return;
     const policy = rule.logic.policy(name, rule);
     // The state of the queue is that of when the slot was taken, which can be long ago.
     const unknown = { used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN };
     const allowed = reason === null;
+    const cost = units[0] as number;
     const decision = { limiter: name, allowed, outcome, reason, cost, retryAfterMs, policy };
     client.tell({ ...decision, ...unknown }, key);
   }
+}
+
+/** The rule with the longest time of a unit. */
+function slowestOf(steps: readonly Step[]): QueueRule {
+  const rules = steps.map(({ rule }) => rule as QueueRule);
+  return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));
 }

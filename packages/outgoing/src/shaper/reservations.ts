@@ -1,13 +1,12 @@
 /** Reservations: slots for work that the caller starts. */
 
-import type { Clock } from '@spillway/core';
 import { isLater } from '@spillway/core/adapter';
-import { type Eventually, WallTime } from '@spillway/core/direct';
+import type { Eventually, WallTime } from '@spillway/core/direct';
 import type { Reservation, Unreserved } from './contract.js';
 import type { JobQueue } from './job-queue.js';
 import { type DecisionReporter, unreserved } from './outcomes.js';
+import type { Cost, Paces } from './paces.js';
 import type { Queues } from './queues.js';
-import type { LivePace } from './shaper-options.js';
 import type { Slot, SlotAnswer, SlotClient } from './slots.js';
 
 type Reserved = Reservation | Unreserved;
@@ -15,7 +14,7 @@ type Reserved = Reservation | Unreserved;
 export class Reservations {
   private readonly slots: SlotClient;
   private readonly queues: Queues;
-  private readonly pace: LivePace;
+  private readonly paces: Paces;
   private readonly reporter: DecisionReporter;
   private readonly wallTime: WallTime;
   private isClosed = false;
@@ -25,15 +24,15 @@ export class Reservations {
   constructor(
     slots: SlotClient,
     queues: Queues,
-    pace: LivePace,
+    paces: Paces,
     reporter: DecisionReporter,
-    clock: Clock,
+    wallTime: WallTime,
   ) {
     this.slots = slots;
     this.queues = queues;
-    this.pace = pace;
+    this.paces = paces;
     this.reporter = reporter;
-    this.wallTime = new WallTime(clock);
+    this.wallTime = wallTime;
   }
 
   /** From now on, all reservations are rejected. */
@@ -41,12 +40,11 @@ export class Reservations {
     this.isClosed = true;
   }
 
-  reserve(key: string, cost: number): Eventually<Reserved> {
+  reserve(key: string, cost: Cost): Eventually<Reserved> {
     if (this.isClosed) return unreserved(key, 'closed', Infinity);
-    const blockedMs = this.pace.blockedMs(key);
+    const blockedMs = this.paces.blockedMs(key);
     if (blockedMs > 0) {
-      const { rule } = this.pace.paceFor(key);
-      this.reporter.reportRejection({ key, cost, rule }, 'blocked', blockedMs);
+      this.reporter.reportRejection(key, cost, 'blocked', blockedMs);
       return unreserved(key, 'blocked', blockedMs);
     }
     const queue = this.queues.queueOf(key);
@@ -55,7 +53,7 @@ export class Reservations {
   }
 
   /** The first of `keys` that has a slot, otherwise the one with the shortest wait. At least one key. */
-  takeFirst([key, ...others]: readonly string[], cost: number): Eventually<Reserved> {
+  takeFirst([key, ...others]: readonly string[], cost: Cost): Eventually<Reserved> {
     const next = (own: Reserved): Eventually<Reserved> => {
       if (own.allowed || others.length === 0) return own;
       const better = (other: Reserved) =>
@@ -78,7 +76,7 @@ export class Reservations {
     }) as Eventually<Reserved>;
   }
 
-  private takeFromStore(key: string, cost: number): Eventually<Reserved> {
+  private takeFromStore(key: string, cost: Cost): Eventually<Reserved> {
     return this.slots.takeSlot(key, cost, this.onTaken) as Eventually<Reserved>;
   }
 

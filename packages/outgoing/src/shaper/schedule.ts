@@ -9,10 +9,12 @@
 
 import { Heap } from './heap.js';
 import { goesBefore, type Job } from './job.js';
+import type { Cost } from './paces.js';
 import type { Slot } from './slots.js';
 
 /** The waiting jobs of one cost, and the number of slots of that cost. */
 interface CostClass {
+  readonly cost: Cost;
   readonly byRank: Heap<Job>;
   readonly byAge: AgeList;
   slots: number;
@@ -24,11 +26,17 @@ type Waiting = Pick<Job, 'priority' | 'order' | 'deadlineUs'>;
 const MAX_COMPARED = 1_000;
 
 export class Schedule {
-  /** By cost; classes without jobs and slots are deleted. */
-  private readonly classes = new Map<number, CostClass>();
+  /** By the id of their cost; classes without jobs and slots are deleted. */
+  private readonly classes = new Map<string, CostClass>();
   private readonly slots = new SlotList();
   private jobCount = 0;
   private localSlotCount = 0;
+  private readonly isStrict: boolean;
+
+  /** @param isStrict whether jobs start by rank, although others may miss their deadlines */
+  constructor(isStrict: boolean) {
+    this.isStrict = isStrict;
+  }
 
   /** How many jobs wait. */
   get length(): number {
@@ -67,11 +75,11 @@ export class Schedule {
 
   /** Returns false if the job does not wait here. */
   removeJob(job: Job): boolean {
-    const own = this.classes.get(job.cost);
+    const own = this.classes.get(job.cost.id);
     if (!own?.byRank.remove(job)) return false;
     own.byAge.remove(job);
     this.jobCount -= 1;
-    this.deleteIfEmpty(job.cost, own);
+    this.deleteIfEmpty(own);
     return true;
   }
 
@@ -90,43 +98,63 @@ export class Schedule {
     if (slot.isLocal) this.localSlotCount -= 1;
     const own = this.classOf(slot.cost);
     own.slots -= 1;
-    this.deleteIfEmpty(slot.cost, own);
+    this.deleteIfEmpty(own);
   }
 
-  /** Removes the slots that the in-process fallback granted. */
-  removeLocalSlots(): void {
+  /** Removes a slot on which nothing will start. */
+  dropSlot(slot: Slot): void {
+    this.removeSlot(slot);
+    slot.permit?.release();
+  }
+
+  /** Drops the slots that the in-process fallback granted. */
+  dropLocalSlots(): void {
     if (this.localSlotCount === 0) return;
-    for (const slot of [...this.slots]) if (slot.isLocal) this.removeSlot(slot);
+    for (const slot of [...this.slots]) if (slot.isLocal) this.dropSlot(slot);
   }
 
-  /** Removes spare slots that have passed. A job may be about to start on one that is not spare. */
-  removePassedSlots(hasPassed: (slot: Slot) => boolean): void {
+  /** Drops spare slots that have passed. A job may be about to start on one that is not spare. */
+  dropPassedSlots(hasPassed: (slot: Slot) => boolean): void {
     const { first } = this.slots;
     if (!first || !hasPassed(first)) return;
-    for (const slot of [...this.spareSlots()]) if (hasPassed(slot)) this.removeSlot(slot);
+    for (const slot of [...this.spareSlots()]) if (hasPassed(slot)) this.dropSlot(slot);
   }
 
   /** The costs of jobs without a slot, the highest first; at most `max` of them. */
-  missingCosts(max: number): readonly number[] {
-    const missing = [...this.classes].filter(([, { byRank, slots }]) => byRank.size > slots);
-    missing.sort(([cost], [other]) => other - cost);
-    const costs: number[] = [];
-    for (const [cost, { byRank, slots }] of missing) {
+  missingCosts(max: number): readonly Cost[] {
+    return this.missing((one, other) => sumOf(other.cost) - sumOf(one.cost), max);
+  }
+
+  /** The same, but those of the jobs that go before others first. */
+  nextCosts(max: number): readonly Cost[] {
+    const rank = (one: CostClass, other: CostClass): number =>
+      goesBefore(one.byRank.first as Job, other.byRank.first as Job) ? -1 : 1;
+    return this.missing(rank, max);
+  }
+
+  private missing(
+    compare: (one: CostClass, other: CostClass) => number,
+    max: number,
+  ): readonly Cost[] {
+    const missing = [...this.classes.values()].filter(({ byRank, slots }) => byRank.size > slots);
+    missing.sort(compare);
+    const costs: Cost[] = [];
+    for (const { cost, byRank, slots } of missing) {
       for (let i = slots; i < byRank.size && costs.length < max; i += 1) costs.push(cost);
     }
     return costs;
   }
 
   /** Whether there is a slot of this cost that no job needs. */
-  hasSpare(cost: number): boolean {
-    const own = this.classes.get(cost);
+  hasSpare({ id }: Cost): boolean {
+    const own = this.classes.get(id);
     return own !== undefined && own.slots > own.byRank.size;
   }
 
   /** The first slot of this cost after those that jobs will take. */
-  spareSlot(cost: number): Slot | undefined {
+  spareSlot(cost: Cost): Slot | undefined {
     if (!this.hasSpare(cost)) return undefined;
-    for (const slot of this.spareSlots()) if (slot.cost === cost) return slot;
+    for (const slot of this.spareSlots()) if (slot.cost.id === cost.id) return slot;
     return undefined;
   }
 
@@ -140,23 +168,23 @@ export class Schedule {
   /** Removes the first slot, and the job that starts on it. */
   startJob(slot: Slot): Job | undefined {
     this.removeSlot(slot);
-    const own = this.classes.get(slot.cost);
-    const job = own && this.nextJobOf(own, slot.cost);
+    const own = this.classes.get(slot.cost.id);
+    const job = own && this.nextJobOf(own);
     if (job) this.removeJob(job);
     return job;
   }
 
   /**
-   * When a job of one unit would start if it came now and no other job came later.
+   * When a job of this cost would start if it came now and no other job came later.
    *
    * @param ownUs the slot that this job would add, or the spare slot that it would use
    */
-  startUs(priority: number, ownUs: number): number {
-    const waiting: Waiting[] = [...(this.classes.get(1)?.byAge ?? [])];
+  startUs({ id }: Cost, priority: number, ownUs: number): number {
+    const waiting: Waiting[] = [...(this.classes.get(id)?.byAge ?? [])];
     if (waiting.every((job) => job.priority >= priority)) return ownUs;
     const newJob: Waiting = { priority, order: Infinity, deadlineUs: Infinity };
     waiting.push(newJob);
-    const slotsUs = [...this.slots.timesOf(1)];
+    const slotsUs = [...this.slots.timesOf(id)];
     if (!slotsUs.includes(ownUs)) slotsUs.push(ownUs);
     slotsUs.sort((one, other) => one - other);
     for (const [index, slotUs] of slotsUs.entries()) {
@@ -167,36 +195,37 @@ export class Schedule {
     return ownUs;
   }
 
-  private classOf(cost: number): CostClass {
-    let own = this.classes.get(cost);
+  private classOf(cost: Cost): CostClass {
+    let own = this.classes.get(cost.id);
     if (!own) {
-      own = { byRank: new Heap<Job>(goesBefore), byAge: new AgeList(), slots: 0 };
-      this.classes.set(cost, own);
+      own = { cost, byRank: new Heap<Job>(goesBefore), byAge: new AgeList(), slots: 0 };
+      this.classes.set(cost.id, own);
     }
     return own;
   }
 
-  private deleteIfEmpty(cost: number, { byRank, slots }: CostClass): void {
-    if (byRank.size === 0 && slots === 0) this.classes.delete(cost);
+  private deleteIfEmpty({ cost, byRank, slots }: CostClass): void {
+    if (byRank.size === 0 && slots === 0) this.classes.delete(cost.id);
   }
 
   private *spareSlots(): Generator<Slot, void> {
-    const seen = new Map<number, number>();
+    const seen = new Map<string, number>();
     for (const slot of this.slots) {
-      const before = seen.get(slot.cost) ?? 0;
-      seen.set(slot.cost, before + 1);
+      const before = seen.get(slot.cost.id) ?? 0;
+      seen.set(slot.cost.id, before + 1);
       if (before >= this.classOf(slot.cost).byRank.size) yield slot;
     }
   }
 
-  private nextJobOf({ byRank, byAge, slots }: CostClass, cost: number): Job | undefined {
+  private nextJobOf({ cost, byRank, byAge, slots }: CostClass): Job | undefined {
     const { first: best } = byRank;
     const { first: oldest } = byAge;
     if (!best || !oldest) return undefined;
+    if (this.isStrict) return best;
     const { last } = this.slots;
     // Every later slot is before every deadline, so all jobs can move back by one.
     const canAllWait = slots >= byRank.size - 1 && last && last.at.localUs <= oldest.deadlineUs;
-    return canAllWait ? best : nextJob(byAge, this.slots.timesOf(cost), best);
+    return canAllWait ? best : nextJob(byAge, this.slots.timesOf(cost.id), best);
   }
 }
 
@@ -223,6 +252,10 @@ function nextJob<One extends Waiting>(
     if (!canWait || compared === MAX_COMPARED) break;
   }
   return first as One;
+}
+
+function sumOf({ units }: Cost): number {
+  return units.reduce((sum, own) => sum + own, 0);
 }
 
 /** Slots in order of time. The first and the last are removed in constant time. */
@@ -277,8 +310,8 @@ class SlotList {
   }
 
   /** When the slots of one cost are, in order. */
-  *timesOf(cost: number): Generator<number, void> {
-    for (const slot of this) if (slot.cost === cost) yield slot.at.localUs;
+  *timesOf(id: string): Generator<number, void> {
+    for (const slot of this) if (slot.cost.id === id) yield slot.at.localUs;
   }
 }
 

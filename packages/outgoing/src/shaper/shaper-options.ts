@@ -1,4 +1,4 @@
-/** The options of a shaper, and its pace: as declared, or as live settings have set it. */
+/** The options of a shaper, checked. */
 
 import {
   type Control,
@@ -6,22 +6,18 @@ import {
   type Duration,
   type HintOptions,
   type KeyedLimiterOptions,
-  type KeyOverride,
-  type LiveLimits,
   SpillwayError,
   type Store,
 } from '@spillway/core';
 import { checkOptions, mustBe, type NamesOf, Notices } from '@spillway/core/adapter';
-import { liveNumbers } from '@spillway/core/control';
 import {
   checkBurst,
+  checkCallback,
   checkClientOptions,
   checkLimit,
   checkName,
   checkObservers,
-  type DirectClient,
   integerBetween,
-  type LiveNumbers,
   nameOf,
   oneOf,
   randomOf,
@@ -29,20 +25,10 @@ import {
   tellOfLimiters,
   windowToMicroseconds,
 } from '@spillway/core/direct';
-import {
-  durationBetween,
-  makeShaperRule,
-  type QueueRule,
-  type StoreErrorPolicy,
-} from '@spillway/core/store';
+import { durationBetween } from '@spillway/core/store';
 
-/** The pace of a shaper, and how long and how many jobs may wait for it. */
-export interface ShaperOptions {
-  /**
-   * Identifies the pace in the store, together with the key: 1 to 64 printable ASCII characters. Required with a store.
-   * Default: the numbers, as in `4-per-1s`.
-   */
-  readonly name?: string | undefined;
+/** The numbers of one pace. */
+export interface PaceNumbers {
   /** Units per window: an integer from 1 to 1,000,000,000. They start one by one: 4 per second start every 250 ms. */
   readonly limit: number;
   /** `'1s'`, or milliseconds: from 1 ms to 400 days. */
@@ -52,6 +38,26 @@ export interface ShaperOptions {
    * Default 1.
    */
   readonly burst?: number | undefined;
+}
+
+/** Options of every shaper: how many jobs run at once, and how long and how many jobs may wait. */
+export interface QueueOptions {
+  /**
+   * Identifies the shaper in the store, together with the key: 1 to 64 printable ASCII characters. Required with a
+   * store. Default: the numbers, as in `4-per-1s`. A pace named `tokens` is stored as `<name>/tokens`, and
+   * `maxConcurrent` as `<name>/permits`. These names must not be longer either.
+   */
+  readonly name?: string | undefined;
+  /**
+   * How many jobs of a key may run at once, in all processes: an integer from 1 to 1,000,000,000. A job waits for its
+   * permit, in order of `priority`. Default: any number.
+   */
+  readonly maxConcurrent?: number | undefined;
+  /**
+   * With `maxConcurrent`: how long a permit stays taken after a process was killed, 1 s to 24 h. A running process
+   * renews its permits before a third of this time has passed. Default `'30s'`.
+   */
+  readonly lease?: Duration | undefined;
   /**
    * The longest wait. A job that would wait longer is rejected at once. An accepted job starts within this time, or is
    * rejected when the time has passed. 0 to 400 days. Default `'30s'`.
@@ -59,6 +65,51 @@ export interface ShaperOptions {
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
+  /**
+   * Looks up other numbers for a key. They apply from the next job on. What it leaves out, and undefined, means the
+   * declared numbers; so do invalid numbers and errors, which are faults. Called often, so it must be fast.
+   */
+  readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
+}
+
+interface WithoutPace {
+  /** Only for one pace. */
+  readonly limit?: undefined;
+  /** Only for one pace. */
+  readonly window?: undefined;
+  /** Only for one pace. */
+  readonly burst?: undefined;
+}
+
+/** A shaper with one pace, with or without `maxConcurrent`. */
+export interface OnePaceOptions extends QueueOptions, PaceNumbers {
+  readonly paces?: undefined;
+}
+
+/** A shaper with several paces, such as requests and tokens per minute. A job starts when all of them allow it. */
+export interface SeveralPacesOptions<Pace extends string = string>
+  extends QueueOptions,
+    WithoutPace {
+  /** The paces by name, at most 8. A name has 1 to 16 letters, digits, `_` and `-`. */
+  readonly paces: { readonly [Name in Pace]: PaceNumbers };
+}
+
+/** A shaper without a pace. */
+export interface ConcurrencyOptions extends QueueOptions, WithoutPace {
+  readonly maxConcurrent: number;
+  readonly paces?: undefined;
+}
+
+/** Options of a shaper: a pace, several paces or `maxConcurrent`, and what all shapers have. */
+export type ShaperOptions = OnePaceOptions | SeveralPacesOptions | ConcurrencyOptions;
+
+/** Looks up the plan of a key; undefined without `plan`. Never throws. */
+export type PlanOf = ((key: string) => ShaperPlan | undefined) | undefined;
+
+/** Numbers for one key, in place of the declared ones. */
+export interface ShaperPlan extends Partial<PaceNumbers> {
+  readonly maxConcurrent?: number | undefined;
+  readonly paces?: { readonly [Name in string]?: Partial<PaceNumbers> } | undefined;
 }
 
 /** Where a shaper stores its pace, and what it does when the store fails. */
@@ -88,13 +139,17 @@ export interface ShaperSettings
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
 }
 
-const SHAPER_OPTIONS: NamesOf<ShaperOptions> = {
+const PACE_NUMBERS: NamesOf<PaceNumbers> = { limit: 1, window: 1, burst: 1 };
+
+const SHAPER_OPTIONS: NamesOf<OnePaceOptions> = {
+  ...PACE_NUMBERS,
   name: 1,
-  limit: 1,
-  window: 1,
-  burst: 1,
+  paces: 1,
+  maxConcurrent: 1,
+  lease: 1,
   maxWait: 1,
   maxQueue: 1,
+  plan: 1,
 };
 
 const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
@@ -113,13 +168,32 @@ const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
   observers: 1,
 };
 
-/** The checked options. */
-interface ShaperConfig {
+/** A pace, as it was declared. */
+export interface DeclaredPace extends PaceNumbers {
+  /** Its name in `paces`; undefined for the only pace. */
+  readonly label: string | undefined;
+  /** Its name in the store and in live settings. */
   readonly name: string;
-  readonly rule: QueueRule;
+}
+
+/** The checked options. */
+export interface ShaperConfig {
+  readonly name: string;
+  readonly paces: readonly DeclaredPace[];
+  /** Whether the only pace was not declared, and exists for pauses. */
+  readonly isUnlimited: boolean;
+  readonly maxConcurrent: number | undefined;
+  readonly leaseUs: number;
+  readonly waitUs: number;
   readonly maxQueue: number;
+  readonly plan: QueueOptions['plan'];
   readonly random: () => number;
 }
+
+/** So fast that it delays nothing. A shaper without a pace needs one that can be paused. */
+const UNLIMITED: PaceNumbers = { limit: 1_000_000_000, window: 1, burst: 1_000_000_000 };
+
+const MAX_PACES = 8;
 
 /**
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
@@ -127,12 +201,13 @@ interface ShaperConfig {
  */
 export function readOptions(options: ShaperOptions, settings: ShaperSettings): ShaperConfig {
   checkOptions(options, 'createShaper()', SHAPER_OPTIONS, ['its second argument', SHAPER_SETTINGS]);
-  const { limit, window, burst = 1, maxWait = '30s', maxQueue = 1_000 } = options;
-  checkLimit('limit', limit);
-  const windowUs = windowToMicroseconds(window);
-  checkBurst(burst);
+  const { maxConcurrent, lease = '30s', maxWait = '30s', maxQueue = 1_000, plan } = options;
+  if (maxConcurrent !== undefined) checkLimit('maxConcurrent', maxConcurrent);
+  const leaseUs = durationBetween('lease', lease, '1s', '24h');
   const waitUs = durationBetween('maxWait', maxWait, '0ms', '400d');
   integerBetween('maxQueue', maxQueue, 1, 1_000_000);
+  checkCallback('plan', plan);
+  const declared = readPaces(options);
   checkSettings(settings);
   if (settings.store && options.name === undefined) {
     throw new SpillwayError(
@@ -140,11 +215,63 @@ export function readOptions(options: ShaperOptions, settings: ShaperSettings): S
       'name is required with a store: it identifies the pace there, so that no other meets its counts',
     );
   }
-  const name = checkName(nameOf(options));
-  const notices = shortWindow('shaper', name, window);
+  const name = checkName(options.name === undefined ? defaultName(options) : options.name);
+  if (maxConcurrent !== undefined) checkName(`${name}/permits`);
+  const paces = declared.map((pace): DeclaredPace => {
+    const own = pace.label === undefined ? name : checkName(`${name}/${pace.label}`);
+    return { ...pace, name: own };
+  });
+  const isUnlimited = declared[0] === UNLIMITED_PACE;
+  const notices = isUnlimited
+    ? []
+    : paces.flatMap((pace) => shortWindow('shaper', pace.name, pace.window));
   tellOfLimiters(new Notices(settings), [{ name, notices }], 0);
-  const rule = makeShaperRule(limit, windowUs, burst, waitUs);
-  return { name, rule, maxQueue, random: randomOf(settings) };
+  const random = randomOf(settings);
+  return { name, paces, isUnlimited, maxConcurrent, leaseUs, waitUs, maxQueue, plan, random };
+}
+
+type Labelled = PaceNumbers & Pick<DeclaredPace, 'label'>;
+
+const UNLIMITED_PACE: Labelled = { ...UNLIMITED, label: undefined };
+
+function readPaces(options: ShaperOptions): readonly Labelled[] {
+  const { paces, limit, window, burst, maxConcurrent } = options;
+  if (paces === undefined) {
+    const hasPace = limit !== undefined || window !== undefined || burst !== undefined;
+    if (!hasPace && maxConcurrent !== undefined) return [UNLIMITED_PACE];
+    return [{ ...checkPace({ limit, window, burst } as PaceNumbers), label: undefined }];
+  }
+  if (limit !== undefined || window !== undefined || burst !== undefined) {
+    throw mustBe('paces', 'given without limit, window and burst', paces);
+  }
+  if (typeof paces !== 'object' || paces === null || Array.isArray(paces)) {
+    throw mustBe('paces', 'an object, as in { requests: { limit: 500, window: "1m" } }', paces);
+  }
+  const labels = Object.keys(paces);
+  if (labels.length === 0 || labels.length > MAX_PACES) {
+    throw mustBe('paces', `an object with 1 to ${MAX_PACES} paces`, paces);
+  }
+  return labels.map((label) => {
+    if (!/^[\w-]{1,16}$/.test(label) || label === 'permits') {
+      throw mustBe('the name of a pace', '1 to 16 letters, digits, _ and -', label);
+    }
+    const pace = paces[label] as PaceNumbers;
+    checkOptions(pace, `the pace "${label}"`, PACE_NUMBERS);
+    return { ...checkPace(pace), label };
+  });
+}
+
+function checkPace({ limit, window, burst = 1 }: PaceNumbers): PaceNumbers {
+  checkLimit('limit', limit);
+  windowToMicroseconds(window);
+  checkBurst(burst);
+  return { limit, window, burst };
+}
+
+function defaultName({ paces, limit, window, maxConcurrent }: ShaperOptions): string {
+  if (paces) return Object.keys(paces).join('+');
+  if (limit === undefined) return `${maxConcurrent}-at-once`;
+  return nameOf({ limit, window: window as Duration });
 }
 
 function checkSettings(settings: ShaperSettings): void {
@@ -159,81 +286,4 @@ function checkSettings(settings: ShaperSettings): void {
     const what = `a share of the pace for when the store does not answer (1 / 8 in each of eight processes), unless onStoreError is 'deny'`;
     throw mustBe('localShare', what, localShare);
   }
-}
-
-interface Pace {
-  readonly rule: QueueRule;
-  readonly onStoreError: StoreErrorPolicy;
-}
-
-export class LivePace {
-  private readonly name: string;
-  private readonly declared: Pace;
-  private readonly client: DirectClient;
-  /** Made of live limits, of all keys or of one. */
-  private readonly paces = new WeakMap<LiveLimits, Pace>();
-
-  constructor(name: string, rule: QueueRule, client: DirectClient) {
-    this.name = name;
-    this.client = client;
-    this.declared = this.withPolicy(rule);
-  }
-
-  /** The pace of keys that have no override. */
-  get now(): Pace {
-    return this.paceWith(this.client.control?.settingsOf(this.name)?.limits);
-  }
-
-  paceFor(key: string): Pace {
-    const { now } = this;
-    const own = this.client.control?.limitsOf?.(this.name, key);
-    return own ? this.paceWith(own) : now;
-  }
-
-  /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
-  blockedMs(key: string): number {
-    const ruling: KeyOverride | undefined = this.client.control?.overrideOf(this.name, key);
-    return ruling?.verdict === 'block' ? ruling.endsInMs : 0;
-  }
-
-  private paceWith(limits: LiveLimits | undefined): Pace {
-    if (limits === undefined) return this.declared;
-    let pace = this.paces.get(limits);
-    if (!pace) {
-      pace = this.makePace(limits);
-      this.paces.set(limits, pace);
-    }
-    return pace;
-  }
-
-  /** Invalid limits are reported as a fault; then the declared pace applies. */
-  private makePace(limits: LiveLimits): Pace {
-    const { rule } = this.declared;
-    try {
-      const { limit, window, burst } = liveNumbers<LiveNumbers & Pick<LiveLimits, 'window'>>(
-        { limit: rule.limit },
-        limits,
-      );
-      if (burst !== undefined) this.reportFault(liveBurst(burst));
-      const windowUs = window === undefined ? rule.windowUs : windowToMicroseconds(window);
-      checkLimit('limit', limit);
-      return this.withPolicy(makeShaperRule(limit, windowUs, rule.burst, rule.waitUs));
-    } catch (error) {
-      this.reportFault(error);
-      return this.declared;
-    }
-  }
-
-  private withPolicy(rule: QueueRule): Pace {
-    return { rule, onStoreError: this.client.policyFor(rule) };
-  }
-
-  private reportFault(error: unknown): void {
-    this.client.fault({ limiter: this.name, source: 'control', error });
-  }
-}
-
-function liveBurst(burst: number): Error {
-  const what = 'left out for a shaper, because jobs that wait may cost as much as the declared one';
-  return mustBe('burst', what, burst, 'SPW_BURST_INVALID');
 }

@@ -1,34 +1,57 @@
 /** The shaper: starts work at a pace, by key, over all processes that share a store. */
 
-import type { CostOptions, Duration, Reason } from '@spillway/core';
+import type { BreakerEvent, Duration } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
-import { checkCallback, checkKey, DirectClient, Turns } from '@spillway/core/direct';
-import { durationBetween, MAX_STEPS, type QueueRule, tooLarge } from '@spillway/core/store';
+import {
+  checkCallback,
+  checkKey,
+  checkLimit,
+  DirectClient,
+  type Eventually,
+  isThenable,
+  Turns,
+  WallTime,
+} from '@spillway/core/direct';
+import { durationBetween, MAX_STEPS, makeLeasesRule, tooLarge, within } from '@spillway/core/store';
 import type {
+  Drained,
   HostSignal,
   Reservation,
   ScheduleOptions,
   Shaper,
+  ShaperStats,
   Unreserved,
   WaitOptions,
 } from './contract.js';
-import { Job, readCost, readJobOptions, readPriority, type Work } from './job.js';
+import { checkJobOptions, Job, readJobOptions, readPriority, type Work } from './job.js';
 import type { JobQueue, JobQueueHost } from './job-queue.js';
+import { Jobs } from './jobs.js';
+import { LiveRule } from './live-rule.js';
 import {
   blocked,
   closed,
   DecisionReporter,
   full,
   noAnswer,
+  unreservable,
   waitedTooLong,
   waitTooLong,
 } from './outcomes.js';
+import { type Cost, Paces, periodOf } from './paces.js';
+import { PauseNotes } from './pause-notes.js';
+import { PendingCalls } from './pending-calls.js';
+import { type Permit, Permits } from './permits.js';
 import { Queues } from './queues.js';
 import { Reservations } from './reservations.js';
 import {
-  LivePace,
+  type ConcurrencyOptions,
+  type OnePaceOptions,
+  type PlanOf,
   readOptions,
+  type SeveralPacesOptions,
+  type ShaperConfig,
   type ShaperOptions,
+  type ShaperPlan,
   type ShaperSettings,
 } from './shaper-options.js';
 import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
@@ -57,14 +80,21 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * Observers get a decision for each job that starts or is rejected, and for each reservation. Aborted jobs, and jobs
  * that are rejected because the shaper was closed, are not decisions.
  *
- * All methods return promises. They also reject for invalid arguments: a key that is not a string of 1 to 8,192 UTF-16
- * units (`SPW_KEY_INVALID`), a cost that is not an integer from 1 to the burst (`SPW_COST_INVALID`), more than 1,000
- * keys (`SPW_GROUP_TOO_LARGE`). `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and
- * `SPW_SHAPER_CLOSED`, with `SPW_STORE_UNAVAILABLE` if the store fails and `onStoreError` is `deny`. An aborted job
- * rejects with the reason of its signal.
+ * With `maxConcurrent` at most so many jobs of a key run at once, in all processes. A job then takes its slot and a
+ * permit when it is the first in line, and priority is strict. With `paces` a job starts when all of them allow it.
+ *
+ * Methods that return promises also reject for invalid arguments:
+ *
+ * - a key that is not a string of 1 to 8,192 UTF-16 units (`SPW_KEY_INVALID`),
+ * - a cost that is not an integer from 1 to the burst (`SPW_COST_INVALID`),
+ * - more than 1,000 keys of `reserveFirst` (`SPW_GROUP_TOO_LARGE`),
+ * - `reserve` and `reserveFirst` with `maxConcurrent` (`SPW_SHAPER_RESERVE`).
+ *
+ * `schedule` rejects with `SPW_SHAPER_WAIT`, `SPW_SHAPER_FULL`, `SPW_SHAPER_BLOCKED` and `SPW_SHAPER_CLOSED`, and with
+ * the reason of its signal. If the store fails and `onStoreError` is `deny`, it rejects with `SPW_STORE_UNAVAILABLE`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
- * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
+ * `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts run
  * import { createShaper } from '@spillway/outgoing';
@@ -79,77 +109,122 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * await calls.close();
  * ```
  */
+export function createShaper<Pace extends string>(
+  options: SeveralPacesOptions<Pace>,
+  settings?: ShaperSettings,
+): Shaper<Pace>;
+export function createShaper(
+  options: OnePaceOptions | ConcurrencyOptions,
+  settings?: ShaperSettings,
+): Shaper;
 export function createShaper(options: ShaperOptions, settings: ShaperSettings = {}): Shaper {
   return new KeyedShaper(options, settings);
 }
 
+/** Any cost, because the types of {@link createShaper} have checked it. */
+type AnyOptions = ScheduleOptions | ScheduleOptions<string>;
+
 class KeyedShaper implements Shaper, JobQueueHost {
   readonly name: string;
-  readonly burst: number;
-  readonly rule: QueueRule;
   readonly slots: SlotClient;
+  readonly paces: Paces;
+  readonly permits: Permits | undefined;
   private readonly maxQueue: number;
-  private readonly pace: LivePace;
   private readonly queues: Queues;
   private readonly reservations: Reservations;
   private readonly reporter: DecisionReporter;
-  private readonly waiting = new Set<Job>();
-  private readonly running = new Set<Job>();
+  private readonly jobs = new Jobs();
+  private readonly pauseNotes: PauseNotes;
+  private readonly wallTime: WallTime;
   private readonly turns = new Turns();
   private jobCount = 0;
-  private closing: Promise<void> | undefined;
+  private isDraining = false;
+  private stopping: Promise<void> | undefined;
 
   constructor(options: ShaperOptions, settings: ShaperSettings) {
-    const { name, rule, maxQueue, random } = readOptions(options, settings);
-    const client = new DirectClient([name], settings);
-    this.name = name;
-    this.burst = rule.burst;
-    this.rule = rule;
-    this.maxQueue = maxQueue;
-    const limit = client.limit(name, rule);
-    this.pace = new LivePace(name, rule, client);
-    this.slots = new SlotClient(client, limit, this.pace, random());
+    const config = readOptions(options, settings);
+    const { name, paces, maxConcurrent, random } = config;
+    const names = paces.map((pace) => pace.name);
+    const observers = [...(settings.observers ?? []), { onBreaker: this.onBreaker }];
+    const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
+    const planOf = planReader(config, client);
+    const pending = new PendingCalls();
+    this.name = name;
+    this.maxQueue = config.maxQueue;
+    this.paces = new Paces(config, planOf, client);
+    this.permits =
+      maxConcurrent === undefined ? undefined : makePermits(config, planOf, client, pending);
+    this.slots = new SlotClient(client, this.paces, this.permits, pending, random());
     this.queues = new Queues(this, clock);
-    this.reporter = new DecisionReporter(name, client);
-    this.reservations = new Reservations(this.slots, this.queues, this.pace, this.reporter, clock);
-  }
-
-  get limit(): number {
-    return this.pace.now.rule.limit;
-  }
-
-  get windowMs(): number {
-    return this.pace.now.rule.windowUs / 1_000;
-  }
-
-  get periodMs(): number {
-    return this.windowMs / this.limit;
-  }
-
-  reserve(key: string, options?: CostOptions): Promise<Reservation | Unreserved> {
-    return this.yieldAfter(async () =>
-      this.reservations.reserve(key, readCost(options, this.rule)),
+    this.wallTime = new WallTime(clock);
+    this.pauseNotes = new PauseNotes(name, client.store);
+    const ruleOf = (key: string) =>
+      (config.isUnlimited && this.permits
+        ? this.permits.live.ruleFor(key)
+        : this.paces.inForce(key)
+      ).rule;
+    this.reporter = new DecisionReporter(name, client, ruleOf);
+    this.reservations = new Reservations(
+      this.slots,
+      this.queues,
+      this.paces,
+      this.reporter,
+      this.wallTime,
     );
   }
 
-  reserveFirst(keys: readonly string[], options?: CostOptions): Promise<Reservation | Unreserved> {
+  get limit(): number {
+    return this.paces.slowest.limit;
+  }
+
+  get windowMs(): number {
+    return this.paces.slowest.windowUs / 1_000;
+  }
+
+  get burst(): number {
+    return this.paces.slowest.burst;
+  }
+
+  get periodMs(): number {
+    return periodOf(this.paces.slowest) / 1_000;
+  }
+
+  get maxConcurrent(): number {
+    return this.permits?.live.now.rule.limit ?? Infinity;
+  }
+
+  reserve(key: string, options?: AnyOptions): Promise<Reservation | Unreserved> {
+    return this.yieldAfter(async () =>
+      this.reservations.reserve(key, this.reservedCost(options, key)),
+    );
+  }
+
+  reserveFirst(keys: readonly string[], options?: AnyOptions): Promise<Reservation | Unreserved> {
     return this.yieldAfter(async () => {
-      const cost = readCost(options, this.rule);
       if (!Array.isArray(keys) || keys.length === 0) {
         throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
       }
       const different = new Set<string>(keys);
       if (different.size > MAX_STEPS) throw tooLarge();
       for (const key of different) checkKey(key);
-      return this.reservations.takeFirst([...different], cost);
+      return this.reservations.takeFirst(
+        [...different],
+        this.reservedCost(options, keys[0] as string),
+      );
     });
+  }
+
+  private reservedCost(options: AnyOptions | undefined, key: string): Cost {
+    if (this.permits) throw unreservable(this.name);
+    checkJobOptions(options as ScheduleOptions<string>);
+    return this.paces.cost(options?.cost, key);
   }
 
   schedule<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
-    options?: ScheduleOptions,
+    options?: AnyOptions,
   ): Promise<T> {
     return this.yieldAfter(() => this.runJob(key, work, options));
   }
@@ -157,71 +232,124 @@ class KeyedShaper implements Shaper, JobQueueHost {
   private async runJob<T>(
     key: string,
     work: (signal: HostSignal) => T | PromiseLike<T>,
-    options: ScheduleOptions = {},
+    options: AnyOptions = {},
   ): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
-    const cost = readCost(options, this.rule);
-    const { priority, signal } = readJobOptions(options);
+    checkJobOptions(options as ScheduleOptions<string>);
+    const cost = this.paces.cost(options.cost, key);
+    const { priority, signal } = readJobOptions(options as ScheduleOptions<string>);
     if (signal?.aborted) throw signal.reason;
-    if (this.closing) throw closed(this.name);
-    const blockedMs = this.pace.blockedMs(key);
+    if (this.isDraining) throw closed(this.name);
+    const blockedMs = this.paces.blockedMs(key);
     if (blockedMs > 0) {
-      this.reportRejection(key, cost, 'blocked', blockedMs);
+      this.reporter.reportRejection(key, cost, 'blocked', blockedMs);
       throw blocked(this.name, blockedMs);
     }
-    if (this.waiting.size >= this.maxQueue) {
-      this.reportRejection(key, cost, 'capacity');
+    if (this.jobs.waiting >= this.maxQueue) {
+      this.reporter.reportRejection(key, cost, 'capacity', Number.NaN);
       throw full(this.name, this.maxQueue);
     }
     const order = this.jobCount++;
-    const job = new Job(work as Work, { cost, priority, order, signal }, () => {
-      this.waiting.delete(job);
+    const job = new Job(work as Work, { key, cost, priority, order, signal }, () => {
+      this.jobs.stopWaiting(job);
       this.queues.queueOf(key)?.drop(job);
     });
-    this.waiting.add(job);
+    this.jobs.add(job);
     this.queues.getOrCreate(key).enqueue(job, (answer) => this.rejectJob(job, answer));
     await job.ready;
-    void job.ended.then(() => this.running.delete(job));
     return job.runJob() as Promise<T>;
   }
 
   waitOf(key: string, options?: WaitOptions): Promise<number> {
     return this.yieldAfter(async () => {
       const priority = readPriority(options);
-      const storeMs = await this.slots.peek(key, (answer) => answer.waitMs);
-      const queue = this.queues.queueOf(key);
-      if (!queue) return storeMs;
-      // The store may not have a pause that this process began.
-      return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
+      return this.slots.peek(key, (answer) => this.waitMs(answer, priority));
     });
   }
 
   pauseOf(key: string): Promise<number> {
-    return this.yieldAfter(async () => {
-      const pauseMs = await this.slots.peek(key, ({ pausedUntil }) =>
-        pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0,
-      );
-      return Math.max(pauseMs, this.queues.queueOf(key)?.pausedMs ?? 0, 0);
-    });
+    return this.yieldAfter(async () => this.slots.peek(key, (answer) => this.pauseMs(answer)));
   }
 
   queueLength(key: string): number {
     return this.queues.queueOf(key)?.length ?? 0;
   }
 
-  pause(key: string, duration: Duration): Promise<void> {
+  get waiting(): number {
+    return this.jobs.waiting;
+  }
+
+  get running(): number {
+    return this.jobs.running;
+  }
+
+  stats(key: string): Eventually<ShaperStats> {
+    return this.slots.peekAll(key, (answer) => this.statsOf(answer)) as Eventually<ShaperStats>;
+  }
+
+  pause(key: string, duration: Duration, by?: string): Promise<void> {
     return this.yieldAfter(async () => {
       checkKey(key);
       const us = durationBetween('duration', duration, '0ms', '24h');
-      const { failure } = await this.queues.getOrCreate(key).beginPause(us);
+      const pausing = this.queues.getOrCreate(key).beginPause(us);
+      if (by !== undefined) this.pauseNotes.write(key, by, us);
+      const { failure } = await pausing;
       if (failure) throw noAnswer(this.name, failure);
     });
   }
 
-  close(): Promise<void> {
-    this.closing ??= this.closeAll();
-    return this.closing;
+  onIdle(): Promise<void> {
+    return this.jobs.idle();
+  }
+
+  async drain(timeout: Duration): Promise<Drained> {
+    const us = durationBetween('timeout', timeout, '0ms', '24h');
+    this.stopAccepting();
+    await within(us / 1_000, this.jobs.idle());
+    const { waiting: rejected, running } = this.jobs;
+    await this.stop();
+    return { rejected, running };
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.jobs.runningEnd();
+    await this.slots.pending.whenIdle();
+    await this.permits?.close();
+  }
+
+  /** How long a job of one unit would wait if it came now. */
+  private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
+    const queue = this.queues.queueOf(key);
+    if (!queue) return storeMs;
+    // The store may not have a pause that this process began.
+    return Math.max(queue.waitMs(priority, storeMs), queue.pausedMs);
+  }
+
+  private statsOf(answer: SlotAnswer): Eventually<ShaperStats> {
+    const { key } = answer;
+    const nowUs = this.slots.nowUs();
+    const at = (ms: number) => this.wallTime.at(nowUs + ms * 1_000, nowUs);
+    const waitMs = this.waitMs(answer, 0);
+    const pauseMs = this.pauseMs(answer);
+    const stats: ShaperStats = {
+      waiting: this.queueLength(key),
+      running: this.jobs.runningOf(key),
+      ...(this.permits && { runningInFleet: answer.running ?? null }),
+      nextStartMs: waitMs === Infinity ? null : at(waitMs),
+      pausedUntilMs: pauseMs > 0 ? at(pauseMs) : null,
+      pausedBy: null,
+    };
+    if (pauseMs === 0) return stats;
+    const by = this.pauseNotes.read(key);
+    const noted = (pausedBy: string | null): ShaperStats => ({ ...stats, pausedBy });
+    return isThenable(by) ? by.then(noted) : noted(by);
+  }
+
+  private pauseMs({ key, pausedUntil }: SlotAnswer): number {
+    const storeMs = pausedUntil ? (pausedUntil.localUs - this.slots.nowUs()) / 1_000 : 0;
+    return Math.max(storeMs, this.queues.queueOf(key)?.pausedMs ?? 0, 0);
   }
 
   /** A caller in a loop must let the event loop turn, or its slots would never come. */
@@ -229,49 +357,99 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return this.turns.after(call());
   }
 
-  private async closeAll(): Promise<void> {
-    for (const job of this.waiting) job.reject(closed(this.name));
-    this.waiting.clear();
+  private stopAccepting(): void {
+    this.isDraining = true;
     this.reservations.stopReserving();
+  }
+
+  /** Rejects all waiting jobs. Resolves when their slots were cancelled. */
+  private stop(): Promise<void> {
+    this.stopping ??= this.cancelAll();
+    return this.stopping;
+  }
+
+  private async cancelAll(): Promise<void> {
+    this.stopAccepting();
+    this.jobs.rejectWaiting(() => closed(this.name));
     const { queues, slots } = this;
     // Again, because the answers of pending calls can bring slots.
     do await Promise.all([queues.cancelJobs(), slots.pending.whenIdle()]);
     while (slots.pending.isAny);
-    await Promise.all([...this.running].map(({ ended }) => ended));
   }
 
   startJob(job: Job, slot: Slot): void {
-    this.waiting.delete(job);
-    this.running.add(job);
+    this.jobs.start(job);
     job.start();
+    if (slot.permit) void this.returnPermit(job, slot.permit);
     this.reporter.reportStart(slot);
   }
 
+  private async returnPermit(job: Job, permit: Permit): Promise<void> {
+    const startUs = this.slots.nowUs();
+    await job.ended;
+    this.permits?.learnRun(this.slots.nowUs() - startUs);
+    this.queues.getOrCreate(job.key).returnPermit(permit);
+  }
+
   expireJob(job: Job, key: string, waitMs: number): void {
-    this.waiting.delete(job);
+    this.jobs.stopWaiting(job);
     job.reject(waitedTooLong(this.name, waitMs));
-    this.reportRejection(key, job.cost, 'rate');
+    this.reporter.reportRejection(key, job.cost, this.permits ? 'concurrency' : 'rate', Number.NaN);
   }
 
   queueChanged(queue: JobQueue): void {
-    this.queues.update(queue, this.waiting.size > 0);
+    this.queues.update(queue, this.jobs.waiting > 0);
   }
 
   private rejectJob(job: Job, answer: SlotAnswer): void {
     const { isUnknown, failure, waitMs } = answer;
-    this.waiting.delete(job);
+    this.jobs.stopWaiting(job);
     if (isUnknown && failure) job.reject(noAnswer(this.name, failure));
     else job.reject(waitTooLong(this.name, waitMs));
     this.reporter.reportAnswer(answer);
   }
 
-  private reportRejection(
-    key: string,
-    cost: number,
-    reason: Reason,
-    retryAfterMs = Number.NaN,
-  ): void {
-    const { rule } = this.pace.paceFor(key);
-    this.reporter.reportRejection({ key, cost, rule }, reason, retryAfterMs);
-  }
+  /** The store is back. */
+  private readonly onBreaker = ({ state }: BreakerEvent): void => {
+    if (state !== 'open') this.permits?.catchUp();
+  };
+}
+
+/** Looks up plans. Errors are faults. */
+function planReader({ plan, name }: ShaperConfig, client: DirectClient): PlanOf {
+  return (
+    plan &&
+    ((key) => {
+      try {
+        const numbers: unknown = plan(key) ?? undefined;
+        if (numbers === undefined || (typeof numbers === 'object' && !isThenable(numbers))) {
+          return numbers as ShaperPlan | undefined;
+        }
+        throw mustBe('plan', 'a function that returns an object or undefined', numbers);
+      } catch (error) {
+        client.fault({ limiter: name, source: 'plan', error });
+        return undefined;
+      }
+    })
+  );
+}
+
+function makePermits(
+  { name, maxConcurrent, leaseUs, random }: ShaperConfig,
+  planOf: PlanOf,
+  client: DirectClient,
+  pending: PendingCalls,
+): Permits {
+  const live = new LiveRule(
+    `${name}/permits`,
+    { limit: maxConcurrent as number },
+    ({ limit }) => makeLeasesRule(checkLimit('maxConcurrent', limit), leaseUs),
+    planOf &&
+      ((key) => {
+        const limit = planOf(key)?.maxConcurrent;
+        return limit === undefined ? undefined : { limit };
+      }),
+    client,
+  );
+  return new Permits(client, live, pending, random);
 }

@@ -1,10 +1,18 @@
 /** Takes slots from the store, cancels them, and reads what the store answers about a key. */
 
 import type { Answer, Step } from '@spillway/core';
-import { type DirectClient, type Eventually, isThenable, type Limit } from '@spillway/core/direct';
-import { delayOf, type QueueAnswer, type QueueRule, receiptFrom } from '@spillway/core/store';
+import type { DirectClient, Eventually } from '@spillway/core/direct';
+import {
+  delayOf,
+  type LeasesAnswer,
+  type QueueAnswer,
+  type QueueRule,
+  receiptFrom,
+} from '@spillway/core/store';
+import { type Cost, type Paces, periodOf } from './paces.js';
 import { PauseCheckTime } from './pause-check-time.js';
-import type { LivePace } from './shaper-options.js';
+import type { PendingCalls } from './pending-calls.js';
+import type { Permit, Permits } from './permits.js';
 import { type StoreTime, StoreTimes } from './store-time.js';
 
 /** An instant on the clock of a store, or on ours. */
@@ -36,26 +44,30 @@ export class Instant {
 /** A start that one job or reservation can have. */
 export interface Slot {
   readonly key: string;
-  readonly cost: number;
+  readonly cost: Cost;
   readonly at: Instant;
   /** Whether the in-process fallback granted it, because the store did not answer. */
   readonly isLocal: boolean;
-  /** The step that took it. */
-  readonly step: Step;
-  readonly answer: Answer;
+  /** The steps that took it, one for each pace, and their answers. */
+  readonly steps: readonly Step[];
+  readonly answers: readonly Answer[];
+  /** With `maxConcurrent`: the permit of the job that starts on it. */
+  readonly permit: Permit | undefined;
 }
 
-/** The time of one unit under the rule with which the slot was taken: live settings can change the pace. */
-export function periodUsOf({ step }: Pick<Slot, 'step'>): number {
-  const { windowUs, limit } = step.rule as QueueRule;
-  return windowUs / limit;
+/** The longest time of one unit under the rules with which the slot was taken: live settings can change the pace. */
+export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
+  return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }
 
 /** The store's answer about a key, or the fallback's. */
 export interface SlotAnswer {
   readonly key: string;
-  readonly step: Step;
-  /** When the step was sent, by our clock: the answer is at least as new. */
+  readonly cost: Cost;
+  /** The steps, one for each pace, and their answers. */
+  readonly steps: readonly Step[];
+  readonly answers: readonly Answer[];
+  /** When the steps were sent, by our clock: the answer is at least as new. */
   readonly askedUs: number;
   /** When the answer arrived, by our clock. */
   readonly receivedUs: number;
@@ -68,17 +80,30 @@ export interface SlotAnswer {
   readonly slot: Slot | undefined;
   /** How long until the cost may start; Infinity if unknown. */
   readonly waitMs: number;
+  /** With `maxConcurrent`: how many permits are taken, and whether there was none for this job. */
+  readonly running: number | undefined;
+  readonly lacksPermit: boolean;
 }
 
 /** `kept`: later slots of this key are taken. `unknown`: the store did not answer. */
 type Cancelled = 'done' | 'kept' | 'unknown';
 
+/** What a call asks: the steps of all paces, and perhaps one of the permits. */
+interface Question {
+  readonly key: string;
+  readonly cost: Cost;
+  readonly steps: readonly Step[];
+  readonly permitStep?: Step | undefined;
+  /** A permit that the process has already. */
+  readonly permit?: Permit | undefined;
+}
+
 export class SlotClient {
   readonly checkTime: PauseCheckTime = new PauseCheckTime();
-  readonly pending: PendingCalls = new PendingCalls();
+  readonly pending: PendingCalls;
   private readonly client: DirectClient;
-  private readonly limit: Limit;
-  private readonly pace: LivePace;
+  private readonly paces: Paces;
+  private readonly permits: Permits | undefined;
   /** The clocks of the store; undefined if our clock decides. */
   private readonly times: StoreTimes | undefined;
   private readonly phase: number;
@@ -87,11 +112,18 @@ export class SlotClient {
    * @param phase where in its fallback period this process starts, from 0 up to 1. Without it, all processes of an idle
    * fleet would start together when the store fails.
    */
-  constructor(client: DirectClient, limit: Limit, pace: LivePace, phase: number) {
+  constructor(
+    client: DirectClient,
+    paces: Paces,
+    permits: Permits | undefined,
+    pending: PendingCalls,
+    phase: number,
+  ) {
     const { store } = client;
     this.client = client;
-    this.limit = limit;
-    this.pace = pace;
+    this.paces = paces;
+    this.permits = permits;
+    this.pending = pending;
     this.times = store.hasOurTime ? undefined : new StoreTimes(store.store);
     this.phase = phase;
   }
@@ -101,12 +133,26 @@ export class SlotClient {
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
-  takeSlot<Value>(
+  takeSlot<Value>(key: string, cost: Cost, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+    return this.sendSteps({ key, cost, steps: this.paces.stepsOf('take', key, cost) }, then);
+  }
+
+  /**
+   * Takes a slot that is due soon, and a permit if the process has none for it, or neither.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`
+   */
+  takeDueSlot<Value>(
     key: string,
-    cost: number,
+    cost: Cost,
+    permit: Permit | undefined,
     then: (answer: SlotAnswer) => Value,
   ): Eventually<Value> {
-    return this.sendStep(this.slotStep('take', key, cost), then);
+    const permitStep = permit ? undefined : this.permits?.permitStep('take', key);
+    return this.sendSteps(
+      { key, cost, steps: this.paces.dueStepsOf(key, cost), permitStep, permit },
+      then,
+    );
   }
 
   /**
@@ -115,7 +161,18 @@ export class SlotClient {
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
   peek<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
-    return this.sendStep(this.slotStep('look', key, 1), then);
+    const { one } = this.paces;
+    return this.sendSteps({ key, cost: one, steps: this.paces.stepsOf('look', key, one) }, then);
+  }
+
+  /** {@link peek} with the permits. */
+  peekAll<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+    const { one } = this.paces;
+    const steps = this.paces.stepsOf('look', key, one);
+    return this.sendSteps(
+      { key, cost: one, steps, permitStep: this.permits?.permitStep('look', key) },
+      then,
+    );
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
@@ -124,111 +181,124 @@ export class SlotClient {
     holdUs: number,
     then: (answer: SlotAnswer) => Value,
   ): Eventually<Value> {
-    return this.sendStep({ ...this.slotStep('hold', key, 0), holdUs }, then);
+    const { one } = this.paces;
+    const steps = this.paces
+      .stepsOf('hold', key, one)
+      .map((step) => ({ ...step, cost: 0, holdUs }));
+    return this.sendSteps({ key, cost: one, steps }, then);
   }
 
-  cancel({ step, answer, isLocal }: Slot): Eventually<Cancelled> {
-    const put: Step = { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
-    const cancelled = this.client.giveBack([put], ([putAnswer]): Cancelled => {
-      const { allowed, failure } = putAnswer as Answer;
-      if (failure && !isLocal) return 'unknown';
-      return allowed ? 'done' : 'kept';
+  /** Cancels a slot in all paces, and releases its permit. */
+  cancel({ steps, answers, isLocal, permit }: Slot): Eventually<Cancelled> {
+    permit?.release();
+    const puts = steps.map((step, at): Step => {
+      const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);
+      return { ...step, op: 'put', receipt };
+    });
+    const cancelled = this.client.giveBack(puts, (given): Cancelled => {
+      if (!isLocal && given.some(({ failure }) => failure)) return 'unknown';
+      return given.every(({ allowed }) => allowed) ? 'done' : 'kept';
     });
     return this.pending.track(cancelled);
   }
 
-  private slotStep(op: Step['op'], key: string, cost: number): Step {
-    const step = this.limit.step(op, key, cost);
-    const { rule, onStoreError } = this.pace.paceFor(key);
-    return rule === step.rule ? step : { ...step, rule, onStoreError };
-  }
-
-  private sendStep<Value>(step: Step, then: (answer: SlotAnswer) => Value): Eventually<Value> {
+  private sendSteps<Value>(
+    asked: Question,
+    then: (answer: SlotAnswer) => Value,
+  ): Eventually<Value> {
     const { store } = this.client;
-    const answer = store.link.askNow(step);
+    const { steps, permitStep } = asked;
+    const only = steps.length === 1 && !permitStep ? (steps[0] as Step) : undefined;
+    const answer = only && store.link.askNow(only);
     if (answer) {
       // A store in our memory has just read our clock.
       const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();
-      return then(this.toSlotAnswer(step, answer, nowUs, nowUs));
+      return then(this.toSlotAnswer(asked, [answer], nowUs, nowUs));
     }
     const askedUs = this.nowUs();
-    const answered = this.client.ask([step], ([later]) =>
-      then(this.toSlotAnswer(step, later as Answer, askedUs, this.nowUs())),
+    const all = permitStep ? [...steps, permitStep] : steps;
+    const answered = this.client.ask(all, (answers) =>
+      then(this.toSlotAnswer(asked, answers, askedUs, this.nowUs())),
     );
     return this.pending.track(answered);
   }
 
-  private toSlotAnswer(step: Step, raw: Answer, askedUs: number, receivedUs: number): SlotAnswer {
-    const answer = raw as QueueAnswer;
-    const { key, cost, onStoreError } = step;
-    const { nowUs, pausedUntilUs, failure } = answer;
-    const isUnknown = failure !== undefined && typeof onStoreError !== 'object';
-    const rule = (failure && !isUnknown ? onStoreError : step.rule) as QueueRule;
-    // The fallback decides by our clock.
-    const time = failure ? undefined : this.times?.timeFor(step);
-    time?.learn(nowUs, askedUs, receivedUs);
-    const isGranted = !isUnknown && step.op === 'take' && answer.allowed;
-    // If granted, the wait of the last unit taken; otherwise the wait of as many units more.
-    const queueMs = isUnknown ? Infinity : delayOf(rule, answer, isGranted ? 0 : cost);
-    const phaseUs = failure && !isUnknown ? this.phaseUs(step.rule as QueueRule, rule) : 0;
-    const waitUs = queueMs * 1_000 + phaseUs;
+  private toSlotAnswer(
+    asked: Question,
+    answers: readonly Answer[],
+    askedUs: number,
+    receivedUs: number,
+  ): SlotAnswer {
+    const { key, cost, steps, permitStep } = asked;
+    const first = steps[0] as Step;
+    const { nowUs } = answers[0] as Answer;
+    let failure: Error | undefined;
+    let isAllowed = true;
+    for (const answer of answers) {
+      failure ??= answer.failure;
+      isAllowed &&= answer.allowed;
+    }
     const isLocal = failure !== undefined;
-    const at = isGranted ? new Instant(nowUs + Math.round(waitUs), time) : undefined;
-    const slot = at && { key, cost, at, isLocal, step, answer };
-    const pausedUntil =
-      !isUnknown && pausedUntilUs > 0 ? new Instant(pausedUntilUs, time) : undefined;
+    const isUnknown = isLocal && typeof first.onStoreError !== 'object';
+    // The fallback decides by our clock.
+    const time = isLocal ? undefined : this.times?.timeFor(first);
+    time?.learn(nowUs, askedUs, receivedUs);
+    const isGranted = isAllowed && !isUnknown && first.op === 'take';
+    let waitMs = isUnknown ? Infinity : 0;
+    let pausedUs = 0;
+    for (let i = 0; i < steps.length && !isUnknown; i += 1) {
+      const step = steps[i] as Step;
+      const answer = answers[i] as QueueAnswer;
+      // If granted, the wait of the last unit taken; otherwise the wait of as many units more.
+      const ownMs = delayOf(ruleIn(step, isLocal), answer, isGranted ? 0 : step.cost);
+      waitMs = Math.max(waitMs, ownMs);
+      pausedUs = Math.max(pausedUs, answer.pausedUntilUs);
+    }
+    if (isLocal && !isUnknown) waitMs += this.phaseUs(first) / 1_000;
+    const pausedUntil = pausedUs > 0 ? new Instant(pausedUs, time) : undefined;
     if (!isUnknown) {
       this.checkTime.learn(receivedUs - askedUs, pausedUntil?.localUs ?? -Infinity);
     }
+    const permitAnswer = permitStep && (answers[steps.length] as LeasesAnswer);
+    const permit = permitAnswer && this.permits?.readPermit(permitStep, permitAnswer, isGranted);
     // Its phase can put a slot of the fallback beyond the longest wait.
-    const isExcess = slot !== undefined && isLocal && waitUs > rule.waitUs;
-    if (isExcess) void this.cancel(slot);
+    const isExcess = isGranted && isLocal && waitMs * 1_000 > ruleIn(first, true).waitUs;
+    const taken = isGranted && {
+      key,
+      cost,
+      at: new Instant(nowUs + Math.round(waitMs * 1_000), time),
+      isLocal,
+      steps,
+      answers,
+      permit: permit ?? asked.permit,
+    };
+    if (isExcess && taken) void this.cancel(taken);
     return {
       key,
-      step,
+      cost,
+      steps,
+      answers,
       askedUs,
       receivedUs,
       failure,
       isUnknown,
       pausedUntil,
-      slot: isExcess ? undefined : slot,
-      waitMs: phaseUs === 0 ? queueMs : waitUs / 1_000,
+      slot: isExcess || !taken ? undefined : taken,
+      waitMs,
+      running: permitAnswer && !permitAnswer.failure ? permitAnswer.used : undefined,
+      lacksPermit: permitAnswer?.allowed === false,
     };
   }
 
-  /** At most the longest wait. Otherwise a process with a late phase would start nothing. */
-  private phaseUs(declared: QueueRule, fallback: QueueRule): number {
+  /** When the fallback of this process starts, at most the longest wait: otherwise it could start nothing. */
+  private phaseUs({ rule, onStoreError }: Step): number {
+    const [declared, fallback] = [rule as QueueRule, onStoreError as QueueRule];
     const spreadUs = (fallback.windowUs - declared.windowUs) / fallback.limit;
     return Math.floor(this.phase * Math.min(spreadUs, fallback.waitUs));
   }
 }
 
-/** Counts calls until they settle. */
-class PendingCalls {
-  private count = 0;
-  private whenNone: (() => void) | undefined;
-  private readonly settled = (): void => {
-    this.count -= 1;
-    if (this.count === 0) this.whenNone?.();
-  };
-
-  get isAny(): boolean {
-    return this.count > 0;
-  }
-
-  track<Value>(call: Eventually<Value>): Eventually<Value> {
-    if (isThenable(call)) {
-      this.count += 1;
-      (call as Promise<Value>).then(this.settled, this.settled);
-    }
-    return call;
-  }
-
-  /** Resolves when no call is pending. */
-  async whenIdle(): Promise<void> {
-    if (!this.isAny) return;
-    await new Promise<void>((resolve) => {
-      this.whenNone = resolve;
-    });
-  }
+/** The rule by which a step was decided. */
+function ruleIn({ rule, onStoreError }: Step, isLocal: boolean): QueueRule {
+  return (isLocal ? onStoreError : rule) as QueueRule;
 }

@@ -3,7 +3,14 @@
  * waits hears of before it starts.
  */
 
-import type { Reservation, ScheduleOptions, Shaper, Unreserved } from '@spillway/outgoing';
+import type {
+  Drained,
+  Reservation,
+  ScheduleOptions,
+  Shaper,
+  ShaperStats,
+  Unreserved,
+} from '@spillway/outgoing';
 import type { VirtualTime } from './virtual-time.js';
 
 interface Key {
@@ -22,6 +29,7 @@ export class FakeShaper implements Shaper {
   readonly name = 'fake';
   readonly limit = 1;
   readonly burst = 1;
+  readonly maxConcurrent = Infinity;
   readonly windowMs: number;
   readonly periodMs: number;
   readonly pauses: Paused[] = [];
@@ -91,6 +99,16 @@ export class FakeShaper implements Shaper {
     known.nextMs = Math.max(known.nextMs, untilMs);
   }
 
+  /** Of these, `pacedFetch` needs nothing. */
+  readonly waiting = 0;
+  readonly running = 0;
+  stats(): ShaperStats {
+    return { waiting: 0, running: 0, nextStartMs: null, pausedUntilMs: null, pausedBy: null };
+  }
+  async onIdle(): Promise<void> {}
+  async drain(): Promise<Drained> {
+    return { rejected: 0, running: 0 };
+  }
   async close(): Promise<void> {}
 
   private take(known: Key): number {

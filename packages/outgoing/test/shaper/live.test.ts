@@ -3,7 +3,7 @@
 import { type Logger, memoryControl } from '@spillway/core';
 import { liveControl } from '@spillway/core/control';
 import { remoteStore } from '@spillway/core/store';
-import type { ShaperOptions } from '@spillway/outgoing';
+import type { OnePaceOptions } from '@spillway/outgoing';
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { FarStore, pass, setUp, twoProcesses } from './set-up.js';
@@ -12,7 +12,7 @@ fakeTime();
 
 const note = { by: 'ada', because: 'their limit has changed', for: '1h' } as const;
 
-function controlled(options: Partial<ShaperOptions> = {}, logger: Logger | false = false) {
+function controlled(options: Partial<OnePaceOptions> = {}, logger: Logger | false = false) {
   const control = memoryControl();
   return { control, ...setUp(options, { control, logger }) };
 }

@@ -9,7 +9,7 @@ import {
 } from '@spillway/core';
 import { liveControl } from '@spillway/core/control';
 import { remoteStore, systemClock } from '@spillway/core/store';
-import { createShaper, type ShaperOptions, type ShaperSettings } from '@spillway/outgoing';
+import { createShaper, type OnePaceOptions, type ShaperSettings } from '@spillway/outgoing';
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { FarStore, FOUR, pass, setUp } from './set-up.js';
@@ -22,7 +22,7 @@ interface Told extends DecisionEvent {
   readonly key: string | undefined;
 }
 
-function observed(options: Partial<ShaperOptions> = {}, settings: ShaperSettings = {}) {
+function observed(options: Partial<OnePaceOptions> = {}, settings: ShaperSettings = {}) {
   const told: Told[] = [];
   const observer: Observer = {
     onDecision: (event, key) => void told.push({ ...event, key }),

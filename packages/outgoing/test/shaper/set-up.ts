@@ -4,14 +4,14 @@ import { type Answer, memoryStore, type Step, type Store } from '@spillway/core'
 import { remoteStore, systemClock } from '@spillway/core/store';
 import {
   createShaper,
+  type OnePaceOptions,
   type ScheduleOptions,
   type Shaper,
-  type ShaperOptions,
   type ShaperSettings,
 } from '@spillway/outgoing';
 import { vi } from 'vitest';
 
-export const FOUR: ShaperOptions = { name: 'calls', limit: 4, window: '1s' };
+export const FOUR: OnePaceOptions = { name: 'calls', limit: 4, window: '1s' };
 
 /** A store far away: each call takes `delayMs` there and as long back, or fails. Its clock may differ from ours. */
 export class FarStore implements Store {
@@ -86,14 +86,14 @@ export class Starts {
   }
 }
 
-export function setUp(options: Partial<ShaperOptions> = {}, settings: ShaperSettings = {}) {
+export function setUp(options: Partial<OnePaceOptions> = {}, settings: ShaperSettings = {}) {
   const starts = new Starts();
   const shaper = createShaper({ ...FOUR, ...options }, { random: () => 0, ...settings });
   return { shaper, starts };
 }
 
 /** Two processes over one store: each knows it by an object of its own. */
-export function twoProcesses(options: Partial<ShaperOptions> = {}, settings: ShaperSettings = {}) {
+export function twoProcesses(options: Partial<OnePaceOptions> = {}, settings: ShaperSettings = {}) {
   const memory = memoryStore({ clock: systemClock });
   const stores = [remoteStore(new FarStore(memory)), remoteStore(new FarStore(memory))] as const;
   const [here, there] = stores.map((store) =>

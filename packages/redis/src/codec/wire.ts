@@ -53,7 +53,7 @@ interface Shape {
 
 function makeShape(steps: readonly Step[], clock: Clock): Shape {
   const words = [`${steps.length}`];
-  for (const step of steps) encodeStep(step, words, clock);
+  for (const step of steps) encodeStep(step, words, clock, steps.length > 1);
   const isTimed = steps.some(({ rule }) => codecOf(rule).isTimed);
   const alone = takeAlone(steps, words);
   return { steps, words, alone, isNamed: steps.some(isNamed), isTimed };
@@ -84,6 +84,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
       one.binding !== other.binding ||
       one.receipt !== other.receipt ||
       one.holdUs !== other.holdUs ||
+      one.together !== other.together ||
       one.period !== other.period ||
       one.lease?.critical !== other.lease?.critical ||
       (one.rule !== other.rule && !sameRule(one.rule, other.rule))
@@ -94,9 +95,9 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   return true;
 }
 
-function encodeStep(step: Step, args: string[], clock: Clock): void {
+function encodeStep(step: Step, args: string[], clock: Clock, hasOthers: boolean): void {
   const codec = codecOf(step.rule);
-  const op = opOf(step);
+  const op = hasOthers && startsTogether(step) ? OPS.together : opOf(step);
   args.push(codec.letter, `${op}`);
   codec.encode(step.rule, step, op, args, clock);
 }
@@ -119,6 +120,12 @@ function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args:
 export function onlyLooks(step: Step): boolean {
   if (step.op === 'hold') return !step.holdUs;
   return step.op !== 'reset' && unitsOf(step) === 0;
+}
+
+/** A take above the burst starts never, so the others don't start with it. */
+function startsTogether({ op, together, binding, cost, rule }: Step): boolean {
+  const isTake = together === true && op === 'take' && binding && cost > 0;
+  return isTake && rule.machine === 'queue' && cost <= rule.burst;
 }
 
 function opOf(step: Step): number {

@@ -1,7 +1,8 @@
 -- The last part: decides the groups that the fast paths have left, with any steps. Each group is all or nothing.
 --
--- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `TAKE`, `PUT`, `DONE`,
--- `NO_PUT` (shared.lua); `make` (script.ts), which creates the reader of an algorithm by its letter.
+-- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `match`, `max`, `TAKE`,
+-- `PUT`,
+-- `DONE`, `NO_PUT` (shared.lua); `make` (script.ts), which creates the reader of an algorithm by its letter.
 -- Returns the reply.
 
 local readers = {}
@@ -18,20 +19,34 @@ end
 
 -- First judges every step on the state before the group, then applies all: takes are charged only if no step rejects.
 -- Steps of one group can share a key only if they renew or end permits or claims. Those are judged again, after the
--- steps before them.
+-- steps before them. Takes that start together are judged again from the latest of their earliest starts:
+-- each brings its own, `start`, and is given the common one of its key, `from`.
 local function decide(steps, count)
-  local go, seen = true, nil
+  local go, seen, starts, counts = true, nil, nil, nil
   for i = 1, count do
     local step, key = steps[i], KEYS[keys_done + i]
-    local passes = step.judge(step, key)
-    step.passes = passes
-    if not passes and step.op == TAKE then
-      go = false
+    step.from = 0
+    step.passes = step.judge(step, key)
+    if step.wait then
+      local tag = match(key, '{.-}')
+      starts, counts = starts or {}, counts or {}
+      starts[tag], counts[tag] = max(starts[tag] or 0, step.start), (counts[tag] or 0) + 1
     end
     if count > 1 and step.named then
       seen = seen or {}
       step.again = seen[key] or false
       seen[key] = true
+    end
+  end
+  for i = 1, count do
+    local step, key = steps[i], KEYS[keys_done + i]
+    local tag = step.wait and match(key, '{.-}')
+    if tag and counts[tag] > 1 then
+      step.from = starts[tag]
+      step.passes = step.judge(step, key)
+    end
+    if step.op == TAKE and not step.passes then
+      go = false
     end
   end
   for i = 1, count do

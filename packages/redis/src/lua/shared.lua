@@ -9,8 +9,9 @@ local call, match = redis.call, string.match
 local floor, max, min = math.floor, math.max, math.min
 
 -- Operations, numbered as in algorithms/codec.ts. TAKE and SHADOW are takes: `op <= SHADOW`. A SHADOW never rejects its
--- group. NO_PUT is a PUT that gives nothing back; it is judged like a look.
-local TAKE, SHADOW, RECORD, PUT, RESET, HOLD, DONE, NO_PUT = 1, 2, 3, 5, 6, 7, 8, 9
+-- group. TOGETHER is a TAKE that starts with others of its group. NO_PUT is a PUT that gives nothing back; it is judged
+-- like a look.
+local TOGETHER, TAKE, SHADOW, RECORD, PUT, RESET, HOLD, DONE, NO_PUT = 0, 1, 2, 3, 5, 6, 7, 8, 9
 
 local function number()
   arg_index = arg_index + 1

@@ -1,9 +1,9 @@
 /** The rule of a shaper's queue, a bucket whose takers may wait, and its machine. */
 
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
-import type { QueueAnswer } from '../../contract/ask.js';
+import type { Answer, Ask, QueueAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
-import type { Machine, QueueRule } from '../../contract/rule.js';
+import type { Machine, QueueRule, Rule } from '../../contract/rule.js';
 import {
   bucketNumbers,
   measureParts,
@@ -35,6 +35,7 @@ const queueMachine: Machine = {
   measure: measureQueue,
   receipt: receiptOfBucket,
   rest: restOfBucket,
+  startTogether,
   // Rejections are not cached: a `put` of the last slot may end one at any moment.
   merges: true,
   shelf: () => new QueueShelf(),
@@ -108,4 +109,28 @@ export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number 
   // Rounded up; the fraction is above -1 and below 2.
   if (num > 0) us += num > rule.den ? 2 : 1;
   return Math.max(0, us) / 1000;
+}
+
+type Binding = Ask<Rule> & { readonly binding: boolean };
+
+/** See {@link Ask.together}. */
+function startTogether<S extends Binding>(
+  steps: readonly S[],
+  judge: (step: S, place: number) => Answer,
+): readonly S[] {
+  const isTogether = ({ op, together, binding, cost, rule }: S): boolean =>
+    together === true && op === 'take' && binding && cost > 0 && rule.machine === 'queue';
+  const byKey = new Map<string, number[]>();
+  for (const [place, step] of steps.entries()) {
+    if (!isTogether(step)) continue;
+    const { key, rule, cost } = step as Ask<QueueRule>;
+    const answer = judge(step, place) as QueueAnswer;
+    const us = Math.round(delayOf(rule, answer, cost) * 1000);
+    // A cost above the burst never starts, and nothing starts with it.
+    byKey.set(key, [...(byKey.get(key) ?? []), us === Infinity ? 0 : answer.nowUs + us]);
+  }
+  return steps.map((step) => {
+    const starts = isTogether(step) ? (byKey.get(step.key) ?? []) : [];
+    return starts.length > 1 ? { ...step, startUs: Math.max(...starts) } : step;
+  });
 }

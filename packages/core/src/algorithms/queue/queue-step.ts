@@ -51,7 +51,7 @@ export function stepQueue(
 }
 
 function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: boolean): boolean {
-  const { op, rule, cost, holdUs = 0 } = ask;
+  const { op, rule, cost, holdUs = 0, startUs = 0 } = ask;
   if (op === 'reset') {
     resetState(state, nowUs);
     state.dirty = true;
@@ -66,7 +66,8 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
   if (cost === 0) return true;
 
   const latestUs = nowUs + rule.tolUs + rule.waitUs;
-  const after = afterCharge(rule, state, cost);
+  const from = startUs > state.us ? { us: startUs, num: 0 } : state;
+  const after = afterCharge(rule, from, cost);
   const fits = !isLater(after, latestUs, rule.tolNum);
   const passes = cost <= rule.burst && fits;
   if (op === 'take' && !(passes && charge))

@@ -21,6 +21,7 @@ export const queue: Codec<QueueRule> = {
     const us = isOver && !charges ? refill.us + waitUs : refill.us;
     args.push(`${us}`, `${tolUs + waitUs}`, `${leadUs}`, `${den}`);
     if (den > 1) args.push(`${refill.num}`, `${tolNum}`, `${leadNum}`);
+    if (op === OPS.together) args.push(`${waitUs}`);
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${step.receipt?.num ?? 0}`);
     if (op === OPS.hold) args.push(`${step.holdUs}`);
     if (op === OPS.record) args.push(isOver ? '1' : '0');

@@ -75,9 +75,16 @@ local function queue()
     elseif op == RESET or op == HOLD then
       return true
     end
-    local us, num, latest = step.us + step.inc, step.num + step.inc_num, now + step.reach
+    local us, num, latest = step.us, step.num, now + step.reach
+    if step.from > us then
+      us, num = step.from, 0
+    end
+    us, num = us + step.inc, num + step.inc_num
     if num >= step.den then
       us, num = us + 1, num - step.den
+    end
+    if step.wait then -- the earliest start, in whole microseconds
+      step.start = max(now, us - step.reach + step.wait + (num > step.reach_num and 1 or 0))
     end
     local fits = us < latest or (us == latest and num <= step.reach_num)
     if fits then
@@ -140,7 +147,10 @@ local function queue()
     if den > 1 then
       inc_num, reach_num, lead_num = number(), number(), number()
     end
-    if op == PUT then
+    local wait
+    if op == TOGETHER then
+      op, wait = TAKE, number()
+    elseif op == PUT then
       at, at_num = number(), number()
     elseif op == HOLD then
       hold = number()
@@ -151,7 +161,7 @@ local function queue()
       op = op, judge = judge, apply = apply, passes = false,
       inc = inc, reach = reach, lead = lead, den = den, inc_num = inc_num, reach_num = reach_num, lead_num = lead_num,
       own_span = reach_num > 0 and reach + 1 or reach, at = at, at_num = at_num, hold = hold, over = over,
-      us = 0, num = 0, span = 0, pause = 0, cut = false, next = 0, next_num = 0,
+      wait = wait, from = 0, start = 0, us = 0, num = 0, span = 0, pause = 0, cut = false, next = 0, next_num = 0,
     }
   end
 end

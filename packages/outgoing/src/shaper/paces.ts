@@ -1,0 +1,178 @@
+/** The paces of a shaper, the costs of jobs in their units, and the steps that take slots of them. */
+
+import type { Duration, Step } from '@spillway/core';
+import { checkOptions, mustBe } from '@spillway/core/adapter';
+import {
+  checkBurst,
+  checkLimit,
+  type DirectClient,
+  integerBetween,
+  type Limit,
+  windowToMicroseconds,
+} from '@spillway/core/direct';
+import {
+  makeShaperRule,
+  type Op,
+  type QueueRule,
+  type StoreErrorPolicy,
+} from '@spillway/core/store';
+import { LiveRule, type RuleInForce, type RuleNumbers } from './live-rule.js';
+import type { DeclaredPace, PlanOf, ShaperConfig } from './shaper-options.js';
+
+/** What a job costs in each pace, in the order of the paces. */
+export interface Cost {
+  readonly units: readonly number[];
+  /** The same for the same units. */
+  readonly id: string;
+}
+
+/** How long before its slot a job with `maxConcurrent` takes it, for one unit. */
+const AHEAD_US = 50_000;
+
+interface Pace {
+  readonly label: string | undefined;
+  readonly live: LiveRule<QueueRule>;
+  readonly limit: Limit;
+}
+
+export class Paces {
+  /** Each job costs at least this. */
+  readonly one: Cost;
+  /** The longest time of one unit, as declared. */
+  readonly periodUs: number;
+  readonly waitUs: number;
+  private readonly all: readonly Pace[];
+  private readonly first: Pace;
+  private readonly planOf: PlanOf;
+  private readonly isControlled: boolean;
+
+  constructor({ paces, waitUs, isUnlimited }: ShaperConfig, planOf: PlanOf, client: DirectClient) {
+    this.waitUs = waitUs;
+    this.planOf = planOf;
+    this.isControlled = client.control !== undefined;
+    this.all = paces.map((pace) => this.paceOf(pace, isUnlimited, client));
+    this.first = this.all[0] as Pace;
+    this.one = costOf(paces.map(() => 1));
+    this.periodUs = Math.max(...this.all.map(({ live }) => periodOf(live.declared.rule)));
+  }
+
+  /** The pace with the longest time of one unit, for keys that have neither a plan nor an override. */
+  get slowest(): QueueRule {
+    const rules = this.all.map(({ live }) => live.now.rule);
+    return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));
+  }
+
+  /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
+  blockedMs(key: string): number {
+    let ms = 0;
+    if (!this.isControlled) return ms;
+    for (const { live } of this.all) ms = Math.max(ms, live.blockedMs(key));
+    return ms;
+  }
+
+  /** The first pace of a key. */
+  inForce(key: string): RuleInForce<QueueRule> {
+    return this.first.live.ruleFor(key);
+  }
+
+  /** @throws SpillwayError `SPW_KEY_INVALID` */
+  stepsOf(op: Op, key: string, { units }: Cost): readonly Step[] {
+    const { all } = this;
+    if (all.length === 1) return [stepOf(this.first, op, key, units[0] as number)];
+    const together = op === 'take';
+    return all.map((pace, at) => ({ ...stepOf(pace, op, key, units[at] as number), together }));
+  }
+
+  /** Takes of slots that are due soon, because a permit is taken with them. */
+  dueStepsOf(key: string, cost: Cost): readonly Step[] {
+    return this.stepsOf('take', key, cost).map(dueSoon);
+  }
+
+  /** @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN` */
+  cost(cost: unknown, key: string): Cost {
+    if (cost === undefined) return this.one;
+    const { label } = this.first;
+    if (label === undefined) return costOf([this.checkUnits(this.first, 'cost', cost, key)]);
+    const names = Object.fromEntries(this.all.map((pace) => [pace.label, 1]));
+    if (typeof cost !== 'object' || cost === null) {
+      throw mustBe(
+        'cost',
+        `the units of each pace, as in { ${label}: 2 }`,
+        cost,
+        'SPW_COST_INVALID',
+      );
+    }
+    checkOptions(cost, 'cost', names);
+    const given = cost as Readonly<Record<string, unknown>>;
+    const units = this.all.map((pace) => {
+      const own = pace.label as string;
+      return this.checkUnits(pace, `cost.${own}`, given[own] ?? 1, key);
+    });
+    return costOf(units);
+  }
+
+  private checkUnits({ live }: Pace, option: string, units: unknown, key: string): number {
+    const { burst } = this.planOf ? live.ruleFor(key).rule : live.declared.rule;
+    if (Number.isSafeInteger(units) && (units as number) > burst) {
+      const what = `at most the burst, which is ${burst}: set burst to the largest cost`;
+      throw mustBe(option, what, units, 'SPW_COST_INVALID');
+    }
+    return integerBetween(option, units, 1, burst, 'SPW_COST_INVALID');
+  }
+
+  private paceOf(pace: DeclaredPace, isUnlimited: boolean, client: DirectClient): Pace {
+    const { label, name, burst = 1 } = pace;
+    const make = ({ limit, window, burst: own = burst }: RuleNumbers): QueueRule => {
+      checkLimit('limit', limit);
+      checkBurst(own);
+      return makeShaperRule(limit, windowToMicroseconds(window as Duration), own, this.waitUs);
+    };
+    const planOf = (key: string): Partial<RuleNumbers> | undefined => {
+      const plan = this.planOf?.(key);
+      return label === undefined ? plan : plan?.paces?.[label];
+    };
+    const live = new LiveRule(
+      name,
+      pace,
+      make,
+      isUnlimited || !this.planOf ? undefined : planOf,
+      client,
+    );
+    return { label, live, limit: client.limit(name, live.declared.rule) };
+  }
+}
+
+function costOf(units: readonly number[]): Cost {
+  return { units, id: units.join() };
+}
+
+/** The time of one unit. */
+export function periodOf({ windowUs, limit }: QueueRule): number {
+  return windowUs / limit;
+}
+
+function stepOf({ limit, live }: Pace, op: Op, key: string, units: number): Step {
+  const step = limit.step(op, key, units);
+  const { rule, onStoreError } = live.ruleFor(key);
+  return rule === step.rule ? step : { ...step, rule, onStoreError };
+}
+
+function dueSoon(step: Step): Step {
+  const { rule, cost, onStoreError } = step;
+  const policy =
+    typeof onStoreError === 'object' ? dueRule(onStoreError as QueueRule, cost) : onStoreError;
+  return {
+    ...step,
+    rule: dueRule(rule as QueueRule, cost),
+    onStoreError: policy as StoreErrorPolicy,
+  };
+}
+
+/**
+ * The same pace for takers that wait only shortly. A higher cost may wait as long as its units take to refill.
+ * Otherwise smaller jobs of other processes could use every unit before it.
+ */
+function dueRule(rule: QueueRule, cost: number): QueueRule {
+  const aheadUs = AHEAD_US + Math.ceil((cost - 1) * periodOf(rule));
+  return makeShaperRule(rule.limit, rule.windowUs, rule.burst, Math.min(aheadUs, rule.waitUs));
+}

@@ -1,0 +1,164 @@
+/** Permits: how many jobs of a key may run at once, in all processes. Each is held under a lease. */
+
+import type { Answer, Step } from '@spillway/core';
+import { type DirectClient, type Limit, newLeaseId } from '@spillway/core/direct';
+import type { LeasesRule, Machine } from '@spillway/core/store';
+import type { LiveRule } from './live-rule.js';
+import type { PendingCalls } from './pending-calls.js';
+
+type Upkeep = ReturnType<NonNullable<Machine['upkeep']>>;
+
+/** A process uses a permit for so many further jobs, and takes none for this long. Then others get their turn. */
+const MAX_REUSES = 10;
+const MAX_REUSE_US = 1_000_000;
+
+/** How long after a rejection the store is asked again: a part of the time that a job runs, within these bounds. */
+const POLL_PART = 1 / 4;
+const MIN_POLL_US = 50_000;
+const MAX_POLL_US = 500_000;
+
+/** How long a process leaves a permit that it has used for long to others, as a part of that time, and at most. */
+const COURTESY_PART = 1 / 25;
+const MAX_COURTESY_US = 50_000;
+
+/** How much a job counts for the known time that a job runs. */
+const NEWER = 1 / 8;
+
+/** The timeout after which a release is considered lost, and is sent again. */
+const RELEASE_US = 1_000_000;
+
+/** The right to run one job. */
+export class Permit {
+  readonly step: Step;
+  readonly sinceUs: number;
+  private uses = 0;
+  private readonly permits: Permits;
+
+  constructor(step: Step, sinceUs: number, permits: Permits) {
+    this.step = step;
+    this.sinceUs = sinceUs;
+    this.permits = permits;
+  }
+
+  /** Whether this process may use it for another job. Counts as a use. */
+  reuse(nowUs: number): boolean {
+    this.uses += 1;
+    return this.uses <= MAX_REUSES && nowUs - this.sinceUs < MAX_REUSE_US;
+  }
+
+  release(): void {
+    this.permits.release(this);
+  }
+}
+
+export class Permits {
+  readonly live: LiveRule<LeasesRule>;
+  private readonly client: DirectClient;
+  private readonly limit: Limit;
+  private readonly pending: PendingCalls;
+  private readonly upkeep: Upkeep;
+  private readonly random: () => number;
+  private readonly held = new Set<Permit>();
+  private readonly heldByKey = new Map<string, number>();
+  private runUs = 0;
+
+  constructor(
+    client: DirectClient,
+    live: LiveRule<LeasesRule>,
+    pending: PendingCalls,
+    random: () => number,
+  ) {
+    this.client = client;
+    this.live = live;
+    this.limit = client.limit(live.name, live.declared.rule);
+    this.pending = pending;
+    this.random = random;
+    const { upkeep } = live.declared.rule.logic;
+    const track = <T>(call: Promise<T>): Promise<T> => pending.track(call) as Promise<T>;
+    this.upkeep = (upkeep as NonNullable<typeof upkeep>)(client.store, track);
+  }
+
+  /** A step that looks at the permits of a key, or takes a new one. */
+  permitStep(op: 'look' | 'take', key: string): Step {
+    this.upkeep.keepUp();
+    const step: Step = { ...this.limit.step(op, key, 1), ...this.live.ruleFor(key) };
+    return op === 'look' ? step : { ...step, lease: { id: newLeaseId(), critical: false } };
+  }
+
+  /** The permit that an answer grants. `isGranted`: whether all steps of its call pass. */
+  readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
+    if (step.op !== 'take') return undefined;
+    if (isGranted) {
+      const permit = new Permit(step, this.client.store.clock.nowUs(), this);
+      const turn = { step, answer, decision: { allowed: true } };
+      this.upkeep.begin(turn, [turn]);
+      this.held.add(permit);
+      this.heldByKey.set(step.key, this.heldOf(step.key) + 1);
+      return permit;
+    }
+    // The store may have granted it, although the answer was lost.
+    if (answer.failure) this.giveBack(step);
+    return undefined;
+  }
+
+  release(permit: Permit): void {
+    if (!this.held.delete(permit)) return;
+    const { step } = permit;
+    const left = this.heldOf(step.key) - 1;
+    if (left > 0) this.heldByKey.set(step.key, left);
+    else this.heldByKey.delete(step.key);
+    this.upkeep.release(step);
+    this.giveBack(step);
+  }
+
+  /** How many permits of a key this process holds. */
+  heldOf(key: string): number {
+    return this.heldByKey.get(key) ?? 0;
+  }
+
+  /** A job has run for this long. */
+  learnRun(us: number): void {
+    this.runUs += this.runUs === 0 ? us : (us - this.runUs) * NEWER;
+  }
+
+  /** When to ask again after a rejection. Processes that hold permits ask less often, so each gets one sooner. */
+  pollUs(key: string): number {
+    const us = Math.max(MIN_POLL_US, Math.min(this.runUs * POLL_PART, MAX_POLL_US));
+    const spread = us * (1 / 2 + this.random()) + MIN_POLL_US / 2;
+    const share = this.heldOf(key) / this.live.ruleFor(key).rule.limit;
+    return Math.min(spread * (1 + 2 * share), MAX_POLL_US);
+  }
+
+  /**
+   * When to ask again after a permit was left to others. A store in memory serves only this process.
+   *
+   * @param isContended whether others have taken permits lately
+   */
+  courtesyUs({ step, sinceUs }: Permit, isContended: boolean, nowUs: number): number {
+    if (this.client.store.sync) return 0;
+    if (isContended) return this.pollUs(step.key);
+    return Math.min((nowUs - sinceUs) * COURTESY_PART, MAX_COURTESY_US);
+  }
+
+  /** The store is back. It may have lost leases, or not have received releases. */
+  catchUp(): void {
+    this.upkeep.catchUp();
+  }
+
+  /** Releases the permits that jobs still hold, and stops renewals. */
+  async close(): Promise<void> {
+    this.held.clear();
+    this.heldByKey.clear();
+    await this.upkeep.close(this.client.store.clock.nowUs() + RELEASE_US);
+  }
+
+  private giveBack(step: Step): void {
+    const put: Step = { ...step, op: 'put' };
+    const noted = this.client.store.link.giveBack(
+      [put],
+      (answers) => this.upkeep.noteAnswers([put], answers),
+      RELEASE_US,
+    );
+    void this.pending.track(noted);
+  }
+}

@@ -1,0 +1,427 @@
+/** How many jobs of a key run at once: in one process, in several, and when one of them or the store is lost. */
+
+import { memoryControl, memoryStore } from '@spillway/core';
+import { remoteStore, systemClock } from '@spillway/core/store';
+import { createShaper, type Shaper, type ShaperSettings } from '@spillway/outgoing';
+import { fakeTime, seeded } from 'spillway-testkit';
+import { describe, expect, it, vi } from 'vitest';
+import { FarStore, pass, Starts } from './set-up.js';
+
+fakeTime();
+
+const quiet = { logger: false, random: () => 0 } as const;
+const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
+
+/** The jobs of some shapers that run, and how many ran at once. */
+class Runs extends Starts {
+  now = 0;
+  most = 0;
+  readonly byName = new Map<string, number>();
+
+  run(shaper: Shaper, name: string, ms: number, options: object = {}, key = 'acme'): void {
+    const work = async () => {
+      this.all.push({ name, ms: this.nowMs });
+      this.now += 1;
+      this.most = Math.max(this.most, this.now);
+      await sleep(ms);
+      this.now -= 1;
+    };
+    shaper
+      .schedule(key, work, options)
+      .catch((error: unknown) => this.errors.push({ name, error }));
+  }
+
+  runMany(shaper: Shaper, count: number, options: { ms?: number; name?: string } = {}): void {
+    const { ms = 100, name } = options;
+    for (let i = 0; i < count; i += 1) this.run(shaper, name ?? String(i), ms);
+  }
+}
+
+function fleetOf(count: number, options: object, settings: ShaperSettings = {}) {
+  const memory = memoryStore({ clock: systemClock });
+  const stores = Array.from({ length: count }, () => remoteStore(new FarStore(memory)));
+  const shapers = stores.map((store) =>
+    createShaper(
+      { name: 'calls', maxConcurrent: 2, ...options },
+      { localShare: 1, ...quiet, ...settings, store },
+    ),
+  );
+  return { memory, stores, shapers, runs: new Runs() };
+}
+
+describe('maxConcurrent in one process', () => {
+  it('runs as many at once, per key, and the next when one has ended', async () => {
+    const shaper = createShaper({ maxConcurrent: 2 }, quiet);
+    const runs = new Runs();
+    runs.runMany(shaper, 5);
+    runs.run(shaper, 'other key', 100, {}, 'umbrella');
+    await pass(1_000);
+    expect(runs.all.map(({ name, ms }) => `${name} ${ms}`)).toEqual([
+      ...['0 0', 'other key 0', '1 0', '2 100', '3 100', '4 200'],
+    ]);
+    expect(shaper).toMatchObject({ name: '2-at-once', maxConcurrent: 2 });
+  });
+
+  it('keeps a pace beside it', async () => {
+    const shaper = createShaper({ limit: 10, window: '1s', maxConcurrent: 2 }, quiet);
+    const runs = new Runs();
+    runs.runMany(shaper, 6, { ms: 250 });
+    await pass(2_000);
+    expect(runs.ms).toEqual([0, 100, 250, 350, 500, 600]);
+  });
+
+  it('charges nothing while no permit is free', async () => {
+    const shaper = createShaper({ limit: 1, window: '1s', maxConcurrent: 1 }, quiet);
+    const runs = new Runs();
+    runs.runMany(shaper, 2, { ms: 5_000 });
+    await pass(7_000);
+    runs.run(shaper, 'third', 0);
+    await pass(5_000);
+    expect(runs.ms).toEqual([0, 5_000, 10_000]);
+  });
+
+  it('starts by priority, then in the order in which jobs came, whatever they cost', async () => {
+    const options = { limit: 100, window: '1s', burst: 3, maxConcurrent: 1 } as const;
+    const shaper = createShaper(options, quiet);
+    const runs = new Runs();
+    runs.run(shaper, 'first', 100);
+    await pass(0);
+    runs.run(shaper, 'usual', 100);
+    runs.run(shaper, 'usual, costs more', 100, { cost: 3 });
+    runs.run(shaper, 'high', 100, { priority: 1 });
+    runs.run(shaper, 'high, costs more', 100, { priority: 1, cost: 2 });
+    runs.run(shaper, 'low', 100, { priority: -1 });
+    await pass(1_000);
+    expect(runs.names).toEqual([
+      ...['first', 'high', 'high, costs more', 'usual', 'usual, costs more', 'low'],
+    ]);
+    expect(runs.ms).toEqual([0, 100, 200, 300, 400, 500]);
+  });
+
+  it('settles what is aborted at once, but counts it until its work has ended', async () => {
+    const shaper = createShaper({ maxConcurrent: 1 }, quiet);
+    const runs = new Runs();
+    const [running, waiting] = [new AbortController(), new AbortController()];
+    runs.run(shaper, 'running', 300, { signal: running.signal });
+    runs.run(shaper, 'waiting', 300, { signal: waiting.signal });
+    runs.run(shaper, 'next', 100);
+    await pass(100);
+    running.abort('no');
+    waiting.abort('no');
+    await pass(0);
+    expect(runs.errors.map(({ error }) => error)).toEqual(['no', 'no']);
+    await pass(1_000);
+    expect(runs.all).toEqual([
+      { name: 'running', ms: 0 },
+      { name: 'next', ms: 300 },
+    ]);
+  });
+
+  it('rejects what has waited for maxWait', async () => {
+    const shaper = createShaper({ maxConcurrent: 1, maxWait: '1s' }, quiet);
+    const runs = new Runs();
+    runs.runMany(shaper, 3, { ms: 800 });
+    await pass(3_000);
+    expect(runs.ms).toEqual([0, 800]);
+    expect(runs.codes).toEqual(['SPW_SHAPER_WAIT']);
+  });
+
+  it('pauses although there is no pace', async () => {
+    const shaper = createShaper({ maxConcurrent: 2 }, quiet);
+    const runs = new Runs();
+    await shaper.pause('acme', '1s');
+    runs.runMany(shaper, 2);
+    await pass(0);
+    expect(await shaper.pauseOf('acme')).toBe(1_000);
+    await pass(2_000);
+    expect(runs.ms).toEqual([1_000, 1_001]);
+  });
+
+  it('cannot reserve, because nobody knows when the work ends', async () => {
+    const shaper = createShaper({ maxConcurrent: 1 }, quiet);
+    await expect(shaper.reserve('acme')).rejects.toThrow(/SPW_SHAPER_RESERVE/);
+    await expect(shaper.reserveFirst(['acme'])).rejects.toThrow(/SPW_SHAPER_RESERVE/);
+  });
+
+  it('tells how many run', async () => {
+    const shaper = createShaper({ maxConcurrent: 2 }, quiet);
+    const runs = new Runs();
+    runs.runMany(shaper, 3);
+    await pass(0);
+    expect(shaper.stats('acme')).toMatchObject({ waiting: 1, running: 2, runningInFleet: 2 });
+    await pass(200);
+    expect(shaper.stats('acme')).toMatchObject({ waiting: 0, running: 0, runningInFleet: 0 });
+  });
+
+  it('leaves nothing behind when it closes', async () => {
+    const { shapers, stores, runs } = fleetOf(1, {});
+    const [shaper] = shapers as [Shaper];
+    runs.runMany(shaper, 5);
+    await pass(50);
+    const closing = shaper.close();
+    await pass(200);
+    await closing;
+    expect(runs.all).toHaveLength(2);
+    expect(runs.codes).toEqual(new Array(3).fill('SPW_SHAPER_CLOSED'));
+    expect(stores[0]?.count('put')).toBe(2);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  it('can be set live', async () => {
+    const control = memoryControl();
+    const shaper = createShaper({ name: 'calls', maxConcurrent: 3 }, { ...quiet, control });
+    const note = { by: 'ada', because: 'they are slow', for: '1h' } as const;
+    control.set('calls/permits', { limits: { factor: 1 / 3 } }, note);
+    expect(shaper.maxConcurrent).toBe(1);
+    const runs = new Runs();
+    runs.runMany(shaper, 3);
+    await pass(500);
+    expect(runs.ms).toEqual([0, 100, 200]);
+  });
+
+  it('can be planned for a key', async () => {
+    const plan = (key: string) => (key === 'big' ? { maxConcurrent: 3 } : undefined);
+    const shaper = createShaper({ maxConcurrent: 1, plan }, quiet);
+    const runs = new Runs();
+    for (const key of ['big', 'small']) {
+      for (let i = 0; i < 4; i += 1) runs.run(shaper, key, 100, {}, key);
+    }
+    await pass(50);
+    expect(runs.names.filter((name) => name === 'big')).toHaveLength(3);
+    expect(runs.names.filter((name) => name === 'small')).toHaveLength(1);
+  });
+});
+
+describe('maxConcurrent in a fleet', () => {
+  it('runs no more at once in all processes together, and uses its permits', async () => {
+    const { shapers, runs } = fleetOf(4, { maxConcurrent: 3 });
+    for (const shaper of shapers) runs.runMany(shaper, 30);
+    await pass(5_000);
+    expect(runs.most).toBe(3);
+    expect(runs.all).toHaveLength(120);
+    // 3 at a time would take 3.9 s.
+    expect(Math.max(...runs.ms)).toBeLessThanOrEqual(4_300);
+  });
+
+  it.each([
+    { permits: 3, processes: 8, ms: 30, jobs: 60 },
+    { permits: 3, processes: 8, ms: 100, jobs: 60 },
+    { permits: 3, processes: 8, ms: 400, jobs: 60 },
+    { permits: 3, processes: 8, ms: 2_000, jobs: 30 },
+    { permits: 50, processes: 2, ms: 100, jobs: 1_000 },
+    { permits: 50, processes: 1, ms: 100, jobs: 1_000 },
+  ])(
+    'uses 94 % of $permits permits, and $processes processes start soon: jobs of $ms ms',
+    async ({ permits, processes, ms, jobs }) => {
+      const random = seeded(ms);
+      const options = { maxConcurrent: permits, maxWait: '2h', maxQueue: 10_000 };
+      const settings = { random: () => random.uniform(), storeTimeout: '1s' } as const;
+      const { shapers, stores, runs } = fleetOf(processes, options, settings);
+      for (const store of stores) store.delayMs = 1;
+      for (const [at, shaper] of shapers.entries())
+        runs.runMany(shaper, jobs, { ms, name: `${at}` });
+      const count = processes * jobs;
+      // With the latency of the store before each job.
+      const idealMs = (count * (ms + 2)) / permits;
+      await pass(2 * idealMs);
+      expect(runs.most).toBe(permits);
+      expect(runs.all).toHaveLength(count);
+      expect(idealMs / (Math.max(...runs.ms) + ms)).toBeGreaterThanOrEqual(0.94);
+      const firsts = shapers.map((_, at) => runs.ms[runs.names.indexOf(`${at}`)] ?? Infinity);
+      expect(Math.max(...firsts)).toBeLessThan(Math.max(5_000, 4 * ms));
+    },
+  );
+
+  it('leaves a permit to others after ten more jobs', async () => {
+    const { shapers, runs } = fleetOf(2, { maxConcurrent: 1, maxWait: '1h' });
+    const [here, there] = shapers as [Shaper, Shaper];
+    runs.runMany(here, 60, { name: 'here', ms: 20 });
+    await pass(0);
+    runs.runMany(there, 60, { name: 'there', ms: 20 });
+    await pass(10_000);
+    expect(runs.all).toHaveLength(120);
+    expect(runs.most).toBe(1);
+    const turns = runs.names.join(' ').match(/(here ?)+|(there ?)+/g) ?? [];
+    const lengths = turns.map((turn) => turn.trim().split(' ').length);
+    // The other process asks every 50 ms or later, so it may miss its first turns.
+    expect(lengths.slice(0, 4).filter((length) => length % 11 !== 0)).toEqual([]);
+    expect(runs.names.indexOf('there')).toBeLessThan(34);
+  });
+
+  it('lets a job that costs much start beside many small ones of another process', async () => {
+    const pace = { limit: 100, window: '1s', burst: 20, maxConcurrent: 10 };
+    const { shapers, runs } = fleetOf(2, { ...pace, maxQueue: 10_000 });
+    const [many, one] = shapers as [Shaper, Shaper];
+    runs.runMany(many, 1_000, { ms: 10, name: 'small' });
+    await pass(500);
+    runs.run(one, 'large', 10, { cost: 20 });
+    await pass(1_000);
+    expect(runs.names).toContain('large');
+  });
+
+  it('frees the permits of a process that is gone within one lease', async () => {
+    const { shapers, stores, runs } = fleetOf(2, { maxConcurrent: 2, lease: '6s', maxWait: '1m' });
+    const [gone, left] = shapers as [Shaper, Shaper];
+    runs.runMany(gone, 2, { ms: 600_000, name: 'gone' });
+    await pass(5_000);
+    (stores[0] as FarStore).down = true;
+    runs.runMany(left, 2, { name: 'left' });
+    await pass(3_000);
+    expect(runs.names).toEqual(['gone', 'gone']);
+    await pass(3_600);
+    expect(runs.names).toEqual(['gone', 'gone', 'left', 'left']);
+  });
+
+  it('renews the permits of long work, also in a store that has lost its data', async () => {
+    const { shapers, stores, runs } = fleetOf(2, { maxConcurrent: 1, lease: '6s', maxWait: '2m' });
+    const [here, there] = shapers as [Shaper, Shaper];
+    runs.run(here, 'long', 30_000);
+    await pass(10_000);
+    const memory = memoryStore({ clock: systemClock });
+    for (const store of stores) store.memory = memory;
+    await pass(3_000);
+    runs.run(there, 'next', 100);
+    await pass(25_000);
+    expect(runs.most).toBe(1);
+    expect(runs.names).toEqual(['long', 'next']);
+    expect(runs.ms[1]).toBeGreaterThan(30_000);
+    expect(runs.ms[1]).toBeLessThanOrEqual(30_500);
+  });
+
+  it('keeps a share of the permits while the store fails', async () => {
+    const { shapers, stores, runs } = fleetOf(
+      1,
+      { maxConcurrent: 4 },
+      { localShare: 1 / 2, storeTimeout: '20ms' },
+    );
+    (stores[0] as FarStore).down = true;
+    runs.runMany(shapers[0] as Shaper, 6);
+    await pass(1_000);
+    expect(runs.most).toBe(2);
+    expect(runs.all).toHaveLength(6);
+  });
+
+  it('gives back a permit whose answer was lost', async () => {
+    const { shapers, stores, runs } = fleetOf(
+      2,
+      { maxConcurrent: 1, maxWait: '1m', lease: '1m' },
+      { onStoreError: 'deny', storeTimeout: '50ms' },
+    );
+    const [here, there] = shapers as [Shaper, Shaper];
+    const store = stores[0] as FarStore;
+    store.delayMs = 40; // it decides in time, and its answer is too late
+    runs.run(here, 'here', 10);
+    await pass(60);
+    store.delayMs = 0;
+    runs.run(there, 'there', 10);
+    await pass(2_000);
+    expect(runs.names.toSorted()).toEqual(['here', 'there']);
+    expect(runs.most).toBe(1);
+  });
+});
+
+describe('whatever comes in whatever order', () => {
+  const PERMITS = 3;
+  const RATE = 40;
+
+  it.each(Array.from({ length: 10 }, (_, seed) => seed))('seed %i', async (seed) => {
+    const random = seeded(seed);
+    const any = (count: number) => Math.floor(random.uniform() * count);
+    const withPace = seed % 2 === 0;
+    const pace = withPace ? { limit: RATE, window: '1s', burst: 3 } : {};
+    const { shapers, stores, runs } = fleetOf(
+      3,
+      { maxConcurrent: PERMITS, maxWait: '5s', ...pace },
+      { random: () => random.uniform() },
+    );
+    for (const store of stores) store.delayMs = any(4);
+    const started = new Map<number, number>();
+    const pauses: { readonly fromMs: number; readonly untilMs: number }[] = [];
+    const costs: { readonly ms: number; readonly cost: number }[] = [];
+    let settled = 0;
+    let atOnce = 0;
+    let most = 0;
+    const count = 150;
+    for (let job = 0; job < count; job += 1) {
+      const abort = new AbortController();
+      const cost = withPace ? 1 + any(3) : 1;
+      const lasts = any(120);
+      const work = async () => {
+        started.set(job, (started.get(job) ?? 0) + 1);
+        costs.push({ ms: runs.nowMs, cost });
+        atOnce += 1;
+        most = Math.max(most, atOnce);
+        await sleep(lasts);
+        atOnce -= 1;
+        if (any(5) === 0) throw new Error('of the work');
+      };
+      const shaper = shapers[any(3)] as Shaper;
+      const options = { cost, priority: any(3), signal: abort.signal };
+      const end = () => {
+        settled += 1;
+      };
+      shaper.schedule('acme', work, options).then(end, end);
+      if (any(4) === 0) setTimeout(() => abort.abort(), any(800));
+      if (any(40) === 0) {
+        const ms = 100 + any(500);
+        pauses.push({ fromMs: runs.nowMs, untilMs: runs.nowMs + ms });
+        void shaper.pause('acme', ms);
+      }
+      await pass(any(80));
+    }
+    await pass(30_000);
+    expect(settled).toBe(count);
+    expect(most).toBe(PERMITS);
+    expect([...started.values()].every((times) => times === 1)).toBe(true);
+    expect(started.size).toBeGreaterThan(60);
+    for (const { fromMs, untilMs } of pauses) {
+      const inside = costs.filter(({ ms }) => ms > fromMs + 50 + 8 && ms < untilMs);
+      expect(inside).toEqual([]);
+    }
+    if (withPace) {
+      for (const [from, first] of costs.entries()) {
+        let units = 0;
+        for (const { ms, cost } of costs.slice(from)) {
+          units += cost;
+          expect(units).toBeLessThanOrEqual(3 + (RATE * (ms - first.ms + 5)) / 1_000 + 1e-6);
+        }
+      }
+    }
+    const [first] = shapers as [Shaper];
+    for (const store of stores) store.delayMs = 0;
+    expect(await first.stats('acme')).toMatchObject({ waiting: 0, runningInFleet: 0 });
+    await Promise.all(shapers.map((shaper) => shaper.close()));
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+describe('the count of what runs', () => {
+  it('shows a store that grants a permit to everybody', async () => {
+    const { shapers, stores, runs } = fleetOf(2, { maxConcurrent: 2 });
+    for (const store of stores) {
+      const { memory } = store;
+      store.memory = {
+        apply: (steps) =>
+          memory.apply(
+            steps.map((step) => (step.op === 'take' && step.lease ? { ...step, cost: 0 } : step)),
+          ),
+      };
+    }
+    for (const shaper of shapers) runs.runMany(shaper, 10);
+    await pass(2_000);
+    expect(runs.most).toBeGreaterThan(2);
+  });
+});
+
+describe('mistakes', () => {
+  it.each([
+    [{}, /SPW_LIMIT_INVALID/],
+    [{ maxConcurrent: 0 }, /maxConcurrent must be an integer from 1/],
+    [{ maxConcurrent: 1, lease: '10ms' }, /lease must be from 1s to 24h/],
+    [{ maxConcurrent: 1, limit: 4 }, /SPW_WINDOW_INVALID/],
+    [{ maxConcurrent: 1, name: 'n'.repeat(60) }, /SPW_NAME_INVALID/],
+    [{ maxConcurrent: 1, plan: {} }, /plan must be a function/],
+  ])('%j', (options, message) => {
+    expect(() => createShaper(options as never)).toThrow(message);
+  });
+});
