@@ -8,6 +8,8 @@ export interface Bug {
   /** Where others had it: a repository with the number of its issue or pull request. */
   readonly seenIn?: string | undefined;
   readonly mutations: readonly Mutation[];
+  /** No law sees it yet. */
+  readonly isMissed?: true;
 }
 
 type Replacement = readonly [from: string, to: string];
@@ -422,10 +424,15 @@ const resilience: readonly Bug[] = [
     'const MAX_ENTRIES = 100_000;',
     'const MAX_ENTRIES = 1;',
   ]),
-  bug('the fallback does not know what was admitted before', `${STORES}/fallback-counters.ts`, [
-    'if (!steps.some(isCountedHere)) return answers;',
-    'if (steps) return answers;',
-  ]),
+  // Cached rejections hide it: they reject in an outage what the store has rejected before.
+  {
+    ...bug(
+      'the fallback does not know what was admitted before',
+      `${STORES}/fallback-counters.ts`,
+      ['if (!steps.some(isCountedHere)) return answers;', 'if (steps) return answers;'],
+    ),
+    isMissed: true,
+  },
   bug('deadlines are sent by the clock of the process', 'redis/src/calls/server-time.ts', [
     'const instant = deadlineUs + Math.max(this.latest, this.before);',
     'const instant = deadlineUs;',
@@ -438,6 +445,13 @@ const resilience: readonly Bug[] = [
   ),
 ];
 
+const settings: readonly Bug[] = [
+  bug('live changes are not followed', 'redis/src/control/settings-poller.ts', [
+    'if (revision === known) return;',
+    'if (revision) return;',
+  ]),
+];
+
 export const BUGS: readonly Bug[] = [
   ...buckets,
   ...windows,
@@ -446,4 +460,5 @@ export const BUGS: readonly Bug[] = [
   ...claims,
   ...jobs,
   ...resilience,
+  ...settings,
 ];

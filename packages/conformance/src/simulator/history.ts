@@ -64,8 +64,6 @@ export interface History {
   readonly outcomes: readonly Outcome[];
   readonly runs: readonly Run[];
   readonly starts: readonly Start[];
-  /** Permits that the store still counts soon after everything was given back; undefined if that was not asked. */
-  readonly heldAtEnd: number | undefined;
   /** Keys that the server still has when everything has expired. */
   readonly keysAtEnd: number;
   /** Whether the server was asked again once it was back, and its answers were used. */

@@ -287,37 +287,6 @@ const refundsWorkOnce: Law = ({ outcomes }) => {
   return one && `one charge was given back ${one.refunds} times`;
 };
 
-/** Law 4: all limits of a request are decided at one instant, in at most one call of the store. */
-const groupsAreOneCall: Law = ({ plan, calls }) => {
-  const seenActs = new Set<number>();
-  for (const { act, answers = [], steps } of calls) {
-    if (answers.some(({ nowUs }) => nowUs !== answers[0]?.nowUs))
-      return 'one group was decided at several instants';
-    if (act === undefined || plan.acts[act]?.kind !== 'consume' || steps[0]?.op !== 'take')
-      continue;
-    if (seenActs.has(act)) return `act ${act} asked the store twice`;
-    seenActs.add(act);
-  }
-  return undefined;
-};
-
-/** Law 4, seen by callers: what is decided is what the store answered; a rejection by one limit is one of all. */
-const decisionsFollowTheStore: Law = ({ plan, calls, outcomes }) => {
-  const answered = new Map(
-    calls.flatMap((call) => (call.act === undefined ? [] : [[call.act, call]])),
-  );
-  for (const { act, allowed, decisions = [], endUs } of outcomes) {
-    const call = answered.get(act);
-    if (plan.acts[act]?.kind !== 'consume' || !call?.answers || allowed === undefined) continue;
-    if ((call.endUs ?? Number.POSITIVE_INFINITY) > (endUs ?? 0)) continue;
-    if (decisions.some(({ outcome }) => outcome === 'error' || outcome === 'skipped')) continue;
-    const passes = call.steps.every(({ binding }, at) => !binding || call.answers?.[at]?.allowed);
-    if (passes !== allowed)
-      return `act ${act} was ${allowed ? 'admitted' : 'rejected'}, against the store`;
-  }
-  return undefined;
-};
-
 function frozenUs({ plan }: History, { process, startUs, endUs }: Outcome): number {
   return plan.faults.reduce((sum, fault) => {
     if (fault.kind !== 'freeze' || process.name !== `p${fault.process}`) return sum;
@@ -486,10 +455,6 @@ const namesAreNew: Law = ({ calls }) => {
   }
   return undefined;
 };
-
-/** Law 7: when every holder is gone, no permit is held. */
-const permitsComeBack: Law = ({ heldAtEnd }) =>
-  heldAtEnd ? `${heldAtEnd} permits are held by nobody` : undefined;
 
 /** Law 7: a critical request is counted, and never shed. */
 const criticalsPass: Law = ({ plan, outcomes }) => {
@@ -751,8 +716,6 @@ export const LAWS: Readonly<Record<string, Law>> = {
   cachedRejectionsAreTrue,
   rejectionsWriteNothing,
   refundsWorkOnce,
-  groupsAreOneCall,
-  decisionsFollowTheStore,
   theStoresClockDecides,
   failuresFailNobody,
   calmMeansNoErrors,
@@ -761,7 +724,6 @@ export const LAWS: Readonly<Record<string, Law>> = {
   permitsAreCounted,
   permitsLast,
   namesAreNew,
-  permitsComeBack,
   criticalsPass,
   nothingStays,
   shadowsRejectNobody,

@@ -141,7 +141,6 @@ class Running {
     const quietUs = Math.max(0, ...ends) + SETTLE_US;
     await world.runUntil(quietUs);
     const recovered = await this.recovers();
-    const heldAtEnd = plan.faults.length === 0 ? await this.held() : undefined;
     for (const { guard, once } of this.apps) {
       void guard.close();
       void once.close();
@@ -156,7 +155,6 @@ class Running {
       outcomes: this.outcomes,
       runs: this.runs,
       starts: this.starts,
-      heldAtEnd,
       keysAtEnd: host.server.size(host.nowUs()),
       recovered,
     };
@@ -487,35 +485,5 @@ class Running {
     }
     await world.runUntil(world.nowUs + 1_000_000);
     return answered === living.length;
-  }
-
-  /** How many permits the store counts for the keys of the history. */
-  private async held(): Promise<number> {
-    const { calls, world, apps } = this;
-    const process = apps[0]?.process as Process;
-    const taken = calls
-      .flatMap(({ steps }) => steps)
-      .filter(({ lease, op }) => lease && op === 'take');
-    const counts = new Map(taken.map((step) => [`${step.limiter} ${step.key}`, step]));
-    let held = 0;
-    const looks = [...counts.values()].map(({ lease: _, ...step }) => ({
-      ...step,
-      op: 'look' as const,
-    }));
-    if (looks.length === 0) return 0;
-    world.at(
-      world.nowUs,
-      () => {
-        Promise.resolve(apps[0]?.store.apply(looks)).then(
-          (answers = []) => {
-            for (const answer of answers) held += 'used' in answer ? answer.used : 0;
-          },
-          () => undefined, // a call that failed is for other laws
-        );
-      },
-      process,
-    );
-    await world.runUntil(world.nowUs + 1_000_000);
-    return held;
   }
 }
