@@ -177,7 +177,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
     const { out } = await spillway(['show', 'quota', 'acme']);
     expect(out).toMatch(/^LIMITER +IN FORCE +USED +LEFT +UNUSED FROM$/m);
-    expect(out).toMatch(/^quota +4 per month@UTC \(calendar\) +3 +1 +20\d\d-\d\d-\d\d /m);
+    expect(out).toMatch(
+      /^quota +4 per month@UTC \(calendar\) +3 +1 +20\d\d-\d\d-\d\d \d\d:\d\d:00 /m,
+    );
     const { show } = await json<{ show: { counts: { limiter: string }[] } }>('show', '*', 'acme');
     const shown = new Map(show.counts.map((count) => [count.limiter, count]));
     expect(shown.size).toBe(6);
