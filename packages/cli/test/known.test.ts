@@ -192,6 +192,22 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await spillway(['show', 'quotas', 'acme'])).code).toBe(2);
   });
 
+  it.each(['quarter@UTC', 'day@Mars/Base'])(
+    'shows what is counted by a calendar that only another release has (%s)',
+    async (name) => {
+      const quota = createLimiter(
+        { name: 'quota', limit: 5, window: calendar('month') },
+        { store: redisStore(redis()) },
+      );
+      await quota.consume('acme', { cost: 3 });
+      await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+      const announced = (await redis().hget(LIMITERS, 'quota')) as string;
+      await redis().hset(LIMITERS, 'quota', announced.replace('month@UTC', name));
+      const { out } = await spillway(['show', '*', 'acme']);
+      expect(out).toContain(`5 per ${name} (calendar)  3     2     20`);
+    },
+  );
+
   it('shows the limiters with their numbers, and settings that nobody has a limiter for', async () => {
     await announce('api');
     createLimiter(
