@@ -118,6 +118,7 @@ const USUAL = [
   'tests/examples/start.test.ts',
   'tests/examples/troubleshooting.test.ts',
   'tests/examples/webhooks.test.ts',
+  'tests/issues/a-count-of-very-many.test.ts',
   'tests/issues/a-late-release-is-a-release.test.ts',
   'tests/issues/a-loop-leaves-the-event-loop-to-others.test.ts',
   'tests/issues/a-receipt-without-units.test.ts',

@@ -9,6 +9,7 @@ import {
   type Step,
 } from '@spillway/core';
 import {
+  type Calendar,
   calendarNamed,
   type DeclaredNumbers,
   makeCalendarRule,
@@ -136,13 +137,22 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
   const [, calendar] = algorithm.split('calendar:');
-  if (calendar) return [makeCalendarRule(limit, calendarNamed(calendar))];
+  if (calendar) return [makeCalendarRule(limit, calendarOf(calendar))];
   if (leaseMs !== undefined && algorithm === 'concurrency') {
     return [{ ...makeLeasesRule(limit, leaseMs * 1000), open }];
   }
   return maxWaitMs === undefined
     ? rateRuleOf(numbers)
     : [makeShaperRule(limit, windowMs * 1000, burst, maxWaitMs * 1000)];
+}
+
+/** If this release or machine doesn't have the calendar, one that never ends a stored period. */
+function calendarOf(name: string): Calendar {
+  try {
+    return calendarNamed(name);
+  } catch {
+    return calendarNamed('billing');
+  }
 }
 
 /** The result of a reset. */

@@ -63,7 +63,8 @@ function countsTable(counts: readonly Count[], nowMs: number): string {
     numbersOf(numbers),
     `${used}`,
     `${remaining}`,
-    resetMs > 0 ? untilOf(nowMs + resetMs, nowMs) : '',
+    // Rounded: the clocks of Redis and of this machine differ, and a month does not end at 23:59:59.
+    resetMs > 0 ? untilOf(Math.round((nowMs + resetMs) / 1000) * 1000, nowMs) : '',
   ]);
   return table(['LIMITER', 'IN FORCE', 'USED', 'LEFT', 'UNUSED FROM'], rows);
 }

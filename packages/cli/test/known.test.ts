@@ -177,7 +177,9 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
     const { out } = await spillway(['show', 'quota', 'acme']);
     expect(out).toMatch(/^LIMITER +IN FORCE +USED +LEFT +UNUSED FROM$/m);
-    expect(out).toMatch(/^quota +4 per month@UTC \(calendar\) +3 +1 +20\d\d-\d\d-\d\d /m);
+    expect(out).toMatch(
+      /^quota +4 per month@UTC \(calendar\) +3 +1 +20\d\d-\d\d-\d\d \d\d:\d\d:00 /m,
+    );
     const { show } = await json<{ show: { counts: { limiter: string }[] } }>('show', '*', 'acme');
     const shown = new Map(show.counts.map((count) => [count.limiter, count]));
     expect(shown.size).toBe(6);
@@ -189,6 +191,22 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await spillway(['show', 'once', 'acme'])).out).toContain('No count: ');
     expect((await spillway(['show', 'quotas', 'acme'])).code).toBe(2);
   });
+
+  it.each(['quarter@UTC', 'day@Mars/Base'])(
+    'shows what is counted by a calendar that only another release has (%s)',
+    async (name) => {
+      const quota = createLimiter(
+        { name: 'quota', limit: 5, window: calendar('month') },
+        { store: redisStore(redis()) },
+      );
+      await quota.consume('acme', { cost: 3 });
+      await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+      const announced = (await redis().hget(LIMITERS, 'quota')) as string;
+      await redis().hset(LIMITERS, 'quota', announced.replace('month@UTC', name));
+      const { out } = await spillway(['show', '*', 'acme']);
+      expect(out).toContain(`5 per ${name} (calendar)  3     2     20`);
+    },
+  );
 
   it('shows the limiters with their numbers, and settings that nobody has a limiter for', async () => {
     await announce('api');

@@ -1,7 +1,7 @@
 /** `createLimiter`: a limit by key, without HTTP. */
 
 import { checkOptions } from '../base/check-shapes.js';
-import { checkName } from '../base/checks.js';
+import { checkCost, checkName } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
@@ -137,11 +137,11 @@ class Keyed {
       throw mustBe('keys', 'a list of at least one key', keys, 'SPW_KEY_INVALID');
     }
     const { limit } = this;
-    const cost = costIn(options);
+    const given = costIn(options);
+    const cost = given === undefined ? 1 : checkCost(given);
     const costs = new Map<string, number>();
     for (const key of keys) {
-      const step = limit.step(op, key, cost);
-      costs.set(key, Math.min((costs.get(key) ?? 0) + step.cost, Number.MAX_SAFE_INTEGER));
+      costs.set(key, Math.min((costs.get(key) ?? 0) + cost, Number.MAX_SAFE_INTEGER));
     }
     const settings = limit.settings();
     const parts = [...costs].map(([key, sum]) => limit.part(op, key, sum, settings, options));

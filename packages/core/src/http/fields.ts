@@ -29,10 +29,10 @@ export function policyItem(policy: Policy): string {
  * policy.
  */
 export function limitItem(prefix: string, decision: Decision): string {
-  const { retryAfterMs, resetMs } = decision;
+  const { allowed, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));
   // Waiting doesn't help, or the reset time is unknown.
-  if (retryAfterMs === Infinity || Number.isNaN(resetMs)) return item;
+  if ((retryAfterMs === Infinity && !allowed) || Number.isNaN(resetMs)) return item;
   return `${item};t=${integerItem(secondsUntilMore(decision))}`;
 }
 

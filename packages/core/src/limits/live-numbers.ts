@@ -6,10 +6,10 @@ import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
 
 /**
- * The declared numbers, with live ones in their place. Checks only the factor; `rateLimit` and others check the
+ * The declared numbers, with live ones in their place. Checks the factor, and that a calendar stays; `rateLimit` and others check the
  * resulting numbers.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_WINDOW_INVALID` for a window of a limit by calendar
  * @example
  * ```ts run
  * import { liveNumbers } from '@spillway/core/control';
@@ -24,6 +24,10 @@ export function liveNumbers<Declared extends Numbers>(
 ): Declared {
   if (!isPlainObject(live)) throw mustBe('limits', 'an object', live);
   const { factor, limit, window, burst } = live;
+  // A window would end the calendar: 1,000 a month would be 1,000 a minute.
+  if (window !== undefined && typeof declared.window === 'object') {
+    throw mustBe('window', 'left out for a limit by calendar', window, 'SPW_WINDOW_INVALID');
+  }
   if (factor === undefined) {
     const set = { limit: limit ?? declared.limit, window: window ?? declared.window };
     return { ...declared, ...set, burst: burst ?? declared.burst };

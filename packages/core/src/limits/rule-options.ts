@@ -29,7 +29,7 @@ export interface RuleOptions {
   /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
    * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
-   * burst, a window at most 4,294,967,295 units, a calendar 2^52 - 1. Default: requests above the limit are rejected.
+   * burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }

@@ -7,7 +7,7 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** The number of shared counts for each code. */
+/** The number of shared counts for each code, and for each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 /** The shared counts of one store, made when it is first full. */
@@ -59,10 +59,11 @@ export function asLook(step: Step): Step {
 
 /**
  * The step on a shared count. All limiters use the same shared counts: otherwise limiters that are made for each
- * request would add counts each time.
+ * request would add counts each time. But a count by day would end the month of others, so each calendar has its own.
  */
 export function onShared(step: Step, place: string): Step {
-  return { ...step, limiter: '', key: place };
+  const { rule } = step;
+  return { ...step, limiter: rule.logic.declared(rule).algorithm, key: place };
 }
 
 /**

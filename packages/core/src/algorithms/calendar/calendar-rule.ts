@@ -33,11 +33,14 @@ const calendarMachine: Machine = {
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
   complete(step, given, limiter, sink) {
     if ((step.rule as CalendarRule).calendar.name !== BILLING) return step;
-    const period = periodFrom(given);
-    if (period) return { ...step, period };
-    const error = new Junk(`period of limiter "${limiter}"`, given);
-    sink.fault({ limiter, source: 'period', error });
-    return step;
+    try {
+      const period = periodFrom(given);
+      if (period) return { ...step, period };
+      throw new Junk(`period of limiter "${limiter}"`, given);
+    } catch (error) {
+      sink.fault({ limiter, source: 'period', error });
+      return step;
+    }
   },
   examine({ period }, { startUs }: CalendarAnswer, limiter, sink) {
     if (!period || !(startUs >= period.endUs)) return;
@@ -78,8 +81,11 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
   return { machine: 'calendar', logic: calendarMachine, code: 'k', limit, calendar };
 }
 
-/** Twice as many, and a bit, fit into a number: an answer of Redis has both in one. */
-const MOST_COUNTED: number = 2 ** 52 - 1;
+/**
+ * Twice as many, and a bit, are one number in an answer of Redis. Not 2^52: the parser of ioredis reads integers above
+ * 2^53 - 58 wrong.
+ */
+const MOST_COUNTED: number = 2 ** 51;
 
 const DAY_US = 86_400_000_000;
 
@@ -107,7 +113,11 @@ const LONGEST_ID = 256;
 
 const SECOND_US = 1_000_000;
 
-/** The period that an app has said; undefined if it is wrong. */
+/**
+ * The period that an app has said; undefined if it is wrong.
+ *
+ * @throws what reading it throws: a `Temporal.Instant` does not convert to a number
+ */
 function periodFrom(given: unknown): Period | undefined {
   const { id, start, end } = (given ?? {}) as Partial<BillingPeriod>;
   const [startS = 0, endS = 0] = [start, end].map((time) => Math.floor(Number(time) / 1000));

@@ -6,8 +6,8 @@ import type { Step } from '../../contract/store.js';
 import { type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';
 import { type CalendarState, stepCalendar, unusedCalendar } from './calendar-step.js';
 
-/** The label may have spaces. */
-const FORM = /^(.+) (\d+) (\d+) (\d+)$/;
+/** The label may have spaces, and line separators. */
+const FORM = /^(.+) (\d+) (\d+) (\d+)$/s;
 
 /** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
 export function readCalendar(text: string | undefined): StoredCount {
