@@ -335,6 +335,23 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     }
   });
 
+  it('ends after a replay, although the policy keeps a timer', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'replay-'));
+    const core = join(import.meta.dirname, '../../core/dist/index.js');
+    writeFileSync(
+      join(folder, 'policy.mjs'),
+      `import { rateLimit } from ${JSON.stringify(core)};
+      setInterval(() => {}, 1_000_000);
+      export default rateLimit({ limit: 1, window: '1m' });`,
+    );
+    writeFileSync(join(folder, 'access.log'), 'no request\n'.repeat(3));
+    const args = ['replay', join(folder, 'access.log'), '--policy', join(folder, 'policy.mjs')];
+    expect(await spillway(args)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('0 requests of 1 log'),
+    });
+  });
+
   it('lets nobody write to the terminal through Redis', async () => {
     const note = JSON.stringify({ value: 'off', by: '\u001b[2Jeve', because: '\u202ex\ny' });
     await redis().set('spw:{%control}revision', '1');

@@ -31,12 +31,12 @@ export interface Bytes {
 export function bytesOf(log: Log): Bytes {
   if (typeof log !== 'string') return unnamed('stream', log);
   if (log === '-') return unnamed('standard input', process.stdin);
+  const { size, isFile } = factsOf(log);
   return {
     name: log,
-    size: sizeOf(log),
-    isFile: true,
-    read: (onBytes, onDamage) =>
-      decompressed(log, createReadStream(log, { highWaterMark: CHUNK_BYTES }), onBytes, onDamage),
+    size,
+    isFile,
+    read: (onBytes, onDamage) => decompressed(log, chunksOf(log), onBytes, onDamage),
   };
 }
 
@@ -45,14 +45,28 @@ function unnamed(name: string, bytes: AsyncIterable<Uint8Array>): Bytes {
   return { name, size: undefined, isFile: false, read };
 }
 
-function sizeOf(path: string): number {
+/** A path may also be that of a pipe, as of `<(zcat access.log.1.gz)`. */
+function factsOf(path: string): Pick<Bytes, 'size' | 'isFile'> {
   try {
     const stat = statSync(path);
-    if (!stat.isDirectory()) return stat.size;
+    const isFile = stat.isFile();
+    if (!stat.isDirectory()) return { isFile, size: isFile ? stat.size : undefined };
   } catch (error) {
-    throw new UsageError(`cannot read the log: ${(error as Error).message}`);
+    throw unreadable((error as Error).message);
   }
-  throw new UsageError(`cannot read the log: ${path} is a directory`);
+  throw unreadable(`${path} is a directory`);
+}
+
+async function* chunksOf(path: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* createReadStream(path, { highWaterMark: CHUNK_BYTES });
+  } catch (error) {
+    throw unreadable((error as Error).message);
+  }
+}
+
+function unreadable(why: string): UsageError {
+  return new UsageError(`cannot read the log: ${why}`);
 }
 
 async function* decompressed(
@@ -100,9 +114,17 @@ async function* buffers(
   return undefined;
 }
 
-async function* joined(head: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield head;
-  yield* rest;
+async function* joined(
+  head: Buffer,
+  rest: AsyncGenerator<Buffer, undefined>,
+): AsyncGenerator<Buffer> {
+  try {
+    yield head;
+    yield* rest;
+  } finally {
+    // Who stops at the head closes the file too.
+    await rest.return(undefined);
+  }
 }
 
 /** By the first bytes: names of rotated logs say many things. */

@@ -86,11 +86,20 @@ async function run(logs: readonly string[], options: ReplayCommandOptions): Prom
       onProgress: bar.show,
     });
     bar.end();
-    if (html !== undefined) writeFileSync(html, reportHtml(report));
     if (options.json) printJson(report);
     else print(reportText(report));
+    if (html !== undefined) writePage(html, reportHtml(report));
   } finally {
     bar.end();
+  }
+}
+
+/** After the report is printed: what took minutes is not lost with the page. */
+function writePage(path: string, page: string): void {
+  try {
+    writeFileSync(path, page);
+  } catch (error) {
+    throw new UsageError(`cannot write the page: ${(error as Error).message}`);
   }
 }
 

@@ -3,6 +3,8 @@
 /** A line that is longer is no request: a header block of nginx is at most 32 kB. */
 export const MAX_LINE_BYTES = 65_536;
 
+/** The byte order mark with which some programs begin a file. */
+const MARK = Buffer.from('\ufeff');
 const NEWLINE = 10;
 const RETURN = 13;
 
@@ -12,6 +14,7 @@ export type TakeLine = (bytes: Buffer, start: number, end: number) => void;
 export class Lines {
   private rest: Buffer[] = [];
   private restBytes = 0;
+  private isFirst = true;
   private readonly take: TakeLine;
 
   /** @param take is given each line without its line break, and no more than {@link MAX_LINE_BYTES} + 1 bytes of it */
@@ -54,6 +57,9 @@ export class Lines {
 
   private give(bytes: Buffer, start: number, end: number): void {
     const last = end > start && bytes[end - 1] === RETURN ? end - 1 : end;
-    if (last > start) this.take(bytes, start, last);
+    const isMarked = this.isFirst && bytes.subarray(start, last).indexOf(MARK) === 0;
+    const first = isMarked ? start + MARK.length : start;
+    this.isFirst = false;
+    if (last > first) this.take(bytes, first, last);
   }
 }

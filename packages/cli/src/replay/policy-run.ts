@@ -23,6 +23,8 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
+  /** Whether callers have other numbers: those of a plan, or none because of overage. */
+  hasPlans: boolean;
 }
 
 export class PolicyRun {
@@ -35,24 +37,30 @@ export class PolicyRun {
   private readonly judged = new Map<string, Judged>();
   private readonly rehearsals: readonly [Rehearsal, Rehearsal];
   private readonly rejected: [number, number] = [0, 0];
+  private readonly latestUs: [number, number] = [0, 0];
   /** What the decisions of the moment are about. */
   private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
 
   /** @throws SpillwayError what `createGuard` throws */
   constructor(policy: Policy, onDecision?: OnDecision) {
     this.policy = policy;
-    for (const limiter of limitersOf(policy)) {
-      const numbers = numbersOf(limiter);
-      if (numbers) {
-        this.judged.set(limiter.name, { numbers, tally: new Tally(limiter.name, numbers) });
-      }
-    }
     const first = new Rehearsal(policy, (event, key) => this.note(0, event, key));
     const second = new Rehearsal(policy, (event, key, request) => {
       this.note(1, event, key);
       onDecision?.(event, key, request);
     });
     this.rehearsals = [first, second];
+    for (const limiter of limitersOf(policy)) {
+      const numbers = numbersOf(limiter);
+      if (numbers) {
+        const tally = new Tally(limiter.name, numbers);
+        this.judged.set(limiter.name, {
+          numbers,
+          tally,
+          hasPlans: limiter.rule?.soft !== undefined,
+        });
+      }
+    }
   }
 
   /** Decides on the request at both timings; a promise where the policy's functions need one. */
@@ -80,7 +88,10 @@ export class PolicyRun {
         'Other numbers were not tried: the policy gives units back, which depends on them.',
       );
     }
-    for (const [name, { tally }] of this.judged) {
+    for (const [name, { tally, hasPlans }] of this.judged) {
+      if (hasPlans) {
+        notes.push(`Other numbers of ${name} were not tried: its callers have plans or overage.`);
+      }
       if (tally.trace.length === MAX_TRACED) {
         notes.push(`Other numbers of ${name} were tried on its first 2,000,000 requests.`);
       }
@@ -97,7 +108,10 @@ export class PolicyRun {
     return notes;
   }
 
-  private decideAt(timing: Timing, entry: LogEntry, atUs: number): Promise<void> | undefined {
+  private decideAt(timing: Timing, entry: LogEntry, stampUs: number): Promise<void> | undefined {
+    // Stamps that are spread over a second may come after finer ones of another log.
+    const atUs = Math.max(this.latestUs[timing], stampUs);
+    this.latestUs[timing] = atUs;
     const now = { entry, atUs, isRejected: false };
     this.now = now;
     const decided = this.rehearsals[timing].decide(entry, atUs);
@@ -115,6 +129,7 @@ export class PolicyRun {
     const judged = this.judged.get(event.limiter);
     if (!now || !judged || key === undefined || event.outcome === 'skipped') return;
     if (now.entry.isWholeSecond && judged.numbers.windowMs < SHORTEST_MS) return;
+    if (!isDeclared(event, judged.numbers)) judged.hasPlans = true;
     judged.tally.count(timing, event, key, now.entry, now.atUs);
     if (isRejection(event) && !now.isRejected) {
       now.isRejected = true;
@@ -132,14 +147,19 @@ export class PolicyRun {
     if (mode === 'off') return { name, judged: false, why: "Its mode is 'off'." };
     if (why || !judged) return { name, judged: false, why };
     const { tally, numbers } = judged;
-    const tried = this.rehearsals[0].refunds
-      ? { use: [], table: [], smallest: null }
-      : tryOthers(tally, numbers, options.wholeSeconds, options);
+    const tried =
+      this.rehearsals[0].refunds || judged.hasPlans
+        ? { use: [], table: [], smallest: null }
+        : tryOthers(tally, numbers, options.wholeSeconds, options);
     return tally.report(options.top, tried);
   }
 }
 
 const NO_RATE = 'A log cannot judge it: it is no limit of requests per window.';
+
+function isDeclared({ policy }: DecisionEvent, { limit, windowMs }: RateNumbers): boolean {
+  return !policy || (policy.limit === limit && policy.windowMs === windowMs);
+}
 
 function tooShort({ windowMs }: RateNumbers, wholeSeconds: boolean): string {
   if (!wholeSeconds || windowMs >= SHORTEST_MS) return '';

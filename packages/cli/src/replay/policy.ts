@@ -2,6 +2,7 @@
 
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { inspect } from 'node:util';
 import {
   createGuard,
   type Guard,
@@ -25,7 +26,9 @@ export async function loadPolicy(path: string): Promise<Policy> {
   try {
     exported = ((await import(pathToFileURL(resolve(path)).href)) as { default?: unknown }).default;
   } catch (error) {
-    throw new UsageError(`cannot load the policy ${path}: ${(error as Error).message}`);
+    throw new UsageError(
+      `cannot load the policy ${path}: ${error instanceof Error ? error.message : inspect(error)}`,
+    );
   }
   // TypeScript puts the default export of a CommonJS module one level deeper.
   const policy = (exported as { default?: unknown } | undefined)?.default ?? exported;
@@ -66,6 +69,7 @@ export function numbersOf(limiter: {
 }
 
 function isRate(limiter: object): boolean {
-  const { rule } = limiter as Partial<GuardLimiter>;
+  // What is no limiter at all, the guard refuses.
+  const rule = (limiter as Partial<GuardLimiter> | undefined)?.rule;
   return rule !== undefined && ['bucket', 'window', 'log'].includes(rule.machine);
 }

@@ -1,5 +1,6 @@
 /** A policy as a real guard in shadow, on a store in memory that has the clock of the log. */
 
+import { inspect } from 'node:util';
 import type {
   Admission,
   DecisionEvent,
@@ -23,7 +24,6 @@ export class Rehearsal {
   private readonly clock = new ManualClock(0);
   private readonly guard: Guard;
   private memory: Overflowing | undefined;
-  private latestUs = 0;
 
   /** @throws SpillwayError what `createGuard` throws */
   constructor(policy: Policy, onDecision: OnDecision) {
@@ -49,10 +49,9 @@ export class Rehearsal {
     return this.memory?.overflowed ?? 0;
   }
 
-  /** Decides at an instant; a promise where a function of the policy answers with one. */
+  /** Decides at an instant, never before an earlier one; a promise where a function of the policy answers with one. */
   decide(request: LogEntry, atUs: number): Promise<void> | undefined {
-    if (atUs > this.latestUs) this.latestUs = atUs;
-    this.clock.setUs(this.latestUs);
+    this.clock.setUs(atUs);
     const admission = this.guard.admit(request as never);
     if (admission instanceof Promise) return admission.then((own) => this.release(own, request));
     return this.release(admission, request);
@@ -68,6 +67,10 @@ export class Rehearsal {
     const name = `${limiter || 'guard'}: ${source}`;
     const fault = this.faults.get(name);
     if (fault) fault.count += 1;
-    else this.faults.set(name, { count: 1, first: String(error) });
+    else
+      this.faults.set(name, {
+        count: 1,
+        first: error instanceof Error ? String(error) : inspect(error),
+      });
   }
 }

@@ -90,7 +90,7 @@ export interface JudgedLimiter {
   /** Callers by the most units of any window, in percent of the limit: up to `percent`, above the row before. */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;
-  /** Empty where other numbers cannot be tried: for limiters that give units back. */
+  /** Empty where other numbers cannot be tried: with refunds, plans, or overage. */
   readonly table: readonly Trial[];
   readonly smallest: Smallest | null;
 }

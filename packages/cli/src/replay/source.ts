@@ -121,7 +121,7 @@ export class Source {
     }
     this.counts.requests += 1;
     const { addressing } = this.options;
-    const address = entry.clientIp;
+    const address = withoutPort(entry.clientIp);
     // Addresses may have been replaced by names: those tell callers apart as well.
     entry.clientIp = addressing
       ? clientOf(addressing, address, entry)
@@ -137,4 +137,11 @@ export class Source {
     const shown = bytes.toString('utf8', start, Math.min(end, start + SHOWN_CHARACTERS));
     counts.unparsedLines = [...counts.unparsedLines, shown];
   }
+}
+
+/** Envoy and others write ports: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without brackets has none. */
+function withoutPort(address = ''): string {
+  if (!address.includes(':')) return address;
+  const [, v6, other] = /^(?:\[(.*)\]|([^:]*))(?::\d+)?$/.exec(address) ?? [];
+  return v6 ?? other ?? address;
 }

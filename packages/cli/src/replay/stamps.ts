@@ -32,8 +32,16 @@ function epochStampUs(number: number): number {
   return Math.round(number * perUnit);
 }
 
-/** Any of the three. */
+/** Callers' seconds are kept in 32 bits: an instant from 2106 on is that of a wrong clock. */
+const END_US = 2 ** 32 * 1e6;
+
+/** Any of the three, from 1970 to 2106. */
 export function stampUs(value: unknown): number {
+  const us = anyStampUs(value);
+  return us >= 0 && us < END_US ? us : Number.NaN;
+}
+
+function anyStampUs(value: unknown): number {
   if (typeof value === 'number') return epochStampUs(value);
   if (typeof value !== 'string' || !isDigit(value, 0)) return Number.NaN;
   if (value[2] === '/') return clfStampUs(value);

@@ -26,7 +26,7 @@ export class Timeline {
 
   report(): TimelineReport {
     return {
-      startMs: this.startUs / 1000,
+      startMs: Math.max(0, this.startUs) / 1000,
       widthMs: this.widthUs / 1000,
       requests: this.requests.slice(0, this.used),
       rejected: this.rejected.slice(0, this.used),

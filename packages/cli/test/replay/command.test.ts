@@ -85,6 +85,13 @@ describe('spillway replay', () => {
   });
 });
 
+it('prints the report although the page cannot be written', async () => {
+  const { code, out, err } = await spillway(log, '--policy', policy, '--html', folder);
+  expect(code).toBe(2);
+  expect(out).toContain('It would have rejected 1 of 4 requests');
+  expect(err).toContain('cannot write the page');
+});
+
 describe('the page', () => {
   const hostile = '<script>alert("1")</script>&\u0000';
 
