@@ -45,8 +45,10 @@ function leftAfter({ allowed, remaining }: Decision): number {
  * quota is back.
  */
 function secondsUntilMore(decision: Decision): number {
-  const { retryAfterMs, resetMs } = decision;
-  const isWait = leftAfter(decision) === 0 && retryAfterMs !== Infinity;
+  const { allowed, cost, retryAfterMs, resetMs } = decision;
+  // Without a cost, a retry never has to wait, but whatever costs something has.
+  const isFree = allowed && cost === 0;
+  const isWait = leftAfter(decision) === 0 && retryAfterMs !== Infinity && !isFree;
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
 }
 
