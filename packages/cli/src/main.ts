@@ -14,5 +14,5 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 process.exitCode = await run(process.argv.slice(2));
-// When all is written: a policy that `replay` has loaded may keep connections or timers, which must not keep the process.
+// After all output: the policy of a replay may keep connections or timers, which would keep the process alive.
 process.stdout.write('', () => process.stderr.write('', () => process.exit()));

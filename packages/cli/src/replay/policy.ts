@@ -69,7 +69,7 @@ export function numbersOf(limiter: {
 }
 
 function isRate(limiter: object): boolean {
-  // What is no limiter at all, the guard refuses.
+  // The guard throws for anything that is not a limiter.
   const rule = (limiter as Partial<GuardLimiter> | undefined)?.rule;
   return rule !== undefined && ['bucket', 'window', 'log'].includes(rule.machine);
 }

@@ -6,8 +6,8 @@ import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
 
 /**
- * The declared numbers, with live ones in their place. Checks the factor, and that a calendar stays; `rateLimit` and others check the
- * resulting numbers.
+ * The declared numbers, with live ones in their place. Checks the factor, and that a calendar stays; `rateLimit` and
+ * others check the resulting numbers.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_WINDOW_INVALID` for a window of a limit by calendar
  * @example
