@@ -106,9 +106,9 @@ function paragraphs(texts: readonly string[]): string {
     .join('\n');
 }
 
-/** Also of what clients sent: no text of a log becomes markup. */
+/** Also of what clients sent: no text of a log becomes markup, or turns the direction of what follows. */
 function escaped(text: string): string {
-  return text.replace(/[&<>"'\p{Cc}]/gu, (unit) =>
-    unit === '\n' ? unit : `&#${/\p{Cc}/u.test(unit) ? 0xfffd : unit.charCodeAt(0)};`,
+  return text.replace(/[&<>"'\p{Cc}\p{Cf}]/gu, (unit) =>
+    unit === '\n' ? unit : `&#${/[\p{Cc}\p{Cf}]/u.test(unit) ? 0xfffd : unit.charCodeAt(0)};`,
   );
 }

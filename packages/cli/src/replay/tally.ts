@@ -37,7 +37,7 @@ export class Tally {
       this.latest = this.callers.count(key, atUs);
     } else {
       this.timeline.add(atUs, isRejected);
-      if (event.cost > 0) this.trace.push(this.latest, atUs, event.cost);
+      if (event.cost > 0) this.trace.push(this.latest, atUs, event.cost, entry.isWholeSecond);
       if (isRejected) this.noteStatus(entry);
     }
     if (!isRejected) return;

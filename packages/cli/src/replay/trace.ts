@@ -7,6 +7,7 @@ const SECOND_US = 1_000_000;
 export const MAX_TRACED = 2_000_000;
 
 interface Chunk {
+  /** Twice the caller, and one more if the second of its stamp is all that is known. */
   readonly callers: Uint32Array;
   readonly timesUs: Float64Array;
   readonly costs: Uint32Array;
@@ -14,12 +15,13 @@ interface Chunk {
 
 export class Trace {
   length = 0;
-  /** Callers are numbered from 0: so many there are. */
-  callers = 0;
   private readonly chunks: Chunk[] = [];
 
-  /** @param timeUs with the requests of a second evenly spread over it */
-  push(caller: number, timeUs: number, cost: number): void {
+  /**
+   * @param timeUs with the requests of a second evenly spread over it
+   * @param isWholeSecond whether the second is all that is known of it
+   */
+  push(caller: number, timeUs: number, cost: number, isWholeSecond: boolean): void {
     if (this.length === MAX_TRACED) return;
     const at = this.length % CHUNK;
     if (at === 0) {
@@ -30,11 +32,10 @@ export class Trace {
       });
     }
     const chunk = this.chunks.at(-1) as Chunk;
-    chunk.callers[at] = caller;
+    chunk.callers[at] = caller * 2 + Number(isWholeSecond);
     chunk.timesUs[at] = timeUs;
     chunk.costs[at] = cost;
     this.length += 1;
-    if (caller >= this.callers) this.callers = caller + 1;
   }
 
   /**
@@ -43,12 +44,15 @@ export class Trace {
    * @param atStart true: at the start of its second, false: as it was pushed
    */
   each(atStart: boolean, visit: (caller: number, timeUs: number, cost: number) => boolean): void {
+    let latestUs = 0;
     for (const [place, { callers, timesUs, costs }] of this.chunks.entries()) {
       const end = Math.min(CHUNK, this.length - place * CHUNK);
       for (let at = 0; at < end; at += 1) {
         const us = timesUs[at] as number;
-        const timeUs = atStart ? us - (us % SECOND_US) : us;
-        if (!visit(callers[at] as number, timeUs, costs[at] as number)) return;
+        const caller = callers[at] as number;
+        const isAtStart = atStart && caller % 2 === 1;
+        latestUs = Math.max(latestUs, isAtStart ? us - (us % SECOND_US) : us);
+        if (!visit(caller >>> 1, latestUs, costs[at] as number)) return;
       }
     }
   }
