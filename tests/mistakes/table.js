@@ -95,7 +95,7 @@ export const THROWN = [
     has(
       'rateLimit()',
       'colour',
-      'it has algorithm, anchor, burst, cost, key, limit, localShare, mode, name, onStoreError, plan, refundIf, share, window',
+      'it has algorithm, anchor, burst, cost, key, limit, localShare, mode, name, onStoreError, overage, plan, refundIf, share, status, window',
     ),
   ),
   guard('UNKNOWN_OPTION', { onReject: none }, (world) =>
@@ -119,7 +119,11 @@ export const THROWN = [
     { passOnStoreError: true },
     has('the guard', 'passOnStoreError', 'did you mean "onStoreError"?'),
   ),
-  guard('UNKNOWN_OPTION', { statusCode: 503 }, hasAll('the guard', 'statusCode')),
+  guard(
+    'UNKNOWN_OPTION',
+    { statusCode: 503 },
+    has('the guard', 'statusCode', 'did you mean "status" of the limiter, as in rateLimit()?'),
+  ),
   guard('UNKNOWN_OPTION', { insuranceLimiter: {} }, hasAll('the guard', 'insuranceLimiter')),
   guard(
     'UNKNOWN_OPTION',
@@ -291,7 +295,7 @@ export const THROWN = [
   guard(
     '',
     { observers: [{}] },
-    'each of observers must be an object with one of onDecision, onFault, onStoreCall, onBreaker, onStore, onControl, got [object Object] (SPW_OPTION_INVALID)',
+    'each of observers must be an object with one of onDecision, countDecision, onEnd, onFault, onStoreCall, onBreaker, onStore, onControl, got [object Object] (SPW_OPTION_INVALID)',
   ),
   guard(
     '',
