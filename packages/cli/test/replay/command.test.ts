@@ -107,7 +107,9 @@ describe('the page', () => {
   it('shows what clients sent as text', async () => {
     const line = `${combined(0).replace('203.0.113.7', hostile)}`;
     const page = reportHtml(await replayed([line, `${hostile} no request`, line]));
-    expect(page).toContain('&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62;&#38;&#65533;&#65533;');
+    expect(page).toContain(
+      '&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62;&#38;&#65533;&#65533;',
+    );
     expect(page).not.toContain('<script');
   });
 });
