@@ -181,8 +181,8 @@ const windows: readonly Bug[] = [
 
 const groups: readonly Bug[] = [
   bug('a limit in shadow rejects the group', MAIN, [
-    'if not passes and step.op == TAKE then',
-    'if not passes and step.op <= 2 then',
+    'if step.op == TAKE and not step.passes then',
+    'if step.op <= 2 and not step.passes then',
   ]),
   bug('nothing rejects a group', MAIN, ['go = false', 'go = true']),
   bug('a limit in shadow rejects', 'core/src/direct/limit.ts', [
@@ -364,8 +364,8 @@ const jobs: readonly Bug[] = [
     'return this.us;',
   ]),
   bug('a slot is half a period too early', 'outgoing/src/shaper/slots.ts', [
-    'new Instant(nowUs + Math.round(waitUs), time)',
-    'new Instant(nowUs + Math.round(waitUs / 2), time)',
+    'new Instant(nowUs + Math.round(waitMs * 1_000), time)',
+    'new Instant(nowUs + Math.round(waitMs * 500), time)',
   ]),
 ];
 
