@@ -162,9 +162,9 @@ export class Oracle {
   }
 }
 
-/** The rule of a step, with the billing period that the step names. */
-function ruleOf({ rule, period }: Step): Rule {
-  return period ? (Object.assign({}, rule, { period }) as Rule) : rule;
+/** The rule of a step, with the billing period or the items that the step names. */
+function ruleOf({ rule, period, items }: Step): Rule {
+  return period || items ? (Object.assign({}, rule, { period, items }) as Rule) : rule;
 }
 
 /** Whether the step is a take that could have charged something. */

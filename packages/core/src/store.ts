@@ -7,6 +7,7 @@ export { calendarNamed } from './algorithms/calendar/periods.js';
 export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
 export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
 export { measure } from './algorithms/decide.js';
+export { makeDistinctRule } from './algorithms/distinct/distinct-rule.js';
 export {
   groupPasses,
   MAX_STEPS,
@@ -55,6 +56,7 @@ export {
   countOf,
   type DeclaredNumbers,
   type DenialMemory,
+  type DistinctRule,
   type LeasesRule,
   type LogRule,
   type Machine,

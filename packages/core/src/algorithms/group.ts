@@ -65,7 +65,8 @@ function merge(first: Step, step: Step): Step {
     );
   }
   const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
-  return { ...first, cost, binding: first.binding || step.binding };
+  const merged = { ...first, cost, binding: first.binding || step.binding };
+  return rule.logic.join?.(merged, step) ?? merged;
 }
 
 function repeats(steps: readonly Step[]): boolean {

@@ -92,6 +92,7 @@ export interface Fault {
     | 'cost'
     | 'plan'
     | 'period'
+    | 'item'
     | 'capacity'
     | 'priority'
     | 'signal'

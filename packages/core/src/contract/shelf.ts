@@ -31,6 +31,8 @@ export interface Shelf<Rule, Count = unknown> {
   readonly grows: boolean;
   /** True if keys can't share a count. A key for which there is no room is then answered with a `failure`. */
   readonly alone?: boolean;
+  /** True if also a count that several keys share may grow, because its rule bounds it. */
+  readonly sharedGrows?: boolean;
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**

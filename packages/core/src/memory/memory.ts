@@ -172,7 +172,7 @@ export class Memory implements OneStepStore {
           ask: keepingShared(there),
           nowUs,
           charge,
-          mayGrow: false,
+          mayGrow: shared.sharedGrows === true,
           count: other,
           other: count,
         })

@@ -145,7 +145,7 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
-  const { holdUs, together, period, receipt } = step;
+  const { holdUs, together, period, items, receipt } = step;
   return {
     op,
     limiter,
@@ -157,6 +157,7 @@ function localStep(step: CountedStep, op: Op): Step {
     holdUs,
     together,
     period,
+    items,
     receipt: receipt?.fallbackReceipt,
   } as Step;
 }

@@ -1,0 +1,70 @@
+/** The rule of a limit on different things, and its machine. */
+
+import { mustBe } from '../../base/errors.js';
+import { Junk } from '../../base/junk.js';
+import type { LogAnswer } from '../../contract/ask.js';
+import type { Numbers } from '../../contract/decision.js';
+import type { DistinctRule, Machine } from '../../contract/rule.js';
+import { ratePolicy } from '../decide.js';
+import { DistinctShelf } from './distinct-shelf.js';
+import { MAX_ITEMS } from './distinct-step.js';
+import { fingerprintsOf, UNKNOWN } from './items.js';
+
+const distinctMachine: Machine = {
+  same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
+  capacity,
+  share: ({ limit, windowUs }: DistinctRule, share) =>
+    makeDistinctRule(limit, Math.ceil(windowUs / share)),
+  closed: (rule: DistinctRule) => ({ ...rule, limit: 0 }),
+  policy: (name, rule: DistinctRule) => ratePolicy(name, rule),
+  declared: ({ limit, windowUs }: DistinctRule) => ({
+    algorithm: 'distinct',
+    limit,
+    windowMs: windowUs / 1000,
+  }),
+  expiresAfterUs: ({ windowUs }: DistinctRule) => windowUs,
+  measure: measureDistinct,
+  receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
+  complete(step, given, limiter, sink) {
+    if (given.cost !== undefined) {
+      throw mustBe('cost', 'left out for distinct', given.cost, 'SPW_COST_INVALID');
+    }
+    const isGiven = 'item' in given;
+    if (!isGiven && step.op === 'look') return { ...step, cost: 0 };
+    const items = fingerprintsOf(isGiven ? given.item : UNKNOWN, (value) =>
+      sink.fault({ limiter, source: 'item', error: new Junk(`item of limiter "${limiter}"`, value) }),
+    );
+    return { ...step, cost: items.length, items };
+  },
+  merges: true,
+  join(merged, { items = [] }) {
+    const all = [...new Set([...(merged.items ?? []), ...items])];
+    return { ...merged, cost: all.length, items: all };
+  },
+  shelf: () => new DistinctShelf(),
+  // Rejections are not cached: they say nothing about other items of the key, of which some may be counted.
+};
+
+/** Numbers as for `makeRule`; `limit` at most 10,000. */
+export function makeDistinctRule(limit: number, windowUs: number): DistinctRule {
+  const code = `d${windowUs.toString(36)}`;
+  return { machine: 'distinct', logic: distinctMachine, code, limit, windowUs };
+}
+
+function capacity({ limit }: DistinctRule): number {
+  return Math.min(limit, MAX_ITEMS);
+}
+
+function measureDistinct(rule: DistinctRule, answer: LogAnswer, cost: number): Numbers {
+  const { allowed, used, freesUs, lastUs, nowUs } = answer;
+  let retryAfterMs = 0;
+  // More than the limit pass if all of them are counted since it was higher.
+  if (cost > capacity(rule) && !allowed) retryAfterMs = Infinity;
+  else if (freesUs >= 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
+  return {
+    used,
+    remaining: Math.max(0, rule.limit - used),
+    retryAfterMs,
+    resetMs: used > 0 ? (lastUs + rule.windowUs - nowUs) / 1000 : 0,
+  };
+}
