@@ -154,11 +154,14 @@ export class Oracle {
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
-    } else if (mayRepair(merged) && state !== undefined && machine.impossible(rule, state, now)) {
+    }
+    const charged = charges && after !== undefined;
+    const isStale = after === undefined && state !== undefined && mayRepair(merged);
+    if (isStale && machine.impossible(rule, state, now)) {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
     if (after !== undefined) this.counts.storeState(step, after);
-    return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
+    return verdict(rule, cost, now, after ?? view, allowed, charged);
   }
 }
 
