@@ -6,6 +6,7 @@ import { anchoredMutants, rightCounter } from './anchored-mutants.js';
 import { calendarMutants } from './calendar-mutants.js';
 import { claimMutants } from './claim-mutants.js';
 import { countMutants } from './count-mutants.js';
+import { distinctMutants } from './distinct-mutants.js';
 import { logMutants } from './log-mutants.js';
 import type { Mutant } from './mutant.js';
 import { mutants } from './mutants.js';
@@ -28,6 +29,7 @@ describe('a store is caught that', () => {
     ...putMutants,
     ...anchoredMutants,
     ...calendarMutants,
+    ...distinctMutants,
     ...logMutants,
     ...queueMutants,
     ...claimMutants,

@@ -97,9 +97,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const cost = readOption(asking, 'cost', options.cost);
     const { periodOf } = options.window as Partial<CalendarWindow<Raw>>;
     const { itemOf } = (options.algorithm ?? {}) as Partial<DistinctAlgorithm<Raw>>;
-    const given: unknown = itemOf
-      ? readOption(asking, 'item', itemOf)
-      : readOption(asking, 'period', periodOf);
+    const source = itemOf ? 'item' : 'period';
+    const given = readOption<Raw, unknown>(asking, source, itemOf ?? periodOf);
     if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(given)) {
       return this.stepOf(asking, binding, live, plan, key, cost, given);
     }

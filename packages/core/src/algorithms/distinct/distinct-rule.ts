@@ -1,20 +1,18 @@
 /** The rule of a limit on different things, and its machine. */
 
-import { mustBe } from '../../base/errors.js';
-import { Junk } from '../../base/junk.js';
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { DistinctRule, Machine } from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
 import { MAX_ITEMS } from './distinct-step.js';
-import { fingerprintsOf, UNKNOWN } from './items.js';
 
-const distinctMachine: Machine = {
+/** Without {@link Machine.complete}, which only apps need. */
+export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,
-  share: ({ limit, windowUs }: DistinctRule, share) =>
-    makeDistinctRule(limit, Math.ceil(windowUs / share)),
+  share: ({ limit, windowUs, logic }: DistinctRule, share) =>
+    makeDistinctRule(limit, Math.ceil(windowUs / share), logic),
   closed: (rule: DistinctRule) => ({ ...rule, limit: 0 }),
   policy: (name, rule: DistinctRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs }: DistinctRule) => ({
@@ -25,17 +23,6 @@ const distinctMachine: Machine = {
   expiresAfterUs: ({ windowUs }: DistinctRule) => windowUs,
   measure: measureDistinct,
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
-  complete(step, given, limiter, sink) {
-    if (given.cost !== undefined) {
-      throw mustBe('cost', 'left out for distinct', given.cost, 'SPW_COST_INVALID');
-    }
-    const isGiven = 'item' in given;
-    if (!isGiven && step.op === 'look') return { ...step, cost: 0 };
-    const items = fingerprintsOf(isGiven ? given.item : UNKNOWN, (value) =>
-      sink.fault({ limiter, source: 'item', error: new Junk(`item of limiter "${limiter}"`, value) }),
-    );
-    return { ...step, cost: items.length, items };
-  },
   merges: true,
   join(merged, { items = [] }) {
     const all = [...new Set([...(merged.items ?? []), ...items])];
@@ -46,9 +33,12 @@ const distinctMachine: Machine = {
 };
 
 /** Numbers as for `makeRule`; `limit` at most 10,000. */
-export function makeDistinctRule(limit: number, windowUs: number): DistinctRule {
-  const code = `d${windowUs.toString(36)}`;
-  return { machine: 'distinct', logic: distinctMachine, code, limit, windowUs };
+export function makeDistinctRule(
+  limit: number,
+  windowUs: number,
+  logic: Machine = distinctMachine,
+): DistinctRule {
+  return { machine: 'distinct', logic, code: `d${windowUs.toString(36)}`, limit, windowUs };
 }
 
 function capacity({ limit }: DistinctRule): number {

@@ -3,8 +3,24 @@
 import { checkCallback } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
 import { isThenable } from '../../base/host.js';
-import type { DistinctAlgorithm, Items } from '../../contract/rule.js';
-import { makeDistinctRule } from './distinct-rule.js';
+import { Junk } from '../../base/junk.js';
+import type { DistinctAlgorithm, Items, Machine } from '../../contract/rule.js';
+import { distinctMachine, makeDistinctRule } from './distinct-rule.js';
+import { fingerprintsOf, UNKNOWN } from './items.js';
+
+const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
+  complete(step, given, limiter, sink) {
+    if (given.cost !== undefined) {
+      throw mustBe('cost', 'left out for distinct', given.cost, 'SPW_COST_INVALID');
+    }
+    const isGiven = 'item' in given;
+    if (!isGiven && step.op === 'look') return { ...step, cost: 0 };
+    const items = fingerprintsOf(isGiven ? given.item : UNKNOWN, (value) =>
+      sink.fault({ limiter, source: 'item', error: new Junk(`item of limiter "${limiter}"`, value) }),
+    );
+    return { ...step, cost: items.length, items };
+  }
+} satisfies Pick<Machine, 'complete'>);
 
 /** Each step reads and writes all items of its key: 23 bytes each. */
 const MAX_LIMIT = 10_000;
@@ -44,7 +60,7 @@ export function distinct<Raw = unknown>(
       if (cost !== undefined) {
         throw mustBe('cost', 'left out for distinct', cost, 'SPW_COST_INVALID');
       }
-      if (limit <= MAX_LIMIT) return makeDistinctRule(limit, windowUs);
+      if (limit <= MAX_LIMIT) return makeDistinctRule(limit, windowUs, machine);
       throw mustBe('limit', 'at most 10,000 for distinct', limit, 'SPW_LIMIT_INVALID');
     },
   };
