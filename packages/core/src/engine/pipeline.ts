@@ -178,7 +178,7 @@ export class Pipeline<P extends Part> {
 const SEED = { lo: 0x73706c77, hi: 0x73686172 };
 
 /** Whether `key` belongs to the `share` of keys. A key in one share is in every larger one. */
-export function isInShare(limiter: string, key: string, share: number): boolean {
+function isInShare(limiter: string, key: string, share: number): boolean {
   if (share >= 1) return true;
   const { lo } = fingerprint(`${limiter} ${key}`, SEED);
   return (lo >>> 0) / 2 ** 32 < share;

@@ -66,7 +66,7 @@ function unknownAddress(limiter: string): string {
 }
 
 /** The decision of a stored limiter on an answer of the store. */
-export function decideStored(
+function decideStored(
   limiter: Decider,
   mode: Mode,
   step: Step,
@@ -99,7 +99,7 @@ export function brokenDecision(
 }
 
 /** The decision of a limiter without a store. In shadow mode it never rejects. */
-export function decideLocally<Raw>(
+function decideLocally<Raw>(
   limiter: LocalLimiter<Raw>,
   mode: Mode,
   request: LimitRequest<Raw>,

@@ -156,7 +156,7 @@ export function stringItem(text: string): string {
 const MAX_INTEGER = 999_999_999_999_999;
 
 /** An Integer item of a non-negative number. */
-export function integerItem(value: number): string {
+function integerItem(value: number): string {
   const small = value | 0; // V8 formats small integers faster
   return small === value ? String(small) : String(Math.min(value, MAX_INTEGER));
 }

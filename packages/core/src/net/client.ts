@@ -94,7 +94,7 @@ export interface NoticeLog {
   tell(code: 'SPW_FORWARDED_UNTRUSTED', message: string): void;
 }
 
-export class ForwardedWatch {
+class ForwardedWatch {
   private seen = 0;
   private hasWarned = false;
   private readonly teller: NoticeLog;

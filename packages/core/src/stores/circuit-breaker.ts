@@ -12,7 +12,7 @@ import { OTHER_PARTS, OutageLog } from './outage-log.js';
 import { Probe, type ProbeSender } from './probe.js';
 
 /** Length of the sliding window over which calls are judged, in buckets of one second. */
-export const WINDOW_SECONDS = 10;
+const WINDOW_SECONDS = 10;
 
 /** Fewer calls than this say nothing about the store. */
 const LEAST_CALLS = 20;
@@ -30,9 +30,9 @@ const FIRST_SAMPLES = 10;
 const MARGIN_US = 10_000;
 
 /** Outcomes of a call, and their offsets in a bucket; offset 0 counts all calls. */
-export const HEALTHY = 0;
-export const FAILED = 1;
-export const SLOW = 2;
+const HEALTHY = 0;
+const FAILED = 1;
+const SLOW = 2;
 
 /** Why a part should not be called. */
 interface Diagnosis {
@@ -41,7 +41,8 @@ interface Diagnosis {
   readonly calls: number;
 }
 
-export class Health {
+/** The outcomes of the last calls of a part, and what they say about it. */
+class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;
   /** For each second: all calls, failed calls, slow calls. */
