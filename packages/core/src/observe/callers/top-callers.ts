@@ -124,6 +124,7 @@ class Recorder implements TopCallers {
   private last = new LimiterRecord('');
   /** The current slice; undefined before the first decision. */
   private slice: number | undefined;
+  private startUs = 0;
   private fromUs = 0;
   private summaryDueUs = 0;
   private publishDueUs = 0;
@@ -178,6 +179,7 @@ class Recorder implements TopCallers {
 
   /** One call after another, until everything is published or a call fails. */
   private async publishRest(): Promise<void> {
+    for (const record of this.changed()) record.publications = 1;
     let goesOn = (await this.publishing) ?? true;
     while (goesOn && this.changed().length > 0) goesOn = await this.publish();
   }
@@ -215,6 +217,7 @@ class Recorder implements TopCallers {
 
   private begin(nowUs: number, slice: number): void {
     this.slice = slice;
+    this.startUs = nowUs;
     this.fromUs = nowUs;
     this.summaryDueUs = nowUs + this.everyUs * this.random();
     this.publishDueUs = nowUs + TICK_US;
@@ -261,7 +264,7 @@ class Recorder implements TopCallers {
   }
 
   private changed(): LimiterRecord[] {
-    return [...this.records.values()].filter(({ isChanged }) => isChanged);
+    return [...this.records.values()].filter(({ publications }) => publications > 0);
   }
 
   /** Publishes the records that have waited longest. Returns whether that succeeded. */
@@ -269,19 +272,22 @@ class Recorder implements TopCallers {
     const records = this.changed().sort((a, b) => a.publishedAtUs - b.publishedAtUs);
     const now = records.slice(0, MAX_PUBLISHED);
     const publishedAtUs = this.clock.nowUs();
-    for (const record of now) Object.assign(record, { isChanged: false, publishedAtUs });
+    for (const record of now) {
+      record.publications -= 1;
+      record.publishedAtUs = publishedAtUs;
+    }
     try {
       await this.sink?.publish(now.map((record) => this.shown(record)));
       return true;
     } catch (error) {
-      for (const record of now) record.isChanged = true;
+      for (const record of now) record.publications += 1;
       this.tell(error);
       return false;
     }
   }
 
   private shown(record: LimiterRecord): LimiterReport {
-    const report = record.report();
+    const report = record.report(Math.floor((this.clock.nowUs() - this.startUs) / 1000));
     if (!this.seal) return report;
     const { rejected, wouldReject, ...rest } = report;
     const sealed = ({ minute, quarter }: CallerTops): CallerTops => {
