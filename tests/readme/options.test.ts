@@ -37,28 +37,55 @@ const LINKS: Readonly<Record<string, string>> = {
   validate: 'errors.md#probable-mistakes',
 };
 
-function tableOf(of: string, options: readonly Option[]): string {
-  const rows = options.map(({ name, type, defaultText, meaning }) => {
-    const link = LINKS[`${of}.${name}`] ?? LINKS[name];
-    const cells = [
-      link ? `[\`${name}\`](${link})` : `\`${name}\``,
-      type,
-      defaultText ?? '*required*',
-      meaning,
-    ];
-    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  });
-  return ['| option | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
+/** The rows of a table, by what they say. */
+function rowsOf(of: string, options: readonly Option[]): Map<string, string> {
+  return new Map(
+    options.map(({ name, type, defaultText, meaning }) => {
+      const link = LINKS[`${of}.${name}`] ?? LINKS[name];
+      const cells = [
+        link ? `[\`${name}\`](${link})` : `\`${name}\``,
+        type,
+        defaultText ?? '*required*',
+        meaning,
+      ];
+      return [`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`, name];
+    }),
+  );
 }
 
-it('shows every option of every maker, with its type, its default and its meaning', async () => {
-  const filled = page.replace(MARKS, (_, begin, name, file, without = '', end) => {
+/** A link to the section in which an index of the page is. */
+function sectionAt(index: number): string {
+  const [, heading = ''] = [...page.slice(0, index).matchAll(/^#+ (.*)$/gm)].at(-1) ?? [];
+  const anchor = heading.toLowerCase().replaceAll(/[^\w -]/g, '');
+  return `[${heading}](#${anchor.replaceAll(' ', '-')})`;
+}
+
+/** A table without the rows that earlier tables have, whose sections it names. `homes`: the section of each row. */
+function tableOf(rows: Map<string, string>, section: string, homes: Map<string, string>): string {
+  const table = ['| option | type | default | meaning |', '|---|---|---|---|'];
+  const elsewhere = new Map<string, string[]>();
+  for (const [row, name] of rows) {
+    const home = homes.get(row);
+    if (home) elsewhere.set(home, [...(elsewhere.get(home) ?? []), `\`${name}\``]);
+    else table.push(row);
+    homes.set(row, home ?? section);
+  }
+  const others = [...elsewhere].map(([home, names]) => `${home}: ${names.join(', ')}`);
+  const sentence = others.length > 0 ? [wrapped(`As in ${others.join('; as in ')}.`)] : [];
+  return [...(table.length > 2 ? [table.join('\n')] : []), ...sentence].join('\n\n');
+}
+
+const wrapped = (text: string): string => text.replace(/(.{1,119})(?: |$)/g, '$1\n').trimEnd();
+
+it('shows every option of every maker once, with its type, its default and its meaning', async () => {
+  const homes = new Map<string, string>();
+  const filled = page.replace(MARKS, (_, begin, name, file, without = '', end, index) => {
     const elsewhere = String(without)
       .split(' ')
       .filter((other) => other !== '')
       .flatMap((other) => optionsOf(other, file).map((option) => option.name));
     const options = optionsOf(name, file).filter((option) => !elsewhere.includes(option.name));
-    return `${begin}\n\n${tableOf(name, options)}\n\n${end}`;
+    return `${begin}\n\n${tableOf(rowsOf(name, options), sectionAt(index), homes)}\n\n${end}`;
   });
   await expect(filled).toMatchFileSnapshot(FILE);
 });
