@@ -1,4 +1,4 @@
-/** The options of an interface as a table, out of its source: names, types, defaults and meanings of doc comments. */
+/** The options of an interface, out of its source: names, types, defaults and meanings of doc comments. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -113,7 +113,7 @@ function toldBy(comment: string): { meaning: string; defaultText: string } {
   const sentence = /(?:^| )Default:? ((?:`[^`]*`|[^.`]|\.(?=\S))*)\.(?= |$)/.exec(text);
   if (!sentence)
     return {
-      meaning: text,
+      meaning: text.replace(' (default)', ''),
       defaultText: DEFAULT_IN_SENTENCE.exec(text)?.slice(1).find(Boolean) ?? '',
     };
   const [whole, said = ''] = sentence;

@@ -1,4 +1,4 @@
-/** The tables of docs/options.md are what the sources say: `npx vitest run tests/readme/options.test.ts -u` writes them. */
+/** The lists of docs/options.md are what the sources say: `npx vitest run tests/readme/options.test.ts -u` writes them. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,18 +37,15 @@ const LINKS: Readonly<Record<string, string>> = {
   validate: 'errors.md#probable-mistakes',
 };
 
-/** The rows of a table, by what they say. */
-function rowsOf(of: string, options: readonly Option[]): Map<string, string> {
+/** The items of a list, by what they say. */
+function itemsOf(of: string, options: readonly Option[]): Map<string, string> {
   return new Map(
     options.map(({ name, type, defaultText, meaning }) => {
       const link = LINKS[`${of}.${name}`] ?? LINKS[name];
-      const cells = [
-        link ? `[\`${name}\`](${link})` : `\`${name}\``,
-        type,
-        defaultText ?? '*required*',
-        meaning,
-      ];
-      return [`| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`, name];
+      const head = link ? `[\`${name}\`](${link})` : `\`${name}\``;
+      const given = defaultText && `default ${defaultText}`;
+      const facts = [type, given ?? 'required'].filter(Boolean).join('; ');
+      return [`- ${head} (${facts}): ${meaning}`, name];
     }),
   );
 }
@@ -60,22 +57,33 @@ function sectionAt(index: number): string {
   return `[${heading}](#${anchor.replaceAll(' ', '-')})`;
 }
 
-/** A table without the rows that earlier tables have, whose sections it names. `homes`: the section of each row. */
-function tableOf(rows: Map<string, string>, section: string, homes: Map<string, string>): string {
-  const table = ['| option | type | default | meaning |', '|---|---|---|---|'];
+/** A list without the items that earlier lists have, whose sections it names. `homes`: the section of each item. */
+function listOf(items: Map<string, string>, section: string, homes: Map<string, string>): string {
+  const own: string[] = [];
   const elsewhere = new Map<string, string[]>();
-  for (const [row, name] of rows) {
-    const home = homes.get(row);
+  for (const [item, name] of items) {
+    const home = homes.get(item);
     if (home) elsewhere.set(home, [...(elsewhere.get(home) ?? []), `\`${name}\``]);
-    else table.push(row);
-    homes.set(row, home ?? section);
+    else own.push(wrapped(item, '  '));
+    homes.set(item, home ?? section);
   }
   const others = [...elsewhere].map(([home, names]) => `${home}: ${names.join(', ')}`);
-  const sentence = others.length > 0 ? [wrapped(`As in ${others.join('; as in ')}.`)] : [];
-  return [...(table.length > 2 ? [table.join('\n')] : []), ...sentence].join('\n\n');
+  if (others.length > 0) own.push(wrapped(`- As in ${others.join('; as in ')}.`, '  '));
+  return own.join('\n');
 }
 
-const wrapped = (text: string): string => text.replace(/(.{1,119})(?: |$)/g, '$1\n').trimEnd();
+/** Breaks a text into lines, but no code: `'draft-11'` of a line ends on it. */
+function wrapped(text: string, indent: string): string {
+  const words = text.match(/(?:`[^`]*`|[^\s`])+/g) ?? [];
+  const lines = [''];
+  for (const word of words) {
+    const line = lines.at(-1) ?? '';
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (longer.length <= 120) lines[lines.length - 1] = longer;
+    else lines.push(indent + word);
+  }
+  return lines.join('\n');
+}
 
 it('shows every option of every maker once, with its type, its default and its meaning', async () => {
   const homes = new Map<string, string>();
@@ -85,7 +93,7 @@ it('shows every option of every maker once, with its type, its default and its m
       .filter((other) => other !== '')
       .flatMap((other) => optionsOf(other, file).map((option) => option.name));
     const options = optionsOf(name, file).filter((option) => !elsewhere.includes(option.name));
-    return `${begin}\n\n${tableOf(rowsOf(name, options), sectionAt(index), homes)}\n\n${end}`;
+    return `${begin}\n\n${listOf(itemsOf(name, options), sectionAt(index), homes)}\n\n${end}`;
   });
   await expect(filled).toMatchFileSnapshot(FILE);
 });

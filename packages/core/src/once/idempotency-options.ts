@@ -67,16 +67,15 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keepFirst?: boolean | undefined;
   /**
    * Called with a response that would be stored. If it returns `false`, the key is freed instead, and a retry runs
-   * again: use it for responses that mean that nothing was done. Must be synchronous: a promise is a fault, and the
-   * response is stored.
+   * again. Must be synchronous: a promise is a fault, and the response is stored.
    */
   readonly keepIf?:
     | ((answer: FinalResponse, request: LimitRequest<Raw>) => boolean | undefined)
     | undefined;
   /**
    * Statuses that mean that nothing was done: such a response frees the key, and a retry runs again. Default `[408,
-   * 425, 429, 503]`. Omit a status that a timeout in your app sends while the handler continues; otherwise a retry runs
-   * beside it. Rejections by a guard always free the key.
+   * 425, 429, 503]`. Omit a status that a timeout in your app sends while the handler continues. Rejections by a guard
+   * always free the key.
    */
   readonly freeOn?: readonly number[] | undefined;
   /** The largest response body that is stored, in bytes, 0 to 1,000,000. Default 65,536. */
@@ -88,9 +87,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keepHeaders?: readonly string[] | undefined;
   /**
    * Returns what to compare instead of the body, such as a few of its members. Method, host, path, query, media type
-   * and encodings are always compared. Called when the request arrives; may be async. If it returns undefined, the body
-   * is compared. If it fails or returns something that cannot be compared, such as a Blob, that is a fault and the body
-   * is compared.
+   * and encodings are always compared. May be async. If it returns undefined, the body is compared, also if it fails or
+   * returns something that cannot be compared, such as a Blob (a fault).
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
