@@ -36,7 +36,7 @@ for (const text of sources.values()) {
 }
 
 /** The options of an interface, with those that it inherits, in the order of their declaration. */
-export function optionsOf(name: string, file: string): readonly Option[] {
+export function optionsOf(name: string, file: string = ''): readonly Option[] {
   const { own, parents } = parse(name, fileOf(name, file));
   const inherited = parents.flatMap((parent) => inheritedOf(parent, file));
   const names = new Set(own.map((option) => option.name));

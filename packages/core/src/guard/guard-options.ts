@@ -15,8 +15,8 @@ import type { StoreClientOptions } from '../stores/store-client.js';
 /** The options of every guard and of every adapter. */
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /**
-   * Which rate limit headers to send. Default `['draft-11']`. `'draft-6'` replaces it with the headers of that version
-   * of the draft, `'legacy'` adds `X-RateLimit-*`, and `[]` sends none. See {@link HeaderStyle}.
+   * Which rate limit headers to send. Default `['draft-11']`. `'draft-6'` replaces it, `'legacy'` adds `X-RateLimit-*`,
+   * and `[]` sends none. See {@link HeaderStyle}.
    */
   readonly headers?: readonly HeaderStyle[] | undefined;
   /** The status for a key that is blocked live. Default 403. Choose 429 for clients that only handle 429. */

@@ -28,9 +28,9 @@ type MayBeLater<T> = T | PromiseLike<T>;
 /** Options of {@link idempotency}. */
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
-   * The caller, as identified by your authentication, never by what the request claims. Keys of different callers never
-   * match. May be async. If it returns no string of 1 to 8,192 UTF-16 units, throws or is late, the request is rejected
-   * with 503, or runs unprotected if `onStoreError` is `allow`.
+   * The caller, as identified by your authentication. Keys of different callers never match. May be async. If it
+   * returns no string of 1 to 8,192 UTF-16 units, throws or is late, the request is rejected with 503, or runs
+   * unprotected if `onStoreError` is `allow`.
    */
   readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;
   /**
@@ -55,15 +55,9 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly maxRun?: Duration | undefined;
   /** How long a response is stored, 1 s to 400 days. Default `'24h'`. Document it for your clients. */
   readonly keep?: Duration | undefined;
-  /**
-   * Whether response bodies are stored. If not, a retry gets a 409 saying that the request was already completed.
-   * Default true.
-   */
+  /** Whether response bodies are stored. If not, a retry gets a 409. Default true. */
   readonly keepBody?: boolean | undefined;
-  /**
-   * Whether to end a response only after it was stored: then a client that has read it completely gets the same
-   * response again. Default false.
-   */
+  /** Whether to end a response only after it was stored. Default false. */
   readonly keepFirst?: boolean | undefined;
   /**
    * Called with a response that would be stored. If it returns `false`, the key is freed instead, and a retry runs
@@ -93,8 +87,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
    * Whether a request to another host (`Host`, `X-Forwarded-Host`) is a different request. Default true, because apps
-   * may identify tenants by host. Set it to false if clients retry at another host of the same service; then `scope`
-   * must include the tenant.
+   * may identify tenants by host. If false, `scope` must include the tenant.
    */
   readonly compareHost?: boolean | undefined;
   /** The status for a key that was used for a different request. Default 422. */

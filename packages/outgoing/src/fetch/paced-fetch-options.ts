@@ -50,8 +50,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * How much a pause is lengthened at random, as a share of it from 0 to 1, so that clients do not all come back at
-   * once. For a spent quota, a share of one period. Default 0.2.
+   * How much a pause is lengthened at random, as a share of it from 0 to 1; for a spent quota, of one period. Default
+   * 0.2.
    */
   readonly jitter?: number | undefined;
   /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */
