@@ -38,7 +38,7 @@ export async function plant(
 
 export function row({ bug, laws, histories }: Catch): string {
   const caught = laws.length === 0 ? 'none' : laws.map((law) => `\`${law}\``).join(', ');
-  return `| ${bug.name} | ${caught} | ${histories} |`;
+  return `- ${bug.name}: ${caught}; ${histories}`;
 }
 
 /** The page that says which laws caught which bugs. */
@@ -51,9 +51,8 @@ export function pageOf(results: readonly Catch[], seed: number): string {
     `Written by \`npm run prove:bugs -- --seed=${seed}\` on ${new Date().toISOString().slice(0, 10)}: ` +
       `${caught} of ${results.length} were caught.`,
     `Laws that caught none: ${idle.join(', ') || 'none'}.`,
+    'Each bug, the laws that caught it, and how many histories that took:',
     '',
-    '| bug | caught by | histories until then |',
-    '|---|---|---|',
     ...results.map(row),
     '',
   ].join('\n');
