@@ -4,8 +4,8 @@ import type { Algorithm } from '@spillway/core';
 import {
   type CalendarRule,
   type ClaimsRule,
-  type DistinctRule,
   calendarNamed,
+  type DistinctRule,
   type LeasesRule,
   makeCalendarRule,
   makeClaimsRule,

@@ -29,10 +29,14 @@ export const distinctMutants: readonly Mutant[] = [
   things('adds what fits', 'adds all things of a step', (step) =>
     step.op === 'take' ? { ...step, op: 'record' } : step,
   ),
-  things('looks at the first thing only', 'adds all things of a step', ({ items = [], ...step }) => ({
-    ...step,
-    items: items.slice(0, 1),
-  })),
+  things(
+    'looks at the first thing only',
+    'adds all things of a step',
+    ({ items = [], ...step }) => ({
+      ...step,
+      items: items.slice(0, 1),
+    }),
+  ),
   mutant('extends what is repeated', 'counts a thing until', (right, group) => {
     const isTake = group.every(({ op, rule }) => op === 'take' && rule.machine === 'distinct');
     if (isTake && right.apply(group).every(({ allowed }) => allowed)) {
@@ -64,7 +68,10 @@ export const distinctMutants: readonly Mutant[] = [
     const isTwice = group.length > 1 && group.every(({ rule }) => rule.machine === 'distinct');
     if (!isTwice) return right.apply(group);
     return right.apply(
-      group.map((step, at) => ({ ...step, items: step.items?.map((one) => `${at}${one.slice(1)}`) })),
+      group.map((step, at) => ({
+        ...step,
+        items: step.items?.map((one) => `${at}${one.slice(1)}`),
+      })),
     );
   }),
   things('records only what fits', 'records things in place', (step) =>
@@ -72,8 +79,8 @@ export const distinctMutants: readonly Mutant[] = [
   ),
   mutant('waits for the oldest thing', 'waits for things to leave', (right, group) =>
     right.apply(group).map((answer, at) => {
-      const { machine, windowUs } = group[at]?.rule as ReturnType<typeof makeDistinctRule>;
-      const waits = machine === 'distinct' && 'freesUs' in answer && answer.freesUs >= 0;
+      const isThings = group[at]?.rule.machine === 'distinct';
+      const waits = isThings && 'freesUs' in answer && answer.freesUs >= 0;
       return waits ? { ...answer, freesUs: answer.lastUs - (answer.used - 1) * 1_000 } : answer;
     }),
   ),

@@ -175,9 +175,7 @@ async function findsWhole(probe: Probe): Promise<void> {
 async function joins(probe: Probe): Promise<void> {
   const things = new Things(probe, 3);
   const group = (first: readonly number[], second: readonly number[]) =>
-    probe.apply(
-      [first, second].map((items) => step('take', things.of(...items), items.length)),
-    );
+    probe.apply([first, second].map((items) => step('take', things.of(...items), items.length)));
   const refused = await group([1, 2], [3, 4]);
   expectEqual('four of three: allowed', false, refused[1]?.allowed ?? true);
   const joined = await group([1, 2], [2, 3]);

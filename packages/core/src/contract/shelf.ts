@@ -14,7 +14,7 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly count?: Count | undefined;
   /**
    * The count of the same key on the store's other shelf. A key without a separate count starts with its state. Permits
-   * held there count in addition.
+   * held there count in addition. A member, maybe undefined, of every step on a count that keys share.
    */
   readonly other?: Count | undefined;
 }
@@ -31,8 +31,6 @@ export interface Shelf<Rule, Count = unknown> {
   readonly grows: boolean;
   /** True if keys can't share a count. A key for which there is no room is then answered with a `failure`. */
   readonly alone?: boolean;
-  /** True if also a count that several keys share may grow, because its rule bounds it. */
-  readonly sharedGrows?: boolean;
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**

@@ -96,7 +96,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const key = readOption(asking, 'key', options.key);
     const cost = readOption(asking, 'cost', options.cost);
     const { periodOf } = options.window as Partial<CalendarWindow<Raw>>;
-    const { itemOf } = (options.algorithm ?? {}) as Partial<DistinctAlgorithm<Raw>>;
+    const itemOf = (options.algorithm as DistinctAlgorithm<Raw> | undefined)?.itemOf;
     const source = itemOf ? 'item' : 'period';
     const given = readOption<Raw, unknown>(asking, source, itemOf ?? periodOf);
     if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(given)) {

@@ -172,7 +172,7 @@ export class Memory implements OneStepStore {
           ask: keepingShared(there),
           nowUs,
           charge,
-          mayGrow: shared.sharedGrows === true,
+          mayGrow: false,
           count: other,
           other: count,
         })

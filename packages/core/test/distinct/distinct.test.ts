@@ -188,12 +188,18 @@ describe('a limit on different things', () => {
 
   it('decides together with other limits, by name', () => {
     const clock = new ManualClock();
-    const limits = { cards: { limit: 1, window: '1h', algorithm }, all: { limit: 2, window: '1h' } };
+    const limits = {
+      cards: { limit: 1, window: '1h', algorithm },
+      all: { limit: 2, window: '1h' },
+    };
     const limiters = createLimiters(limits, { store: memoryStore({ clock }) });
     const touch = (item: string) =>
       limiters.consume({ cards: 'ada', all: 'ada' }, { item: { cards: item } });
     expect(touch('a').allowed).toBe(true);
-    expect(touch('b').decisions).toMatchObject({ all: { remaining: 1 }, cards: { allowed: false } });
+    expect(touch('b').decisions).toMatchObject({
+      all: { remaining: 1 },
+      cards: { allowed: false },
+    });
     expect(touch('a').allowed).toBe(true);
     expect(touch('a').decisions).toMatchObject({ all: { allowed: false }, cards: { used: 1 } });
     expect(() => limiters.consume({ all: 'ada' }, { item: { cards: 'a' } as object })).toThrow(

@@ -13,7 +13,6 @@ interface StoredItems extends Expiring {
 
 export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
   readonly grows = true;
-  readonly sharedGrows = true;
   private readonly states = new KeyedStates<StoredItems>();
   private characters = 0;
   /**
@@ -34,7 +33,9 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
     const { ask, nowUs, charge, mayGrow, count, other } = step;
     const { working: state } = this;
     state.items = (count ?? other)?.items ?? '';
-    const allowed = stepDistinct(ask, state, nowUs, charge, mayGrow);
+    // A count that keys share also grows, up to the limit: with room for one thing it would reject nearly everybody.
+    const grows = mayGrow || 'other' in step;
+    const allowed = stepDistinct(ask, state, nowUs, charge, grows);
     const { used, freesUs, lastUs } = state;
     if (state.dirty) this.keep(ask, count, state.items, lastUs + ask.rule.windowUs);
     return { allowed, nowUs, used, freesUs, lastUs };

@@ -16,10 +16,14 @@ const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
     const isGiven = 'item' in given;
     if (!isGiven && step.op === 'look') return { ...step, cost: 0 };
     const items = fingerprintsOf(isGiven ? given.item : UNKNOWN, (value) =>
-      sink.fault({ limiter, source: 'item', error: new Junk(`item of limiter "${limiter}"`, value) }),
+      sink.fault({
+        limiter,
+        source: 'item',
+        error: new Junk(`item of limiter "${limiter}"`, value),
+      }),
     );
     return { ...step, cost: items.length, items };
-  }
+  },
 } satisfies Pick<Machine, 'complete'>);
 
 /** Each step reads and writes all items of its key: 23 bytes each. */
