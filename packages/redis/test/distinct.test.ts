@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { redisStore } from '../src/index.js';
 import { redisStoreAt } from '../src/testing.js';
 
-const NAME = 'spw:1{ada}cards}d1nchc0';
+const NAME = 'spw:1{ada}cards}d1njchs0';
 const options = { name: 'cards', limit: 100, window: '1h', algorithm: distinct() } as const;
 
 describe.skipIf(redisProgram === null)('different things on Redis', () => {
@@ -27,7 +27,7 @@ describe.skipIf(redisProgram === null)('different things on Redis', () => {
   beforeEach(async () => void (await client.flushall()));
 
   it('are one string of 23 bytes each, and one more', async () => {
-    const limiter = createLimiter(options, { store: redisStore(client) });
+    const limiter = createLimiter(options, { store: redisStore(client), storeTimeout: '20s' });
     for (let at = 0; at < 100; at += 1) await limiter.consume('ada', { item: `card ${at}` });
     expect(await client.keys('*')).toContain(NAME);
     expect(await client.strlen(NAME)).toBe(1 + 100 * 23);
@@ -39,14 +39,14 @@ describe.skipIf(redisProgram === null)('different things on Redis', () => {
     [10, 336],
     [100, 2_700],
   ])('take at most so many bytes: %i of a key %i', async (count, most) => {
-    const limiter = createLimiter(options, { store: redisStore(client) });
+    const limiter = createLimiter(options, { store: redisStore(client), storeTimeout: '20s' });
     const item = Array.from({ length: count }, (_, at) => at);
     await limiter.consume('ada', { item });
     expect(await client.memory('USAGE', NAME)).toBeLessThanOrEqual(most);
   });
 
   it('are not written by a rejection, by a look, or by a repeat after the first', async () => {
-    const limiter = createLimiter({ ...options, limit: 1 }, { store: redisStore(client) });
+    const limiter = createLimiter({ ...options, limit: 1 }, { store: redisStore(client), storeTimeout: '20s' });
     await limiter.consume('ada', { item: 'a' });
     await limiter.consume('ada', { item: 'a' });
     const stored = await client.getBuffer(NAME);
@@ -70,7 +70,7 @@ describe.skipIf(redisProgram === null)('different things on Redis', () => {
   });
 
   it('pass exactly so often from many calls at once', async () => {
-    const limiter = createLimiter(options, { store: redisStore(client), logger: false });
+    const limiter = createLimiter(options, { store: redisStore(client), storeTimeout: '20s' });
     const calls = Array.from({ length: 300 }, (_, at) => limiter.consume('ada', { item: at % 150 }));
     const passed = (await Promise.all(calls)).filter(({ allowed }) => allowed);
     expect(passed).toHaveLength(200);
