@@ -23,7 +23,11 @@ describe('docs/recipes/different-items.md', () => {
       statuses.push(await post('/payments', { fingerprint }));
     }
     expect(statuses.splice(0)).toEqual([200, 200, 200, 429, 200]);
-    for (const emails of [['a', 'b'], ['c', 'd'], ['b', 'c']]) {
+    for (const emails of [
+      ['a', 'b'],
+      ['c', 'd'],
+      ['b', 'c'],
+    ]) {
       statuses.push(await post('/invitations', { emails }));
     }
     expect(statuses).toEqual([200, 429, 200]);

@@ -46,7 +46,10 @@ describe.skipIf(redisProgram === null)('different things on Redis', () => {
   });
 
   it('are not written by a rejection, by a look, or by a repeat after the first', async () => {
-    const limiter = createLimiter({ ...options, limit: 1 }, { store: redisStore(client), storeTimeout: '20s' });
+    const limiter = createLimiter(
+      { ...options, limit: 1 },
+      { store: redisStore(client), storeTimeout: '20s' },
+    );
     await limiter.consume('ada', { item: 'a' });
     await limiter.consume('ada', { item: 'a' });
     const stored = await client.getBuffer(NAME);
@@ -71,7 +74,9 @@ describe.skipIf(redisProgram === null)('different things on Redis', () => {
 
   it('pass exactly so often from many calls at once', async () => {
     const limiter = createLimiter(options, { store: redisStore(client), storeTimeout: '20s' });
-    const calls = Array.from({ length: 300 }, (_, at) => limiter.consume('ada', { item: at % 150 }));
+    const calls = Array.from({ length: 300 }, (_, at) =>
+      limiter.consume('ada', { item: at % 150 }),
+    );
     const passed = (await Promise.all(calls)).filter(({ allowed }) => allowed);
     expect(passed).toHaveLength(200);
     expect((await limiter.peek('ada')).used).toBe(100);
