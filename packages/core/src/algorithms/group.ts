@@ -65,8 +65,8 @@ function merge(first: Step, step: Step): Step {
     );
   }
   const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
-  const merged = { ...first, cost, binding: first.binding || step.binding };
-  return rule.logic.join?.(merged, step) ?? merged;
+  const binding = first.binding || step.binding;
+  return { ...first, cost, binding, ...rule.logic.join?.(first, step) };
 }
 
 function repeats(steps: readonly Step[]): boolean {
