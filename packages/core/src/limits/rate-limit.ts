@@ -10,7 +10,7 @@ import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { RequestOutcome, StepsBack, StoredLimiter } from '../contract/limiter.js';
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
-import type { Fault, Notice } from '../contract/observer.js';
+import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
@@ -95,8 +95,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const plan = readOption(asking, 'plan', options.plan);
     const key = readOption(asking, 'key', options.key);
     const cost = readOption(asking, 'cost', options.cost);
-    const [source, option] = this.rule.logic.givenBy?.(options) ?? [];
-    const given = readOption(asking, source as Fault['source'], option);
+    const by = this.rule.logic.givenBy?.(options);
+    const given = by && readOption(asking, ...by);
     if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(given)) {
       return this.stepOf(asking, binding, live, plan, key, cost, given);
     }
