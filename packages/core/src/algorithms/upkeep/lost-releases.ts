@@ -43,7 +43,7 @@ export class LostReleases {
     if (this.untilUs.delete(release)) this.room.bytes += bytesOf(release);
   }
 
-  /** Starts a round, in which each is sent once. Those whose leases have expired are given up. */
+  /** Starts a round, in which each release is sent once. Releases of expired leases are given up. */
   beginRound(nowUs: number): void {
     for (const [release, untilUs] of this.untilUs) {
       if (untilUs > nowUs) continue;
