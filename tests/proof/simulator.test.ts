@@ -73,7 +73,7 @@ test('each planted bug that shows often is caught within 50 histories', {
   timeout: 15 * MINUTES,
 }, async () => {
   const missed: string[] = [];
-  for (const bug of BUGS.filter(({ name, isMissed }) => !isMissed && !RARE.includes(name))) {
+  for (const bug of BUGS.filter(({ name }) => !RARE.includes(name))) {
     const { histories } = await plant(bug, 1, 50, 0);
     if (histories === 0) missed.push(bug.name);
   }
