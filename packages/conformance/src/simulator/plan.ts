@@ -248,7 +248,8 @@ function faultsOf(
   return Array.from({ length: random.between(1, 4) }, (_, at): Fault => {
     // What comes shortly after another fault meets what that one has left behind.
     const follows = at > 0 && random.chance(0.4);
-    const atUs = follows ? lastUs + random.between(0, 400_000) : random.between(0, lengthUs);
+    const ownUs = random.chance(0.15) ? 0 : random.between(0, lengthUs);
+    const atUs = follows ? lastUs + random.between(0, 400_000) : ownUs;
     lastUs = atUs;
     if (focus === 'outages') return outageOf(random, atUs);
     const forUs = random.pick([30_000, 300_000, 1_500_000, 3_000_000]);
@@ -257,7 +258,7 @@ function faultsOf(
     switch (kind) {
       case 'weather': {
         const of = random.pick(['loseRequest', 'loseReply', 'repeat', 'late'] as const);
-        return { atUs, kind, forUs, of, share: random.pick([0.05, 0.3, 1]) };
+        return { atUs, kind, forUs, of, share: random.pick([0.05, 0.5, 1]) };
       }
       case 'restart':
         return { atUs, kind, keeps: random.pick(['all', 'nothing', 'replicated']) };
