@@ -17,6 +17,7 @@ import type {
   Drained,
   HostSignal,
   Reservation,
+  RunningJob,
   ScheduleOptions,
   Shaper,
   ShaperStats,
@@ -219,7 +220,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   schedule<T>(
     key: string,
-    work: (signal: HostSignal) => T | PromiseLike<T>,
+    work: (signal: HostSignal, job: RunningJob) => T | PromiseLike<T>,
     options?: AnyOptions,
   ): Promise<T> {
     return this.yieldAfter(() => this.runJob(key, work, options));
@@ -227,7 +228,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   private async runJob<T>(
     key: string,
-    work: (signal: HostSignal) => T | PromiseLike<T>,
+    work: Work,
     options: AnyOptions = {},
   ): Promise<T> {
     checkKey(key);
@@ -247,7 +248,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
       throw full(this.name, this.maxQueue);
     }
     const order = this.jobCount++;
-    const job = new Job(work as Work, { key, cost, priority, order, signal }, () => {
+    const job = new Job(work, { key, cost, priority, order, signal }, () => {
       this.jobs.stopWaiting(job);
       this.queues.queueOf(key)?.drop(job);
     });
@@ -379,9 +380,21 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   startJob(job: Job, slot: Slot): void {
     this.jobs.start(job);
-    job.start();
+    job.start(this.runningJob(slot));
     if (slot.permit) void this.returnPermit(job, slot.permit);
     this.reporter.reportStart(slot);
+  }
+
+  private runningJob(slot: Slot): RunningJob {
+    const settled = new Set<number>();
+    return {
+      settle: (units) => {
+        for (const [at, own] of this.paces.settledUnits(units)) {
+          if (!settled.has(at)) this.slots.settle(slot, at, own);
+          settled.add(at);
+        }
+      },
+    };
   }
 
   private async returnPermit(job: Job, permit: Permit): Promise<void> {
