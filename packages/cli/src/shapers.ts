@@ -1,6 +1,11 @@
 /** `shapers`: what the store knows about a key of a shaper. */
 
-import { type DeclaredNumbers, delayOf, type QueueAnswer, type QueueRule } from '@spillway/core/store';
+import {
+  type DeclaredNumbers,
+  delayOf,
+  type QueueAnswer,
+  type QueueRule,
+} from '@spillway/core/store';
 import type { RedisStore } from '@spillway/redis';
 import { type CommonOptions, connected } from './connection.js';
 import { type KeyOptions, keyFrom } from './keys.js';
@@ -81,7 +86,11 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
 }
 
 /** Who paused the key. One of several paces is named after its shaper, which has the note. */
-async function noteOf(limiter: string, key: string, { values }: RedisStore): Promise<string | null> {
+async function noteOf(
+  limiter: string,
+  key: string,
+  { values }: RedisStore,
+): Promise<string | null> {
   for (const name of [limiter, limiter.replace(/\/[^/]*$/, '')]) {
     const bytes = await values.get({ limiter: name, key, id: 'paused-by' });
     if (bytes) return new TextDecoder().decode(bytes);

@@ -75,6 +75,10 @@ export class Job {
     return this.waits;
   }
 
+  get isAborted(): boolean {
+    return this.signal?.aborted === true;
+  }
+
   reject(error: Error): void {
     this.stopWaiting();
     this.rejectResult(error);
@@ -103,7 +107,7 @@ export class Job {
   private async runWork(): Promise<unknown> {
     const { signal } = this;
     try {
-      if (signal?.aborted) throw signal.reason; // after its slot came
+      if (this.isAborted) throw signal?.reason; // after its slot came
       const given = (signal ?? new AbortController().signal) as HostSignal;
       return await this.work(given, this.running as RunningJob);
     } finally {

@@ -161,7 +161,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
         ? this.permits.live.ruleFor(key)
         : this.paces.inForce(key)
       ).rule;
-    this.reporter = new DecisionReporter(name, client, ruleOf);
+    this.reporter = new DecisionReporter(name, client, ruleOf, observers);
     this.reservations = new Reservations(
       this.slots,
       this.queues,
@@ -226,11 +226,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return this.yieldAfter(() => this.runJob(key, work, options));
   }
 
-  private async runJob<T>(
-    key: string,
-    work: Work,
-    options: AnyOptions = {},
-  ): Promise<T> {
+  private async runJob<T>(key: string, work: Work, options: AnyOptions = {}): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
     checkJobOptions(options as ScheduleOptions<string>);
@@ -254,7 +250,14 @@ class KeyedShaper implements Shaper, JobQueueHost {
     });
     this.jobs.add(job);
     this.queues.getOrCreate(key).enqueue(job, (answer) => this.rejectJob(job, answer));
-    await job.ready;
+    const sinceUs = this.slots.nowUs();
+    let isStarted = false;
+    try {
+      await job.ready;
+      isStarted = true;
+    } finally {
+      this.reporter.reportWait(job, isStarted, this.slots.nowUs() - sinceUs);
+    }
     return job.runJob() as Promise<T>;
   }
 
