@@ -166,10 +166,10 @@ export class Oracle {
     }
     if (after !== undefined) this.counts.storeState(step, after);
     const charged = charges && after !== undefined;
-    return {
-      ...verdict(rule, cost, now, after ?? view, allowed, charged),
-      forgiven: Number(forgiven),
-    };
+    const told = verdict(rule, cost, now, after ?? view, allowed, charged);
+    if (forgiven === 0n) return told;
+    const units = Number(forgiven);
+    return { ...told, forgiven: units, answer: { ...told.answer, forgiven: units } };
   }
 }
 

@@ -50,7 +50,9 @@ function assemble(clock: string): Script {
  */
 function makerOfReaders(): string {
   const branches = allCodecs().map(({ letter, debtLetter, lua, maker }) => {
-    const letters = debtLetter ? `letter == '${letter}' or letter == '${debtLetter}'` : `letter == '${letter}'`;
+    const letters = debtLetter
+      ? `letter == '${letter}' or letter == '${debtLetter}'`
+      : `letter == '${letter}'`;
     return `if ${letters} then\n${lua.join('\n')}\nreturn ${maker}(letter)\nend\n`;
   });
   return `local function make(letter)\n${branches.join('')}end\n`;
