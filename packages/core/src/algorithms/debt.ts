@@ -8,7 +8,14 @@ import { mulDiv } from '../base/exact.js';
 import type { BucketAnswer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
-import { bucketCode, MAX_TOLERANCE_US, measureParts, unitsRefilled, unitsUsed } from './bucket/bucket-rule.js';
+import { chargeDebt } from './bucket/bucket-debt.js';
+import {
+  bucketCode,
+  MAX_TOLERANCE_US,
+  measureParts,
+  unitsRefilled,
+  unitsUsed,
+} from './bucket/bucket-rule.js';
 
 /**
  * The same rule with a debt of `debt` units for each `ofLimit` of its limit, so a plan or a live setting with another
@@ -52,6 +59,7 @@ function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): Bucket
   const logic: Machine = {
     ...owing(rule, debt, ofLimit),
     measure: measureInDebt,
+    chargeDebt,
     soften: (own: BucketRule) => ({
       ...own,
       ...deepest,
