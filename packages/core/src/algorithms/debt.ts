@@ -39,9 +39,9 @@ import {
  * answer?.forgiven; // 25
  * ```
  */
-export function withDebt(rule: Rule, debt: number, ofLimit: number): Rule {
-  if (rule.machine === 'bucket') return bucketWithDebt(rule, debt, ofLimit);
-  if (rule.machine === 'calendar') return calendarWithDebt(rule, debt, ofLimit);
+export function withDebt<Own extends Rule>(rule: Own, debt: number, ofLimit: number): Own {
+  if (rule.machine === 'bucket') return bucketWithDebt(rule, debt, ofLimit) as Own;
+  if (rule.machine === 'calendar') return calendarWithDebt(rule, debt, ofLimit) as Own;
   throw mustBe('cost', 'left to tokenBucket and calendar(), if a meter says it', rule.machine);
 }
 
