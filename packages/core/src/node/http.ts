@@ -10,8 +10,7 @@ import { Gate, type Passage } from '../passage/gate.js';
 import type { OwnNames } from '../passage/gate-options.js';
 import { type GuardHandle, showGuard } from '../passage/handle.js';
 import type { NodeResponse } from './closed.js';
-import { NodeExchange } from './node-exchange.js';
-import { type NodeIncoming, NodeLimitRequest } from './node-request.js';
+import { NodeExchange, type NodeIncoming, NodeLimitRequest } from './node-exchange.js';
 
 export interface NodeGuardOptions<
   Req extends NodeIncoming = NodeIncoming,

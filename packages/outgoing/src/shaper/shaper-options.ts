@@ -103,9 +103,6 @@ export interface ConcurrencyOptions extends QueueOptions, WithoutPace {
 /** Options of a shaper: a pace, several paces or `maxConcurrent`, and what all shapers have. */
 export type ShaperOptions = OnePaceOptions | SeveralPacesOptions | ConcurrencyOptions;
 
-/** Looks up the plan of a key; undefined without `plan`. Never throws. */
-export type PlanOf = ((key: string) => ShaperPlan | undefined) | undefined;
-
 /** Numbers for one key, in place of the declared ones. */
 export interface ShaperPlan extends Partial<PaceNumbers> {
   readonly maxConcurrent?: number | undefined;
