@@ -47,7 +47,9 @@ export class LostReleases {
     if (this.untilUs.delete(release)) this.room.bytes += bytesOf(release);
   }
 
-  /** Starts a round, in which each release is sent once, unless it is under way. Those of expired leases are given up. */
+  /**
+   * Starts a round, in which each release is sent once, unless it is under way. Those of expired leases are given up.
+   */
   beginRound(nowUs: number): void {
     for (const [release, untilUs] of this.untilUs) {
       if (untilUs > nowUs) continue;
