@@ -50,8 +50,8 @@ type StepExtras = Partial<
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
-  const { limiter, key, rule, claim, period } = subject;
-  const named = { ...(claim && { claim }), ...(period && { period }) };
+  const { limiter, key, rule, claim, period, items } = subject;
+  const named = { ...(claim && { claim }), ...(period && { period }), ...(items && { items }) };
   return { op, limiter, key, rule, cost, binding: true, ...named, ...extras };
 }
 

@@ -5,9 +5,11 @@ import {
   type CalendarRule,
   type ClaimsRule,
   calendarNamed,
+  type DistinctRule,
   type LeasesRule,
   makeCalendarRule,
   makeClaimsRule,
+  makeDistinctRule,
   makeLeasesRule,
   makeRule,
   makeShaperRule,
@@ -146,6 +148,24 @@ export const debtRules: fc.Arbitrary<Rule> = fc
     fc.constantFrom(1, 1, 2, 3),
   )
   .map(([rule, debt, times]) => withDebt(rule, debt, Math.min(rule.limit * times, 1_000_000_000)));
+/** A few different things, or so many that a request may have more than pass at once. */
+export const distinctRules: fc.Arbitrary<DistinctRule> = fc
+  .tuple(
+    fc.oneof(
+      { weight: 6, arbitrary: fc.integer({ min: 1, max: 9 }) },
+      { weight: 1, arbitrary: fc.constantFrom(99, 150, 10_000) },
+    ),
+    fc.constantFrom(MILLISECOND_US, 1_000_003, 7_000_000, 60_000_000, DAYS_400_US),
+  )
+  .map(([limit, windowUs]) => makeDistinctRule(limit, windowUs));
+
+/** Rules that a limit on different things may be changed to. Those with one window share a count. */
+export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.array(
+  fc
+    .tuple(fc.constantFrom(1, 3, 5, 8, 120), fc.constantFrom(7_000_000, 7_000_000, 1_000_003))
+    .map(([limit, windowUs]) => makeDistinctRule(limit, windowUs)),
+  { minLength: 2, maxLength: 4 },
+);
 
 /** Queues of shapers that wait not at all, for a while, or for the longest possible time. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
@@ -183,6 +203,7 @@ const anyRule: fc.Arbitrary<Rule> = fc.oneof(
   queueRules,
   leasesRules,
   claimsRules,
+  distinctRules,
 );
 
 /** Rules of any algorithms. */
@@ -235,6 +256,7 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
       weight: 1,
       arbitrary: calendarRules.map((rule) => withDebt(rule, 3, 2)),
     },
+    { weight: 1, arbitrary: distinctRules },
   ),
   { minLength: 2, maxLength: 5 },
 );
@@ -283,6 +305,7 @@ export function describe(rule: Rule): string {
     queue: 'shaper',
     window: rule.machine === 'window' ? WINDOWS[rule.kind] : '',
     log: 'sliding-window-log',
+    distinct: 'distinct',
   }[rule.machine];
   const burst = 'burst' in rule ? `, burst ${rule.burst}` : '';
   const wait = rule.machine === 'queue' ? `, waits ${rule.waitUs} us` : '';

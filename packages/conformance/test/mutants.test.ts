@@ -7,6 +7,7 @@ import { calendarMutants } from './calendar-mutants.js';
 import { claimMutants } from './claim-mutants.js';
 import { countMutants } from './count-mutants.js';
 import { debtMutants } from './debt-mutants.js';
+import { distinctMutants } from './distinct-mutants.js';
 import { logMutants } from './log-mutants.js';
 import type { Mutant } from './mutant.js';
 import { mutants } from './mutants.js';
@@ -30,6 +31,7 @@ describe('a store is caught that', () => {
     ...anchoredMutants,
     ...calendarMutants,
     ...debtMutants,
+    ...distinctMutants,
     ...logMutants,
     ...queueMutants,
     ...claimMutants,

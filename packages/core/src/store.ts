@@ -9,6 +9,7 @@ export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
 export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
 export { withDebt } from './algorithms/debt.js';
 export { measure } from './algorithms/decide.js';
+export { makeDistinctRule } from './algorithms/distinct/distinct-rule.js';
 export {
   groupPasses,
   MAX_STEPS,
@@ -63,6 +64,7 @@ export {
   countOf,
   type DeclaredNumbers,
   type DenialMemory,
+  type DistinctRule,
   type LeasesRule,
   type LogRule,
   type Machine,

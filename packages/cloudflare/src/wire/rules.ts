@@ -6,6 +6,7 @@ import {
   type Machine,
   makeCalendarRule,
   makeClaimsRule,
+  makeDistinctRule,
   makeLeasesRule,
   makeRule,
   makeShaperRule,
@@ -53,6 +54,7 @@ export class Rules {
     log: makeRule('sliding-window-log', 1, 1_000).logic,
     leases: makeLeasesRule(1, 1_000_000).logic,
     claims: makeClaimsRule(1_000_000, 1_000_000).logic,
+    distinct: makeDistinctRule(1, 1_000).logic,
   };
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */

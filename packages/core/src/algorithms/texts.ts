@@ -6,6 +6,7 @@ import type { Step } from '../contract/store.js';
 import { readBucket } from './bucket/bucket-text.js';
 import { readCalendar } from './calendar/calendar-text.js';
 import { readClaim } from './claims/claim-text.js';
+import { readDistinct } from './distinct/distinct-text.js';
 import { readLeases } from './leases/lease-text.js';
 import { readLog } from './log/log-text.js';
 import { readQueue } from './queue/queue-text.js';
@@ -22,6 +23,7 @@ const READERS: Readonly<Record<Rule['machine'], Read>> = {
   log: readLog,
   leases: readLeases,
   claims: readClaim,
+  distinct: readDistinct,
 };
 
 /** The stored form of a count. */

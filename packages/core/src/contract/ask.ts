@@ -84,6 +84,11 @@ export interface Ask<Rule> {
   readonly claim?: Claim;
   /** With a `calendar` rule for billing periods: the period of the request. */
   readonly period?: Period | undefined;
+  /**
+   * With a `distinct` rule: the things of the request, each once, as the first 16 bytes of a SHA-256 in lower-case
+   * hexadecimal. The cost is their number. More than 100 never pass.
+   */
+  readonly items?: readonly string[] | undefined;
 }
 
 /** Identifies a grant, so that `put` can give it back. */
@@ -94,7 +99,7 @@ export interface Receipt {
    * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
    * - `window`: the start of the charged window ({@link WindowAnswer.startUs});
    * - `calendar`: the start of the charged period ({@link CalendarAnswer.startUs});
-   * - `log`: the time of the added entry ({@link LogAnswer.lastUs});
+   * - `log`, `distinct`: the time of the added entry or items ({@link LogAnswer.lastUs});
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
   readonly atUs: number;
@@ -162,11 +167,11 @@ export interface CalendarAnswer extends AnswerBase {
   readonly current: number;
 }
 
-/** State of a log after the step. */
+/** State of a log, or of distinct items, after the step. */
 export interface LogAnswer extends AnswerBase {
-  /** Units admitted less than one window ago. */
+  /** Units admitted, or items added, less than one window ago. */
   readonly used: number;
-  /** Time of the entry that must expire before this step's cost passes; -1 if it passes now or never can. */
+  /** Time of the entry or item that must expire before this step passes; -1 if it passes now or never can. */
   readonly freesUs: number;
   /** Time of the newest entry that counts, 0 if there is none. */
   readonly lastUs: number;

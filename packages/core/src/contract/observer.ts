@@ -103,6 +103,7 @@ export interface Fault {
     | 'cost'
     | 'plan'
     | 'period'
+    | 'item'
     | 'capacity'
     | 'priority'
     | 'signal'

@@ -106,6 +106,14 @@ export interface LogRule extends RuleBase {
   readonly windowUs: number;
 }
 
+/** The different things of a key, each counted for one window from the request that added it. */
+export interface DistinctRule extends RuleBase {
+  readonly machine: 'distinct';
+  /** Different things at once, 1 to 10,000. */
+  readonly limit: number;
+  readonly windowUs: number;
+}
+
 /**
  * Permits for requests in flight. Each is held under a lease, which expires unless it is renewed. At most `limit` are
  * held at once, and at most `open` of them by holders that are not critical.
@@ -135,7 +143,7 @@ export interface ClaimsRule extends RuleBase {
 }
 
 /** The rule of a rate limit that an algorithm makes. */
-export type RateRule = BucketRule | WindowRule | LogRule;
+export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
 /** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | QueueRule | LeasesRule | ClaimsRule;
@@ -155,12 +163,40 @@ export type Anchor = 'epoch' | 'first-request';
 
 /** An algorithm for rate limits, as passed to the option `algorithm`. */
 export interface RateAlgorithm {
-  readonly name: Algorithm;
+  readonly name: Algorithm | 'distinct';
   /**
    * Makes the rule of a limit. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
    * `windowUs` from 1,000 to 400 days.
+   *
+   * @param options all options of the limit
    */
-  makeRule(limit: number, windowUs: number, burst: number, anchor: Anchor): RateRule;
+  makeRule(
+    limit: number,
+    windowUs: number,
+    burst: number,
+    anchor: Anchor,
+    options?: { readonly cost?: unknown },
+  ): RateRule;
+}
+
+/** A limit on different things, as passed to the option `algorithm`; what `distinct()` returns. */
+export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
+  readonly name: 'distinct';
+  /** Finds the things of a request. */
+  readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
+}
+
+/** A thing that a request touches, such as an id: its type counts, so `5` and `'5'` are two. */
+export type Item = string | number | bigint;
+
+/** The things of a request: one, several, or none. */
+export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
+
+/** What an app said about a request beside its key. A part that is undefined could not be found out. */
+export interface Given {
+  readonly cost?: unknown;
+  readonly period?: unknown;
+  readonly item?: unknown;
 }
 
 /** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
@@ -187,7 +223,7 @@ export interface CalendarWindow<Raw = unknown> {
 
 /** Where a machine reports what is wrong with a request. */
 interface FaultSink {
-  fault(fault: { limiter: string; source: 'period'; error: unknown }): void;
+  fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
 }
 
 /**
@@ -254,10 +290,11 @@ export interface Machine {
   /**
    * Adds to a step what the rule needs of its request. Omitted if it needs nothing.
    *
-   * @param given the period of the request, as the app said it
    * @param limiter the name of the limiter, for faults
    */
-  complete?<S extends Ask<Rule>>(step: S, given: unknown, limiter: string, sink: FaultSink): S;
+  complete?<S extends Ask<Rule>>(step: S, given: Given, limiter: string, sink: FaultSink): S;
+  /** Adds to a merged step what another step on its count needs. Omitted if that is only its cost. */
+  join?<S extends Ask<Rule>>(merged: S, other: S): S;
   /** Reports what the answer shows to be wrong with the request. Omitted if nothing can be. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   /** The code of the count of one claim. Omitted if rules have no claims. */

@@ -266,7 +266,7 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
-  const { holdUs, together, period, receipt, owed } = step;
+  const { holdUs, together, period, items, receipt, owed } = step;
   return {
     op,
     limiter,
@@ -279,6 +279,7 @@ function localStep(step: CountedStep, op: Op): Step {
     holdUs,
     together,
     period,
+    items,
     receipt: receipt?.fallbackReceipt,
   } as Step;
 }
