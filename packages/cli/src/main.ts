@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** The command `spillway`. Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong. */
 
 import { run } from './run.js';
