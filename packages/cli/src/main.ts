@@ -12,6 +12,9 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
-process.exitCode = await run(process.argv.slice(2));
-// After all output: the policy of a replay may keep connections or timers, which would keep the process alive.
-process.stdout.write('', () => process.stderr.write('', () => process.exit()));
+const args = process.argv.slice(2);
+process.exitCode = await run(args);
+if (args[0] === 'replay') {
+  // A policy may have connections or timers, which would keep the process alive. After all output:
+  process.stdout.write('', () => process.stderr.write('', () => process.exit()));
+}
