@@ -106,8 +106,8 @@ const buckets: readonly Bug[] = [
     'us, num = now - 1, 0',
   ]),
   bug('a bucket beside others never refills', BUCKET, [
-    '    if us < now then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
-    '    if us < 0 then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
+    '    if us < now then\n      us, num = now, 0\n    end\n    if owes',
+    '    if us < 0 then\n      us, num = now, 0\n    end\n    if owes',
   ]),
   bug(
     'a bucket holds what its rate says, not its burst',
@@ -433,11 +433,11 @@ const resilience: readonly Bug[] = [
     'inTime(reply, systemClock.nowUs() + LOAD_US)',
     'reply',
   ]),
-  bug('the fallback counts nothing', `${STORES}/fallback-counters.ts`, [
+  bug('the fallback counts nothing', `${STORES}/fallback.ts`, [
     'const MAX_ENTRIES = 100_000;',
     'const MAX_ENTRIES = 1;',
   ]),
-  bug('the fallback does not know what was admitted before', `${STORES}/fallback-counters.ts`, [
+  bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
     'if (!steps.some(isCountedHere)) return answers;',
     'if (steps) return answers;',
   ]),
