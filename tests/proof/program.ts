@@ -5,6 +5,7 @@ import * as core from '@spillway/core';
 import { type RedisClient, redisControl, redisStore } from '@spillway/redis';
 
 export { fetchGuard } from '@spillway/core/fetch';
+export { withDebt } from '@spillway/core/store';
 export { createShaper } from '@spillway/outgoing';
 export { core };
 

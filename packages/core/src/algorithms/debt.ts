@@ -1,6 +1,6 @@
 /**
- * Limits with debt: units beyond the limit that are charged after the fact, for costs that are known afterwards. A count
- * in debt rejects until it has recovered.
+ * Limits with debt: units beyond the limit that are charged after the fact, for costs that are known afterwards. A
+ * count in debt rejects until it has recovered.
  */
 
 import { mustBe } from '../base/errors.js';
