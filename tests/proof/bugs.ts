@@ -8,8 +8,6 @@ export interface Bug {
   /** Where others had it: a repository with the number of its issue or pull request. */
   readonly seenIn?: string | undefined;
   readonly mutations: readonly Mutation[];
-  /** No law sees it yet. */
-  readonly isMissed?: true;
 }
 
 type Replacement = readonly [from: string, to: string];
@@ -287,6 +285,17 @@ const permits: readonly Bug[] = [
     ['(op == RECORD or (op <= SHADOW and go))', '(op == RECORD or op <= SHADOW)'],
     'gadget-inc/silo#269',
   ),
+  {
+    name: 'each renewal that fails releases its permit anew, whatever is under way',
+    mutations: [
+      {
+        file: `${UPKEEP}/lease-cycle.ts`,
+        from: 'const last = this.endSteps.get(step);',
+        to: 'const last = step.claim ? this.endSteps.get(step) : releaseOf(step);',
+      },
+      { file: `${UPKEEP}/lost-releases.ts`, from: 'this.underWay.add(release);', to: '' },
+    ],
+  },
   bug('no lease is renewed', `${UPKEEP}/lease-cycle.ts`, [
     'for (const step of due) {',
     'for (const step of due.slice(0, 0)) {',
@@ -432,19 +441,18 @@ const resilience: readonly Bug[] = [
     ],
     'upstash/ratelimit-js#122',
   ),
-  bug('the fallback counts nothing', `${STORES}/fallback-counters.ts`, [
+  bug('calls wait for a text of the script that was lost', 'redis/src/calls/transport.ts', [
+    'inTime(reply, systemClock.nowUs() + LOAD_US)',
+    'reply',
+  ]),
+  bug('the fallback counts nothing', `${STORES}/fallback.ts`, [
     'const MAX_ENTRIES = 100_000;',
     'const MAX_ENTRIES = 1;',
   ]),
-  // Cached rejections hide it: they reject in an outage what the store has rejected before.
-  {
-    ...bug(
-      'the fallback does not know what was admitted before',
-      `${STORES}/fallback-counters.ts`,
-      ['if (!steps.some(isCountedHere)) return answers;', 'if (steps) return answers;'],
-    ),
-    isMissed: true,
-  },
+  bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
+    'if (!steps.some(isCountedHere)) return answers;',
+    'if (steps) return answers;',
+  ]),
   bug('deadlines are sent by the clock of the process', 'redis/src/calls/server-time.ts', [
     'const instant = deadlineUs + Math.max(this.latest, this.before);',
     'const instant = deadlineUs;',
