@@ -10,6 +10,8 @@ interface RatePlan {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number | undefined;
+  /** Units beyond the limit that are charged after the fact; of token buckets only. */
+  readonly debt: number | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
 
@@ -94,6 +96,7 @@ export function planOf(seed: number, size: number): Plan {
     windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
     burst: random.pick([undefined, undefined, 1, 3, 12]),
     mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
+    debt: undefined,
   }));
   const focus = random.pick([
     'rates',
@@ -111,7 +114,7 @@ export function planOf(seed: number, size: number): Plan {
   return {
     seed,
     clocks,
-    rates,
+    rates: rates.map((rate) => withDebt(rate, new Random(seed + 2 ** 30))),
     onStoreError: random.pick(['local', 'local', 'local', 'allow', 'deny']),
     permits: random.pick([1, 2, 5]),
     leaseMs: random.pick([1_000, 1_000, 3_000]),
@@ -123,6 +126,12 @@ export function planOf(seed: number, size: number): Plan {
     acts,
     faults,
   };
+}
+
+/** Some limits have debt. Random numbers of their own leave the rest of the plan of each seed as it was. */
+function withDebt(rate: RatePlan, random: Random): RatePlan {
+  if (rate.algorithm !== 'tokenBucket' || !random.chance(0.4)) return rate;
+  return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
 }
 
 interface Shape {
