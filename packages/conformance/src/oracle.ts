@@ -32,8 +32,9 @@ export interface Verdict extends Numbers {
  * 3. All takes are decided, on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with one exception. If the clock went back and left a state that the
- * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected.
+ * Only steps that charge or refund change a state, with two exceptions. If the clock went back and left a state that the
+ * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected. And a rejection may start a
+ * lock.
  *
  * @example
  * ```ts run
@@ -154,8 +155,11 @@ export class Oracle {
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
-    } else if (mayRepair(merged) && state !== undefined && machine.impossible(rule, state, now)) {
-      after = machine.repaired?.(rule, view, now) ?? view;
+    } else if (mayRepair(merged)) {
+      if (merged.binding && !passes) after = machine.reject?.(rule, view, now, cost);
+      if (after === undefined && state !== undefined && machine.impossible(rule, state, now)) {
+        after = machine.repaired?.(rule, view, now) ?? view;
+      }
     }
     if (after !== undefined) this.counts.storeState(step, after);
     return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);

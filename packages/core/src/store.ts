@@ -19,6 +19,7 @@ export {
 export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './algorithms/known-counts.js';
 export { makeLeasesRule } from './algorithms/leases/lease-rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/lease-step.js';
+export { makeLockRule } from './algorithms/lock/lock-rule.js';
 export { delayOf, makeShaperRule } from './algorithms/queue/queue-rule.js';
 export { MAX_HOLD_US } from './algorithms/queue/queue-step.js';
 export { givenBack, receiptFrom, receiptOfRest } from './algorithms/receipt.js';
@@ -39,6 +40,7 @@ export {
   type ClaimsAnswer,
   isEnd,
   type LeasesAnswer,
+  type LockAnswer,
   type LogAnswer,
   type QueueAnswer,
   type Receipt,
@@ -56,6 +58,7 @@ export {
   type DeclaredNumbers,
   type DenialMemory,
   type LeasesRule,
+  type LockRule,
   type LogRule,
   type Machine,
   type QueueRule,

@@ -10,11 +10,13 @@ import { replay } from '../replay.js';
 import {
   ALGORITHMS,
   calendarRules,
+  changedLockRules,
   changedQueueRules,
   claimsRules,
   extremesOf,
   kinRules,
   leasesRules,
+  lockRules,
   queueRules,
   type RateAlgorithm,
   rateRule,
@@ -49,6 +51,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     ),
     check('replays live changes of a bucket that waits exactly as the oracle', harness, (probe) =>
       forAll(traces(changedQueueRules, { width: 2, meet: true }), settings, (trace) =>
+        replay(probe, trace),
+      ),
+    ),
+    check('replays traces of limits with a penalty exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(lockRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays changes of limits with a penalty exactly as the oracle', harness, (probe) =>
+      forAll(traces(changedLockRules, { width: 2, meet: true }), settings, (trace) =>
         replay(probe, trace),
       ),
     ),

@@ -6,6 +6,7 @@ import { bucketMachine } from './bucket.js';
 import { calendarMachine } from './calendar.js';
 import { claimsMachine } from './claims.js';
 import { leasesMachine } from './leases.js';
+import { lockMachine } from './lock.js';
 import { logMachine } from './log.js';
 import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
@@ -22,6 +23,7 @@ const machines = {
   log: logMachine,
   leases: leasesMachine,
   claims: claimsMachine,
+  lock: lockMachine,
 };
 
 export function machineOf(rule: Rule): Machine<Rule, unknown> {

@@ -85,6 +85,20 @@ export interface CalendarRule extends RuleBase {
   readonly calendar: Calendar;
 }
 
+/**
+ * A count per window of a key, as in anchored windows. The first binding take that is rejected for lack of units locks
+ * the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the window.
+ */
+export interface LockRule extends RuleBase {
+  readonly machine: 'lock';
+  readonly limit: number;
+  readonly windowUs: number;
+  /** Lengths of the first and each further lock in microseconds, at least one. Those after the last are as long as it. */
+  readonly locksUs: readonly number[];
+  /** After this many microseconds since the end of the last lock, the next one is the first again. */
+  readonly forgetUs: number;
+}
+
 /** Every admitted request with its time. Exact over any interval, but stores an entry for each request. */
 export interface LogRule extends RuleBase {
   readonly machine: 'log';
@@ -124,7 +138,7 @@ export interface ClaimsRule extends RuleBase {
 export type RateRule = BucketRule | WindowRule | LogRule;
 
 /** The numbers of a limit as data, for any algorithm. */
-export type Rule = RateRule | CalendarRule | QueueRule | LeasesRule | ClaimsRule;
+export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
 /** The names of the algorithms in metrics, the registry and the command line. */
 export type Algorithm =
@@ -171,6 +185,23 @@ export interface CalendarWindow<Raw = unknown> {
   toString(): string;
 }
 
+/** What follows a rejection, as passed to the option `penalty`; what `lockFor()` returns. */
+export interface Penalty {
+  /**
+   * Makes the rule of a limit, whose `limit` must have been checked.
+   *
+   * @throws SpillwayError `SPW_WINDOW_INVALID`; `SPW_OPTION_INVALID` for options that can't stand beside `penalty`
+   */
+  makeRule(options: {
+    readonly limit: number;
+    readonly window: unknown;
+    readonly algorithm?: { readonly name: string } | undefined;
+    readonly anchor?: unknown;
+    readonly burst?: unknown;
+    readonly overage?: unknown;
+  }): LockRule;
+}
+
 /** Where a machine reports what is wrong with a request. */
 interface FaultSink {
   fault(fault: { limiter: string; source: 'period'; error: unknown }): void;
@@ -202,6 +233,11 @@ export interface Machine {
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
+  /**
+   * How many microseconds longer the answer to a rejected take locks the key. Fallback counters lock it, too. Omitted if
+   * nothing locks.
+   */
+  heldUs?(answer: Answer): number;
   /** The receipt of the rest after `given` units were given back. Omitted if only the number of units changes. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /**
@@ -252,7 +288,7 @@ export interface Machine {
 export interface DeclaredNumbers {
   /**
    * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
-   * calendar; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the
+   * calendar; `lock:`, the milliseconds of the locks, `:` and those of `forget`; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the
    * registry separates its entries with them.
    */
   readonly algorithm: string;
@@ -288,6 +324,7 @@ export interface DenialMemory {
  *
  * - buckets with the same tolerance in time and the same denominator,
  * - windows and logs with the same window,
+ * - limits with a penalty with the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses the count of that id alone: its code is the rule's code, `:` and the id, escaped as in

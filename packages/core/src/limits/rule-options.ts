@@ -8,6 +8,8 @@ import {
   type Anchor,
   type CalendarRule,
   type CalendarWindow,
+  type LockRule,
+  type Penalty,
   type RateAlgorithm,
   type RateRule,
   type Rule,
@@ -26,6 +28,11 @@ export interface RuleOptions {
   readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
+  /**
+   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
+   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   */
+  readonly penalty?: Penalty | undefined;
   /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
    * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
@@ -52,10 +59,14 @@ export function ruleFrom(options: RuleOptions): Rule {
   throw mustBe('overage', `left out for ${options.algorithm?.name}`, overage);
 }
 
-function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule {
-  const { limit, window, burst, anchor, algorithm = tokenBucket } = options;
+function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule | LockRule {
+  const { limit, window, burst, anchor, penalty, algorithm = tokenBucket } = options;
   checkAlgorithm(algorithm);
   checkLimit('limit', limit);
+  if (penalty !== undefined) {
+    if (makesRule(penalty)) return penalty.makeRule(options);
+    throw mustBe('penalty', "imported, as in lockFor(['15m', '1h'])", penalty);
+  }
   if (isCalendar(window)) return window.makeRule(options);
   if (burst !== undefined && algorithm.name !== 'token-bucket') {
     throw mustBe('burst', `left out for ${algorithm.name}`, burst, 'SPW_BURST_INVALID');
@@ -98,7 +109,11 @@ interface Named {
   readonly window: RuleOptions['window'];
 }
 
-/** By a method: it may come from another copy of this package. */
 function isCalendar(window: RuleOptions['window']): window is CalendarWindow<never> {
-  return typeof (window as Partial<CalendarWindow> | undefined)?.makeRule === 'function';
+  return makesRule(window);
+}
+
+/** By a method: it may come from another copy of this package. */
+function makesRule(value: unknown): boolean {
+  return typeof (value as Partial<CalendarWindow> | null | undefined)?.makeRule === 'function';
 }

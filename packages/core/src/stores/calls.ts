@@ -124,6 +124,7 @@ const NUMBERS = {
   log: ['nowUs', 'used', 'freesUs', 'lastUs'],
   leases: ['nowUs', 'used', 'critical'],
   claims: ['nowUs', 'endsUs'],
+  lock: ['nowUs', 'endUs', 'current', 'untilUs'],
 } as const;
 
 const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
