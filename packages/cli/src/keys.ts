@@ -14,6 +14,7 @@ import {
   type DeclaredNumbers,
   makeCalendarRule,
   makeLeasesRule,
+  makeLockRule,
   makeRule,
   makeShaperRule,
   type Rule,
@@ -23,6 +24,7 @@ import { authorOf } from './author.js';
 import { type CommonOptions, type Connection, connected } from './connection.js';
 import { liveOf } from './in-force.js';
 import { type AnywayOption, limitersNamed } from './known.js';
+import { lockIn } from './limiters-table.js';
 import { print, printJson } from './output.js';
 import { UsageError } from './usage-error.js';
 
@@ -138,12 +140,26 @@ export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
   const [, calendar] = algorithm.split('calendar:');
   if (calendar) return [makeCalendarRule(limit, calendarOf(calendar))];
+  const lock = lockIn(numbers);
+  if (lock)
+    return [
+      makeLockRule(
+        limit,
+        windowMs * 1000,
+        lock.locksMs.map(microseconds),
+        microseconds(lock.forgetMs),
+      ),
+    ];
   if (leaseMs !== undefined && algorithm === 'concurrency') {
     return [{ ...makeLeasesRule(limit, leaseMs * 1000), open }];
   }
   return maxWaitMs === undefined
     ? rateRuleOf(numbers)
     : [makeShaperRule(limit, windowMs * 1000, burst, maxWaitMs * 1000)];
+}
+
+function microseconds(ms: number): number {
+  return Math.round(ms * 1000);
 }
 
 /** If this release or machine doesn't have the calendar, one that never ends a stored period. */
