@@ -63,11 +63,9 @@ function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule | LockRule 
   const { limit, window, burst, anchor, penalty, algorithm = tokenBucket } = options;
   checkAlgorithm(algorithm);
   checkLimit('limit', limit);
-  if (penalty !== undefined) {
-    if (makesRule(penalty)) return penalty.makeRule(options);
-    throw mustBe('penalty', "imported, as in lockFor(['15m', '1h'])", penalty);
-  }
-  if (isCalendar(window)) return window.makeRule(options);
+  const maker = penalty ?? window;
+  if (makesRule(maker)) return maker.makeRule(options);
+  if (penalty !== undefined) throw mustBe('penalty', 'made by lockFor()', penalty);
   if (burst !== undefined && algorithm.name !== 'token-bucket') {
     throw mustBe('burst', `left out for ${algorithm.name}`, burst, 'SPW_BURST_INVALID');
   }
@@ -76,7 +74,7 @@ function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule | LockRule 
     throw mustBe('anchor', `left out for ${algorithm.name}`, anchor);
   }
   oneOf('anchor', anchor, ANCHORS);
-  const windowUs = windowToMicroseconds(window);
+  const windowUs = windowToMicroseconds(window as Duration);
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch');
 }
 
@@ -99,7 +97,7 @@ function checkAlgorithm(algorithm: RateAlgorithm): void {
 export function nameOf({ name, limit, window }: Named): string {
   if (name !== undefined) return name;
   // Throws first: an invalid window may not convert to a string.
-  if (!isCalendar(window)) windowToMicroseconds(window);
+  if (!makesRule(window)) windowToMicroseconds(window);
   return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
 }
 
@@ -109,11 +107,9 @@ interface Named {
   readonly window: RuleOptions['window'];
 }
 
-function isCalendar(window: RuleOptions['window']): window is CalendarWindow<never> {
-  return makesRule(window);
-}
-
 /** By a method: it may come from another copy of this package. */
-function makesRule(value: unknown): boolean {
-  return typeof (value as Partial<CalendarWindow> | null | undefined)?.makeRule === 'function';
+function makesRule(
+  value: RuleOptions['window'] | Penalty | null,
+): value is CalendarWindow<never> | Penalty {
+  return typeof (value as Partial<Penalty> | null | undefined)?.makeRule === 'function';
 }
