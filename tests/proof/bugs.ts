@@ -420,17 +420,16 @@ const resilience: readonly Bug[] = [
     ],
     'upstash/ratelimit-js#122',
   ),
-  bug('the fallback counts nothing', `${STORES}/fallback-counters.ts`, [
+  bug('the fallback counts nothing', `${STORES}/fallback.ts`, [
     'const MAX_ENTRIES = 100_000;',
     'const MAX_ENTRIES = 1;',
   ]),
   // Cached rejections hide it: they reject in an outage what the store has rejected before.
   {
-    ...bug(
-      'the fallback does not know what was admitted before',
-      `${STORES}/fallback-counters.ts`,
-      ['if (!steps.some(isCountedHere)) return answers;', 'if (steps) return answers;'],
-    ),
+    ...bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
+      'if (!steps.some(isCountedHere)) return answers;',
+      'if (steps) return answers;',
+    ]),
     isMissed: true,
   },
   bug('deadlines are sent by the clock of the process', 'redis/src/calls/server-time.ts', [

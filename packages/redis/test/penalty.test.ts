@@ -123,7 +123,6 @@ describe.skipIf(redis === null)('a limit with a penalty', () => {
       for (let i = 0; i < 4; i += 1) await limiter.consume(key);
       bytes.push(await client.memory('USAGE', `spw:1{${key}}${name}}${limiter.rule.code}`));
     }
-    console.log(bytes);
     expect(bytes[0]).toBeLessThanOrEqual(152);
   });
 });

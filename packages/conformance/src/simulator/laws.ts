@@ -234,8 +234,9 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
     for (const { limiter, outcome, cost, retryAfterMs, reason } of decisions) {
       if (outcome !== 'denied' || reason !== 'rate') continue;
       const { key } = asks;
+      // A reply may arrive in the microsecond in which the request begins.
       const own = calls.filter(
-        (call) => call.process === process && (call.endUs ?? startUs) < startUs,
+        ({ process: by, endUs = Number.POSITIVE_INFINITY }) => by === process && endUs <= startUs,
       );
       const about = (step: Step): boolean => step.limiter === limiter && step.key === key;
       // What this process has given back since may have made room.

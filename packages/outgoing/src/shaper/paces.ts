@@ -17,7 +17,7 @@ import {
   type StoreErrorPolicy,
 } from '@spillway/core/store';
 import { LiveRule, type RuleInForce, type RuleNumbers } from './live-rule.js';
-import type { DeclaredPace, PlanOf, ShaperConfig } from './shaper-options.js';
+import type { DeclaredPace, ShaperConfig, ShaperPlan } from './shaper-options.js';
 
 /** What a job costs in each pace, in the order of the paces. */
 export interface Cost {
@@ -43,14 +43,14 @@ export class Paces {
   readonly waitUs: number;
   private readonly all: readonly Pace[];
   private readonly first: Pace;
-  private readonly planOf: PlanOf;
+  private readonly plan: ShaperConfig['plan'];
   private readonly isControlled: boolean;
 
-  constructor({ paces, waitUs, isUnlimited }: ShaperConfig, planOf: PlanOf, client: DirectClient) {
+  constructor({ paces, waitUs, isUnlimited, plan }: ShaperConfig, client: DirectClient) {
     this.waitUs = waitUs;
-    this.planOf = planOf;
+    this.plan = isUnlimited ? undefined : plan;
     this.isControlled = client.control !== undefined;
-    this.all = paces.map((pace) => this.paceOf(pace, isUnlimited, client));
+    this.all = paces.map((pace) => this.paceOf(pace, client));
     this.first = this.all[0] as Pace;
     this.one = costOf(paces.map(() => 1));
     this.periodUs = Math.max(...this.all.map(({ live }) => periodOf(live.declared.rule)));
@@ -106,13 +106,14 @@ export class Paces {
     const given = cost as Readonly<Record<string, unknown>>;
     const units = this.all.map((pace) => {
       const own = pace.label as string;
-      return this.checkUnits(pace, `cost.${own}`, given[own] ?? 1, key);
+      const units = Object.hasOwn(given, own) ? given[own] : undefined;
+      return this.checkUnits(pace, `cost.${own}`, units ?? 1, key);
     });
     return costOf(units);
   }
 
   private checkUnits({ live }: Pace, option: string, units: unknown, key: string): number {
-    const { burst } = this.planOf ? live.ruleFor(key).rule : live.declared.rule;
+    const { burst } = this.plan ? live.ruleFor(key).rule : live.declared.rule;
     if (Number.isSafeInteger(units) && (units as number) > burst) {
       const what = `at most the burst, which is ${burst}: set burst to the largest cost`;
       throw mustBe(option, what, units, 'SPW_COST_INVALID');
@@ -120,24 +121,16 @@ export class Paces {
     return integerBetween(option, units, 1, burst, 'SPW_COST_INVALID');
   }
 
-  private paceOf(pace: DeclaredPace, isUnlimited: boolean, client: DirectClient): Pace {
+  private paceOf(pace: DeclaredPace, client: DirectClient): Pace {
     const { label, name, burst = 1 } = pace;
     const make = ({ limit, window, burst: own = burst }: RuleNumbers): QueueRule => {
       checkLimit('limit', limit);
       checkBurst(own);
       return makeShaperRule(limit, windowToMicroseconds(window as Duration), own, this.waitUs);
     };
-    const planOf = (key: string): Partial<RuleNumbers> | undefined => {
-      const plan = this.planOf?.(key);
-      return label === undefined ? plan : plan?.paces?.[label];
-    };
-    const live = new LiveRule(
-      name,
-      pace,
-      make,
-      isUnlimited || !this.planOf ? undefined : planOf,
-      client,
-    );
+    const pick = (plan: ShaperPlan): Partial<RuleNumbers> | undefined =>
+      label === undefined ? plan : plan.paces?.[label];
+    const live = new LiveRule(name, pace, make, this.plan && { of: this.plan, pick }, client);
     return { label, live, limit: client.limit(name, live.declared.rule) };
   }
 }

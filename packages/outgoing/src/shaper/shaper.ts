@@ -46,12 +46,10 @@ import { Reservations } from './reservations.js';
 import {
   type ConcurrencyOptions,
   type OnePaceOptions,
-  type PlanOf,
   readOptions,
   type SeveralPacesOptions,
   type ShaperConfig,
   type ShaperOptions,
-  type ShaperPlan,
   type ShaperSettings,
 } from './shaper-options.js';
 import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
@@ -148,13 +146,11 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const observers = [...(settings.observers ?? []), { onBreaker: this.onBreaker }];
     const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
-    const planOf = planReader(config, client);
     const pending = new PendingCalls();
     this.name = name;
     this.maxQueue = config.maxQueue;
-    this.paces = new Paces(config, planOf, client);
-    this.permits =
-      maxConcurrent === undefined ? undefined : makePermits(config, planOf, client, pending);
+    this.paces = new Paces(config, client);
+    this.permits = maxConcurrent === undefined ? undefined : makePermits(config, client, pending);
     this.slots = new SlotClient(client, this.paces, this.permits, pending, random());
     this.queues = new Queues(this, clock);
     this.wallTime = new WallTime(clock);
@@ -292,9 +288,13 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return this.yieldAfter(async () => {
       checkKey(key);
       const us = durationBetween('duration', duration, '0ms', '24h');
-      const pausing = this.queues.getOrCreate(key).beginPause(us);
-      if (by !== undefined) this.pauseNotes.write(key, by, us);
-      const { failure } = await pausing;
+      if (by !== undefined && typeof by !== 'string') throw mustBe('by', 'a string', by);
+      const { failure, pausedUntil, receivedUs } = await this.queues
+        .getOrCreate(key)
+        .beginPause(us);
+      // A longer pause keeps its note.
+      const isLongest = failure || !pausedUntil || pausedUntil.localUs <= receivedUs + us;
+      if (by !== undefined && isLongest) this.pauseNotes.write(key, by, us);
       if (failure) throw noAnswer(this.name, failure);
     });
   }
@@ -314,7 +314,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   async close(): Promise<void> {
     await this.stop();
-    await this.jobs.runningEnd();
+    await this.jobs.idle();
     await this.slots.pending.whenIdle();
     await this.permits?.close();
   }
@@ -415,28 +415,8 @@ class KeyedShaper implements Shaper, JobQueueHost {
   };
 }
 
-/** Looks up plans. Errors are faults. */
-function planReader({ plan, name }: ShaperConfig, client: DirectClient): PlanOf {
-  return (
-    plan &&
-    ((key) => {
-      try {
-        const numbers: unknown = plan(key) ?? undefined;
-        if (numbers === undefined || (typeof numbers === 'object' && !isThenable(numbers))) {
-          return numbers as ShaperPlan | undefined;
-        }
-        throw mustBe('plan', 'a function that returns an object or undefined', numbers);
-      } catch (error) {
-        client.fault({ limiter: name, source: 'plan', error });
-        return undefined;
-      }
-    })
-  );
-}
-
 function makePermits(
-  { name, maxConcurrent, leaseUs, random }: ShaperConfig,
-  planOf: PlanOf,
+  { name, maxConcurrent, leaseUs, random, plan }: ShaperConfig,
   client: DirectClient,
   pending: PendingCalls,
 ): Permits {
@@ -444,11 +424,10 @@ function makePermits(
     `${name}/permits`,
     { limit: maxConcurrent as number },
     ({ limit }) => makeLeasesRule(checkLimit('maxConcurrent', limit), leaseUs),
-    planOf &&
-      ((key) => {
-        const limit = planOf(key)?.maxConcurrent;
-        return limit === undefined ? undefined : { limit };
-      }),
+    plan && {
+      of: plan,
+      pick: ({ maxConcurrent: limit }) => (limit === undefined ? undefined : { limit }),
+    },
     client,
   );
   return new Permits(client, live, pending, random);
