@@ -230,6 +230,30 @@ describe('a refund', () => {
   });
 });
 
+describe('the example of docs/algorithms.md', () => {
+  it('is what happens', () => {
+    const penalty = lockFor(['15s', '60s'], { forget: '1h' });
+    const { clock, limiter } = setUp({ limit: 2, window: '10s', penalty });
+    const take = () => limiter.consume('ada');
+    const wait = (): number => {
+      const { retryAfterMs } = take();
+      clock.advance('1s');
+      return retryAfterMs;
+    };
+    const a = take();
+    clock.advance('1s');
+    const b = take();
+    clock.advance('1s');
+    expect([wait(), wait()]).toEqual([15_000, 14_000]);
+    expect([limiter.refund(b), limiter.peek('ada').retryAfterMs]).toEqual([true, 0]);
+    clock.advance('1s');
+    expect([wait(), wait()]).toEqual([0, 15_000]);
+    clock.advance('14s');
+    expect([wait(), wait(), wait()]).toEqual([0, 0, 60_000]);
+    expect([limiter.refund(a), limiter.peek('ada').retryAfterMs]).toEqual([false, 59_000]);
+  });
+});
+
 describe('changed numbers', () => {
   it('end no lock: live limits, windows, and plans', () => {
     const control = memoryControl();

@@ -9,8 +9,8 @@ import type { Period } from './calendar.js';
  * - `record`: charges the cost even if it doesn't pass, up to the limit. Answers what `take` would.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
- * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts; with a `lock` rule, starts or extends
- *   a lock. Never shortens it.
+ * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
+ *   extends a lock. Never shortens it.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
  * - `reset`: resets the key in every count of its limiter that is known to the store: see {@link Store.register}. With
  *   a claim, it deletes only that claim, whichever owner has it. Without one, it deletes no claims, because a store

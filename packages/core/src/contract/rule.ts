@@ -93,7 +93,7 @@ export interface LockRule extends RuleBase {
   readonly machine: 'lock';
   readonly limit: number;
   readonly windowUs: number;
-  /** Lengths of the first and each further lock in microseconds, at least one. Those after the last are as long as it. */
+  /** Microseconds of the first and each further lock, at least one. Those after the last are as long as it. */
   readonly locksUs: readonly number[];
   /** After this many microseconds since the end of the last lock, the next one is the first again. */
   readonly forgetUs: number;
@@ -234,8 +234,8 @@ export interface Machine {
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
   /**
-   * How many microseconds longer the answer to a rejected take locks the key. Fallback counters lock it, too. Omitted if
-   * nothing locks.
+   * For how many microseconds the key of a rejected take is locked. Fallback counters lock it, too. Omitted if nothing
+   * locks.
    */
   heldUs?(answer: Answer): number;
   /** The receipt of the rest after `given` units were given back. Omitted if only the number of units changes. */
@@ -288,8 +288,8 @@ export interface Machine {
 export interface DeclaredNumbers {
   /**
    * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
-   * calendar; `lock:`, the milliseconds of the locks, `:` and those of `forget`; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the
-   * registry separates its entries with them.
+   * calendar; `lock:`, the milliseconds of the locks, `:` and those of `forget`; `concurrency` for concurrency limits;
+   * `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in flight. */
