@@ -33,8 +33,8 @@ export interface Verdict extends Numbers {
  * 4. Every step acts, in order.
  *
  * Only steps that charge or refund change a state, with two exceptions. If the clock went back and left a state that
- * the rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected. And a rejection may start
- * a lock.
+ * the rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected. A rejection may start a
+ * lock.
  *
  * @example
  * ```ts run

@@ -247,9 +247,9 @@ describe('the example of docs/algorithms.md', () => {
     expect([wait(), wait()]).toEqual([15_000, 14_000]);
     expect([limiter.refund(b), limiter.peek('ada').retryAfterMs]).toEqual([true, 0]);
     clock.advance('1s');
-    expect([wait(), wait()]).toEqual([0, 15_000]);
+    expect([wait(), wait()]).toEqual([5_000, 15_000]);
     clock.advance('14s');
-    expect([wait(), wait(), wait()]).toEqual([0, 0, 60_000]);
+    expect([wait(), wait(), wait()]).toEqual([0, 9_000, 60_000]);
     expect([limiter.refund(a), limiter.peek('ada').retryAfterMs]).toEqual([false, 59_000]);
   });
 });
