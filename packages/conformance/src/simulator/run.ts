@@ -61,6 +61,8 @@ export interface Subject {
 
 const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
+/** After so long without a lock the next one is the first again. */
+const FORGET_MS = 3_000;
 
 /** After so long nothing counts any more. */
 function forgottenUs({ rates }: Plan): number {
@@ -176,12 +178,13 @@ class Running {
     const control = changes ? program.openControl?.(link) : undefined;
     const settings = { store, onStoreError, logger: false, validate: false } as const;
     const live = control ? { ...settings, control } : settings;
-    const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, mode }) => ({
+    const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, locksMs, mode }) => ({
       name,
       limit,
       window: windowMs,
       algorithm: core[algorithm],
       mode,
+      ...(locksMs && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
       ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
     }));
     const byName = Object.fromEntries(limits.map(({ name, ...options }) => [name, options]));
