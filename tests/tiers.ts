@@ -79,6 +79,7 @@ const USUAL = [
   'packages/redis/test/acl.test.ts',
   'packages/redis/test/parts-of-grants.test.ts',
   'packages/redis/test/calendar.test.ts',
+  'packages/redis/test/distinct.test.ts',
   'packages/redis/test/claims.test.ts',
   'packages/redis/test/control/followers.test.ts',
   'packages/redis/test/control/lost.test.ts',

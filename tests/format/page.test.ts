@@ -32,6 +32,7 @@ describe('codes', () => {
     ['`slidingWindow`', store.makeRule('sliding-window-counter', 3, MINUTE)],
     ['`slidingLog`', store.makeRule('sliding-window-log', 3, MINUTE)],
     ['`penalty: lockFor(...)`', store.makeLockRule(3, SECOND, [SECOND], MINUTE)],
+    ['`distinct`', store.makeDistinctRule(3, MINUTE)],
     ['`createShaper`', store.makeShaperRule(3, SECOND, 1, SECOND)],
     ['`concurrencyLimit`', store.makeLeasesRule(3, MINUTE)],
   ] as const)('%s', (what, { code }) => {
@@ -89,6 +90,12 @@ const CASES: readonly Case[] = [
     example: 0,
   },
   {
+    what: 'distinct items',
+    rule: store.makeDistinctRule(9, MINUTE),
+    acts: [{ items: [`${'00'.repeat(15)}ff`] }],
+    example: 0,
+  },
+  {
     what: 'permits',
     rule: store.makeLeasesRule(3, MINUTE),
     acts: [{ lease: { id: 'a1b2', critical: false } }],
@@ -138,7 +145,10 @@ describe.skipIf(redisUrl === null)('the examples in Redis', () => {
     const told = row(one.what)[4] ?? '';
     const kind = /^a sorted set/.test(told) ? 'zset' : told.includes('a list') ? 'list' : 'string';
     expect(await redis.type(name)).toBe(kind);
-    if (kind === 'string') {
+    if (one.what === 'distinct items') {
+      const bytes = Buffer.from(examples(one.what)[0]?.slice(1) ?? '', 'base64');
+      expect(await redis.getBuffer(name)).toEqual(Buffer.concat([Buffer.from('1'), bytes]));
+    } else if (kind === 'string') {
       expect(told).toBe('the same');
       expect(await redis.get(name)).toBe(examples(one.what)[one.example]);
     }

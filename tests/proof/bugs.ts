@@ -8,8 +8,6 @@ export interface Bug {
   /** Where others had it: a repository with the number of its issue or pull request. */
   readonly seenIn?: string | undefined;
   readonly mutations: readonly Mutation[];
-  /** No law sees it yet. */
-  readonly isMissed?: true;
 }
 
 type Replacement = readonly [from: string, to: string];
@@ -109,8 +107,8 @@ const buckets: readonly Bug[] = [
     'us, num = now - 1, 0',
   ]),
   bug('a bucket beside others never refills', BUCKET, [
-    '    if us < now then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
-    '    if us < 0 then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
+    '    if us < now then\n      us, num = now, 0\n    end\n    if owes',
+    '    if us < 0 then\n      us, num = now, 0\n    end\n    if owes',
   ]),
   bug(
     'a bucket holds what its rate says, not its burst',
@@ -321,6 +319,17 @@ const permits: readonly Bug[] = [
     ['(op == RECORD or (op <= SHADOW and go))', '(op == RECORD or op <= SHADOW)'],
     'gadget-inc/silo#269',
   ),
+  {
+    name: 'each renewal that fails releases its permit anew, whatever is under way',
+    mutations: [
+      {
+        file: `${UPKEEP}/lease-cycle.ts`,
+        from: 'const last = this.endSteps.get(step);',
+        to: 'const last = step.claim ? this.endSteps.get(step) : releaseOf(step);',
+      },
+      { file: `${UPKEEP}/lost-releases.ts`, from: 'this.underWay.add(release);', to: '' },
+    ],
+  },
   bug('no lease is renewed', `${UPKEEP}/lease-cycle.ts`, [
     'for (const step of due) {',
     'for (const step of due.slice(0, 0)) {',
@@ -466,18 +475,18 @@ const resilience: readonly Bug[] = [
     ],
     'upstash/ratelimit-js#122',
   ),
+  bug('calls wait for a text of the script that was lost', 'redis/src/calls/transport.ts', [
+    'inTime(reply, systemClock.nowUs() + LOAD_US)',
+    'reply',
+  ]),
   bug('the fallback counts nothing', `${STORES}/fallback.ts`, [
     'const MAX_ENTRIES = 100_000;',
     'const MAX_ENTRIES = 1;',
   ]),
-  // Cached rejections hide it: they reject in an outage what the store has rejected before.
-  {
-    ...bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
-      'if (!steps.some(isCountedHere)) return answers;',
-      'if (steps) return answers;',
-    ]),
-    isMissed: true,
-  },
+  bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
+    'if (!steps.some(isCountedHere)) return answers;',
+    'if (steps) return answers;',
+  ]),
   bug('deadlines are sent by the clock of the process', 'redis/src/calls/server-time.ts', [
     'const instant = deadlineUs + Math.max(this.latest, this.before);',
     'const instant = deadlineUs;',

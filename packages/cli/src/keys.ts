@@ -13,6 +13,7 @@ import {
   calendarNamed,
   type DeclaredNumbers,
   makeCalendarRule,
+  makeDistinctRule,
   makeLeasesRule,
   makeLockRule,
   makeRule,
@@ -128,8 +129,10 @@ function rulesOfKey(
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
-  if (windowMs === undefined || !(RATES as readonly string[]).includes(name)) return [];
+  if (windowMs === undefined) return [];
   const windowUs = windowMs * 1000;
+  if (name === 'distinct') return [makeDistinctRule(limit, windowUs)];
+  if (!(RATES as readonly string[]).includes(name)) return [];
   return [
     makeRule(name as Algorithm, limit, windowUs, burst, anchor as 'first-request' | undefined),
   ];

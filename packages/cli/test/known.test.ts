@@ -3,6 +3,7 @@
 import {
   calendar,
   createLimiter,
+  distinct,
   fixedWindow,
   type LiveLimits,
   lockFor,
@@ -151,6 +152,18 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     const live = await json<{ spared: unknown }>('limits', 'quota', '--window', '1h', ...because);
     expect(live.spared).toEqual(['quota']);
     expect((await spillway(['reset', 'quota', 'acme', ...because])).code).toBe(0);
+    expect((await limiter.peek('acme')).used).toBe(0);
+  });
+
+  it('shows how many different things are counted for a key, under its own limit, and forgets them', async () => {
+    const options = { name: 'cards', limit: 5, window: '1h', algorithm: distinct() } as const;
+    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    await limiter.consume('acme', { item: ['4242', '5555'] });
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+    await spillway(['limits', 'cards', '--key', 'acme', '--limit', '3', ...because]);
+    const { out } = await spillway(['show', 'cards', 'acme']);
+    expect(out).toMatch(/^cards +3 per 1h \(distinct\) +2 +1 +20/m);
+    expect((await spillway(['reset', 'cards', 'acme', ...because])).code).toBe(0);
     expect((await limiter.peek('acme')).used).toBe(0);
   });
 

@@ -6,6 +6,8 @@ import { claimGroupChecks } from './checks/claim-groups.js';
 import { claimChecks } from './checks/claims.js';
 import { clockChecks } from './checks/clocks.js';
 import { countChecks } from './checks/counts.js';
+import { debtChecks } from './checks/debts.js';
+import { distinctChecks } from './checks/distincts.js';
 import { groupChecks } from './checks/groups.js';
 import { keyChecks } from './checks/keys.js';
 import { leaseChecks } from './checks/leases.js';
@@ -55,6 +57,8 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...anchoredChecks(harness),
     ...calendarChecks(harness),
     ...penaltyChecks(harness),
+    ...debtChecks(harness, settings),
+    ...distinctChecks(harness),
     ...logChecks(harness, settings),
     ...queueChecks(harness),
     ...pauseChecks(harness),

@@ -11,8 +11,10 @@ import {
   ALGORITHMS,
   calendarRules,
   changedLockRules,
+  changedDistinctRules,
   changedQueueRules,
   claimsRules,
+  distinctRules,
   extremesOf,
   kinRules,
   leasesRules,
@@ -37,6 +39,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     ),
     check('replays traces by calendar exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(calendarRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays traces of different things exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(distinctRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays live changes of different things exactly as the oracle', harness, (probe) =>
+      forAll(traces(changedDistinctRules, { width: 2, meet: true }), settings, (trace) =>
+        replay(probe, trace),
+      ),
     ),
     check('replays traces of leases exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(leasesRules), { width: 2 }), settings, (trace) => replay(probe, trace)),

@@ -542,7 +542,7 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
     at,
     { algorithm, mode, limit, windowMs, burst = limit, name },
   ] of plan.rates.entries()) {
-    if (algorithm !== 'tokenBucket' || mode === 'shadow') continue;
+    if ((algorithm !== 'tokenBucket' && algorithm !== 'slidingLog') || mode === 'shadow') continue;
     const admitted = new Map<string, { process: object; grants: Grant[]; failed: boolean }[]>();
     const ended = outcomes.filter(({ allowed, endUs }) => allowed && endUs !== undefined);
     for (const { act, process, decisions = [], endUs = 0 } of ended.sort(byEnd)) {
@@ -562,7 +562,11 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
       count.grants.push({ atUs: endUs, order: 0, cost: asked.cost });
     }
     const slack = Math.ceil((limit * 2 * PATIENCE_US) / (windowMs * 1_000));
-    const rule = { machine: 'bucket', limit, windowUs: windowMs * 1_000, burst: burst + slack };
+    const windowUs = windowMs * 1_000;
+    const rule =
+      algorithm === 'slidingLog'
+        ? { machine: 'log', limit, windowUs: windowUs - 2 * PATIENCE_US }
+        : { machine: 'bucket', limit, windowUs, burst: burst + slack };
     for (const { grants } of [...admitted.values()].flat().filter(({ failed }) => failed)) {
       const excess = over(rule as Rule, grants);
       if (excess) return `one process admitted ${excess} of ${name} in an outage`;

@@ -53,7 +53,7 @@ interface Shaper {
 /** What {@link simulate} needs: the text of a {@link Program}, and servers for it. */
 export interface Subject {
   readonly program: string;
-  /** Of each second process, to run two builds side by side. Default: `program`. */
+  /** Of each second process, and of what a deploy puts in the place of the others. Default: `program`. */
   readonly other?: string | undefined;
   /** Makes a server, empty. */
   server(): Server;
@@ -63,6 +63,9 @@ const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
 /** After so long without a lock the next one is the first again. */
 const FORGET_MS = 3_000;
+/** How long a process waits for its requests before it closes, and how long it may take to close. */
+const DRAIN_US = 4_000_000;
+const CLOSE_US = 5_000_000;
 
 /** After so long nothing counts any more. */
 function forgottenUs({ rates }: Plan): number {
@@ -121,6 +124,8 @@ class Running {
   private readonly runs: Run[] = [];
   private readonly starts: Start[] = [];
   private readonly refunds = new Map<object, number>();
+  /** How often each process was replaced by one of the other build. */
+  private readonly deploys = new Map<number, number>();
   /** The act that runs now. */
   private acting: number | undefined;
 
@@ -162,13 +167,15 @@ class Running {
     };
   }
 
+  /** Boots a process, in place of one that has ended. */
   private boot(at: number): void {
     const { plan, world, host, subject } = this;
     const clock = plan.clocks[at];
     if (!clock) return;
     const process = new Process(`p${at}`, world, clock);
     this.processes.push(process);
-    const text = (at % 2 === 1 && subject.other) || subject.program;
+    const isOther = (at + (this.deploys.get(at) ?? 0)) % 2 === 1;
+    const text = (isOther && subject.other) || subject.program;
     const program = process.boot(text) as Program;
     const { core, createShaper } = program;
     const link = host.connect(process);
@@ -463,8 +470,30 @@ class Running {
         if (!process) return;
         process.isDead = true;
         later(RESTART_US, () => this.boot(fault.process));
+        return;
       }
+      case 'deploy':
+        this.deploy(fault.process);
     }
+  }
+
+  /** As orchestrators do: the process gets no more requests, finishes those that it has, and closes. */
+  private deploy(at: number): void {
+    const { world, apps, deploys } = this;
+    const app = apps[at];
+    if (!app || app.process.isDead) return;
+    const { process, guard, once } = app;
+    delete apps[at];
+    deploys.set(at, (deploys.get(at) ?? 0) + 1);
+    const close = (): void => {
+      void guard.close();
+      void once.close();
+    };
+    world.at(world.nowUs + DRAIN_US, close, process);
+    world.at(world.nowUs + DRAIN_US + CLOSE_US, () => {
+      process.isDead = true;
+    });
+    world.at(world.nowUs + RESTART_US, () => this.boot(at));
   }
 
   /** Whether every process that lives is answered by the store again. */

@@ -65,7 +65,9 @@ function merge(first: Step, step: Step): Step {
     );
   }
   const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
-  return { ...first, cost, binding: first.binding || step.binding };
+  const owed = (first.owed ?? 0) + (step.owed ?? 0);
+  const merged = { ...first, cost, owed, binding: first.binding || step.binding };
+  return rule.logic.join?.(merged, step) ?? merged;
 }
 
 function repeats(steps: readonly Step[]): boolean {

@@ -6,7 +6,8 @@ import type { Period } from './calendar.js';
  * What a step does to one key.
  *
  * - `take`: charges the cost if it passes. Otherwise it changes nothing.
- * - `record`: charges the cost even if it doesn't pass, up to the limit. Answers what `take` would.
+ * - `record`: charges the cost even if it doesn't pass, up to the limit and the debt of the rule. Answers what `take`
+ *   would.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
  * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
@@ -58,6 +59,11 @@ export interface Ask<Rule> {
   readonly cost: number;
   /** See {@link Step.binding}. */
   readonly binding?: boolean;
+  /**
+   * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They can't
+   * reject. An integer from 0; stores ignore it under other rules.
+   */
+  readonly owed?: number | undefined;
   /** For `put`: the grant to give back. */
   readonly receipt?: Receipt;
   /**
@@ -84,6 +90,11 @@ export interface Ask<Rule> {
   readonly claim?: Claim;
   /** With a `calendar` rule for billing periods: the period of the request. */
   readonly period?: Period | undefined;
+  /**
+   * With a `distinct` rule: the things of the request, each once, as the first 16 bytes of a SHA-256 in lower-case
+   * hexadecimal. The cost is their number. More than 100 never pass.
+   */
+  readonly items?: readonly string[] | undefined;
 }
 
 /** Identifies a grant, so that `put` can give it back. */
@@ -95,13 +106,13 @@ export interface Receipt {
    * - `window`: the start of the charged window ({@link WindowAnswer.startUs});
    * - `calendar`: the start of the charged period ({@link CalendarAnswer.startUs});
    * - `lock`: the first instant after the charged window ({@link LockAnswer.endUs});
-   * - `log`: the time of the added entry ({@link LogAnswer.lastUs});
+   * - `log`, `distinct`: the time of the added entry or items ({@link LogAnswer.lastUs});
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
   readonly atUs: number;
   /** `bucket`, `queue`: the fraction of that state ({@link BucketAnswer.tatNum}). Others: 0. */
   readonly num: number;
-  /** The granted cost. A `put` gives back at most this many units. */
+  /** The units charged. A `put` gives back at most this many. */
   readonly units: number;
   /** The fallback counters' receipt of the same grant: see {@link AnswerBase.fallbackReceipt}. Stores ignore it. */
   readonly fallbackReceipt?: Receipt;
@@ -115,6 +126,11 @@ interface AnswerBase {
   readonly allowed: boolean;
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
+  /**
+   * `take`, `record`: units that were not charged, because the count is at the limit and the debt of its rule. Rounded
+   * up. Omitted if there are none, and under rules without debt.
+   */
+  readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
   readonly provisional?: boolean;
   /** Set if the store could not answer, and the fallback answered instead. */
@@ -167,11 +183,11 @@ export interface LockAnswer extends AnswerBase {
   readonly untilUs: number;
 }
 
-/** State of a log after the step. */
+/** State of a log, or of distinct items, after the step. */
 export interface LogAnswer extends AnswerBase {
-  /** Units admitted less than one window ago. */
+  /** Units admitted, or items added, less than one window ago. */
   readonly used: number;
-  /** Time of the entry that must expire before this step's cost passes; -1 if it passes now or never can. */
+  /** Time of the entry or item that must expire before this step passes; -1 if it passes now or never can. */
   readonly freesUs: number;
   /** Time of the newest entry that counts, 0 if there is none. */
   readonly lastUs: number;

@@ -17,10 +17,23 @@ interface RuleBase {
    * that is counted. Stores ignore it; steps under such a rule are not binding.
    */
   readonly soft?: Rule;
+  /**
+   * Whole units beyond the limit that may be charged after the fact: by `record`, and by {@link Ask.owed}. Omitted if
+   * the rule has no debt.
+   */
+  readonly debt?: number;
+}
+
+/** How far the instant of a bucket may be ahead of now. */
+export interface Tolerance {
+  /** The time in whole microseconds, rounded down. */
+  readonly tolUs: number;
+  /** Its fraction, a numerator over the denominator of the rule. */
+  readonly tolNum: number;
 }
 
 /** The numbers of a bucket. One unit takes `windowUs / limit` microseconds to refill: exactly `period / den`. */
-export interface BucketNumbers {
+export interface BucketNumbers extends Tolerance {
   /** Units refilled per window, 1 to 10^9. */
   readonly limit: number;
   /** Window in microseconds. */
@@ -33,9 +46,8 @@ export interface BucketNumbers {
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  /** The tolerance, burst x window / limit, in whole microseconds, rounded down. */
+  /** The tolerance: burst x window / limit. */
   readonly tolUs: number;
-  /** The fraction of the tolerance, a numerator over `den`. */
   readonly tolNum: number;
 }
 
@@ -45,6 +57,8 @@ export interface BucketNumbers {
  */
 export interface BucketRule extends RuleBase, BucketNumbers {
   readonly machine: 'bucket';
+  /** With debt: the tolerance and the debt as a time. The instant is never further ahead of now. */
+  readonly deepest?: Tolerance;
 }
 
 /**
@@ -106,6 +120,14 @@ export interface LogRule extends RuleBase {
   readonly windowUs: number;
 }
 
+/** The different things of a key, each counted for one window from the request that added it. */
+export interface DistinctRule extends RuleBase {
+  readonly machine: 'distinct';
+  /** Different things at once, 1 to 10,000. */
+  readonly limit: number;
+  readonly windowUs: number;
+}
+
 /**
  * Permits for requests in flight. Each is held under a lease, which expires unless it is renewed. At most `limit` are
  * held at once, and at most `open` of them by holders that are not critical.
@@ -135,7 +157,7 @@ export interface ClaimsRule extends RuleBase {
 }
 
 /** The rule of a rate limit that an algorithm makes. */
-export type RateRule = BucketRule | WindowRule | LogRule;
+export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
 /** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
@@ -155,12 +177,40 @@ export type Anchor = 'epoch' | 'first-request';
 
 /** An algorithm for rate limits, as passed to the option `algorithm`. */
 export interface RateAlgorithm {
-  readonly name: Algorithm;
+  readonly name: Algorithm | 'distinct';
   /**
    * Makes the rule of a limit. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
    * `windowUs` from 1,000 to 400 days.
+   *
+   * @param options all options of the limit
    */
-  makeRule(limit: number, windowUs: number, burst: number, anchor: Anchor): RateRule;
+  makeRule(
+    limit: number,
+    windowUs: number,
+    burst: number,
+    anchor: Anchor,
+    options?: { readonly cost?: unknown },
+  ): RateRule;
+}
+
+/** A limit on different things, as passed to the option `algorithm`; what `distinct()` returns. */
+export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
+  readonly name: 'distinct';
+  /** Finds the things of a request. */
+  readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
+}
+
+/** A thing that a request touches, such as an id: its type counts, so `5` and `'5'` are two. */
+export type Item = string | number | bigint;
+
+/** The things of a request: one, several, or none. */
+export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
+
+/** What an app said about a request beside its key. A part that is undefined could not be found out. */
+export interface Given {
+  readonly cost?: unknown;
+  readonly period?: unknown;
+  readonly item?: unknown;
 }
 
 /** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
@@ -204,7 +254,7 @@ export interface Penalty {
 
 /** Where a machine reports what is wrong with a request. */
 interface FaultSink {
-  fault(fault: { limiter: string; source: 'period'; error: unknown }): void;
+  fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
 }
 
 /**
@@ -221,6 +271,14 @@ export interface Machine {
   share(rule: Rule, share: number): Rule;
   /** The rule that counts beyond the limit, without {@link RuleBase.soft}. Omitted if the algorithm can't. */
   soften?(rule: Rule): Rule;
+  /**
+   * Throws if the numbers of a plan must not replace those declared. Omitted if any may.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID`
+   */
+  checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
+  /** For buckets with debt: charges to the state of the count what a step that is granted, or recorded, charges. */
+  chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   /** The same rule with a limit of 0. */
   closed(rule: Rule): Rule;
   /** The numbers of the rule as clients see them. */
@@ -268,10 +326,11 @@ export interface Machine {
   /**
    * Adds to a step what the rule needs of its request. Omitted if it needs nothing.
    *
-   * @param given the period of the request, as the app said it
    * @param limiter the name of the limiter, for faults
    */
-  complete?<S extends Ask<Rule>>(step: S, given: unknown, limiter: string, sink: FaultSink): S;
+  complete?<S extends Ask<Rule>>(step: S, given: Given, limiter: string, sink: FaultSink): S;
+  /** Adds to a merged step what another step on its count needs. Omitted if that is only its cost. */
+  join?<S extends Ask<Rule>>(merged: S, other: S): S;
   /** Reports what the answer shows to be wrong with the request. Omitted if nothing can be. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   /** The code of the count of one claim. Omitted if rules have no claims. */
@@ -322,7 +381,7 @@ export interface DenialMemory {
  * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
  * if each can read the other's state unchanged:
  *
- * - buckets with the same tolerance in time and the same denominator,
+ * - buckets with the same tolerance in time, debt included, and the same denominator,
  * - windows and logs with the same window,
  * - limits with a penalty with the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
@@ -338,7 +397,7 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
 export function sameRule(a: Rule, b: Rule): boolean {
   const same =
     a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
-  return same && a.soft?.limit === b.soft?.limit;
+  return same && a.soft?.limit === b.soft?.limit && a.debt === b.debt;
 }
 
 /** The rule that counts and admits what exceeds `rule`; undefined if its algorithm can't. */

@@ -6,7 +6,7 @@ import type { Control } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { Items, Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
@@ -106,6 +106,8 @@ export interface CostOptions {
   readonly plan?: Plan | null | undefined;
   /** The key's billing period, for a limit whose window is `calendar` with a function. */
   readonly period?: BillingPeriod | undefined;
+  /** The things that the key touches, for a limit with `distinct()`: at most 100. Null or undefined: none. */
+  readonly item?: Items;
 }
 
 /** One decision on several keys. */

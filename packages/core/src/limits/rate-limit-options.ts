@@ -13,6 +13,7 @@ import {
   type CalendarWindow,
   capacityOf,
   type Penalty,
+  type DistinctAlgorithm,
   type RateAlgorithm,
   type Rule,
 } from '../contract/rule.js';
@@ -38,8 +39,11 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly window: Duration | CalendarWindow<Raw>;
   /** Units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
-  /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
-  readonly algorithm?: RateAlgorithm | undefined;
+  /**
+   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
+   * things, each imported.
+   */
+  readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
@@ -49,7 +53,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly penalty?: Penalty | undefined;
   /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts one limit beyond its
    * burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;

@@ -8,6 +8,7 @@ import {
   type Anchor,
   type CalendarRule,
   type CalendarWindow,
+  type DistinctAlgorithm,
   type LockRule,
   type Penalty,
   type RateAlgorithm,
@@ -24,8 +25,11 @@ export interface RuleOptions {
   readonly window: Duration | CalendarWindow<never>;
   /** Units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
-  readonly algorithm?: RateAlgorithm | undefined;
+  /**
+   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
+   * things, each imported.
+   */
+  readonly algorithm?: RateAlgorithm | DistinctAlgorithm<never> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
@@ -35,7 +39,7 @@ export interface RuleOptions {
   readonly penalty?: Penalty | undefined;
   /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts one limit beyond its
    * burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
@@ -59,7 +63,9 @@ export function ruleFrom(options: RuleOptions): Rule {
   throw mustBe('overage', `left out for ${options.algorithm?.name}`, overage);
 }
 
-function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule | LockRule {
+function hardRuleFrom(
+  options: RuleOptions & { readonly cost?: unknown },
+): RateRule | CalendarRule | LockRule {
   const { limit, window, burst, anchor, penalty, algorithm = tokenBucket } = options;
   checkAlgorithm(algorithm);
   checkLimit('limit', limit);
@@ -75,7 +81,7 @@ function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule | LockRule 
   }
   oneOf('anchor', anchor, ANCHORS);
   const windowUs = windowToMicroseconds(window as Duration);
-  return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch');
+  return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch', options);
 }
 
 /** Checks members and not identity, because the algorithm may come from another copy of this package. */

@@ -122,6 +122,7 @@ const NUMBERS = {
   window: ['nowUs', 'startUs', 'current', 'previous'],
   calendar: ['nowUs', 'startUs', 'endUs', 'current'],
   log: ['nowUs', 'used', 'freesUs', 'lastUs'],
+  distinct: ['nowUs', 'used', 'freesUs', 'lastUs'],
   leases: ['nowUs', 'used', 'critical'],
   claims: ['nowUs', 'endsUs'],
   lock: ['nowUs', 'endUs', 'current', 'untilUs'],

@@ -2,7 +2,7 @@
 
 import { unanswered } from '../algorithms/decide.js';
 import { timeoutOf } from '../algorithms/group.js';
-import { receiptFrom } from '../algorithms/receipt.js';
+import { receiptFrom, unitsOf } from '../algorithms/receipt.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
@@ -197,9 +197,9 @@ export class FallbackCounters {
   private countSteps(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
     const asked = steps.map((step) => localStep(step, doing(step)));
     return this.applyInMemory(asked).map((answer, place) =>
-      asked[place]?.op === 'take'
-        ? withReceipt(steps[place] as CountedStep, answer, answer)
-        : answer,
+      asked[place]?.op === 'look'
+        ? answer
+        : withReceipt(steps[place] as CountedStep, answer, answer),
     );
   }
 
@@ -282,25 +282,30 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
-  const { holdUs, together, period, receipt } = step;
+  const { holdUs, together, period, items, receipt, owed } = step;
   return {
     op,
     limiter,
     key,
     rule,
     cost,
+    owed,
     binding,
     lease,
     holdUs,
     together,
     period,
+    items,
     receipt: receipt?.fallbackReceipt,
   } as Step;
 }
 
 function withReceipt(step: CountedStep, answer: Answer, own: Answer): Answer {
-  if (step.op !== 'take' || step.lease || !answer.allowed) return answer;
+  const { op, lease, onStoreError: rule, cost, owed } = step;
+  const charged = op === 'take' ? answer.allowed && !lease : op === 'record' && rule.debt;
+  if (!charged) return answer;
   if (own.provisional) return answer; // not counted: there was no room
+  const units = unitsOf({ rule, cost, owed }) - (own.forgiven ?? 0);
   // In this order: in V8, adding a property after the spread takes many times as long.
-  return { fallbackReceipt: receiptFrom(step.onStoreError, own, step.cost), ...answer };
+  return { fallbackReceipt: receiptFrom(rule, own, units), ...answer };
 }

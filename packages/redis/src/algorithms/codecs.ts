@@ -5,6 +5,7 @@ import { bucket } from './bucket/bucket-codec.js';
 import { calendar } from './calendar/calendar-codec.js';
 import { claims } from './claims/claim-codec.js';
 import type { Codec } from './codec.js';
+import { distinct } from './distinct/distinct-codec.js';
 import { leases } from './leases/lease-codec.js';
 import { lock } from './lock/lock-codec.js';
 import { log } from './log/log-codec.js';
@@ -20,6 +21,7 @@ const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: 
   leases,
   claims,
   lock,
+  distinct,
 };
 
 /** The codec of a rule's algorithm. */
