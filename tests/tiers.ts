@@ -95,6 +95,7 @@ const USUAL = [
   'packages/redis/test/log.test.ts',
   'packages/redis/test/numbers.test.ts',
   'packages/redis/test/other-server.test.ts',
+  'packages/redis/test/penalty.test.ts',
   'packages/redis/test/prefix.test.ts',
   'packages/redis/test/redis-store.test.ts',
   'packages/redis/test/replies.test.ts',

@@ -92,7 +92,7 @@ function checkStep(step: Step): void {
   if (fault) {
     throw new SpillwayError('SPW_GROUP_INVALID', `invalid ${op} of ${limiter}: ${fault}`);
   }
-  if (op === 'hold' && rule.machine !== 'queue') {
+  if (op === 'hold' && rule.machine !== 'queue' && rule.machine !== 'lock') {
     throw new SpillwayError('SPW_GROUP_INVALID', `invalid hold of ${limiter}: not a shaper`);
   }
 }
