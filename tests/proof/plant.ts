@@ -43,17 +43,22 @@ export function row({ bug, laws, histories }: Catch): string {
 
 /** The page that says which laws caught which bugs. */
 export function pageOf(results: readonly Catch[], seed: number): string {
-  const idle = Object.keys(LAWS).filter((law) => !results.some(({ laws }) => laws.includes(law)));
-  const caught = results.filter(({ histories }) => histories > 0).length;
+  const missed = results.filter(({ laws }) => laws.length === 0).map(({ bug }) => bug.name);
+  const laws = Object.keys(LAWS).map((law) => {
+    const caught = results.filter(({ laws }) => laws.includes(law));
+    const alone = caught.filter(({ laws }) => laws.length === 1).map(({ bug }) => bug.name);
+    return `- \`${law}\`: ${caught.length}${alone.length === 0 ? '' : `; alone: ${alone.join('; ')}`}`;
+  });
   return [
     '# Planted bugs',
     '',
     `Written by \`npm run prove:bugs -- --seed=${seed}\` on ${new Date().toISOString().slice(0, 10)}: ` +
-      `${caught} of ${results.length} were caught.`,
-    `Laws that caught none: ${idle.join(', ') || 'none'}.`,
-    'Each bug, the laws that caught it, and how many histories that took:',
+      `${results.length - missed.length} of ${results.length} were caught.`,
+    `Not caught: ${missed.join('; ') || 'none'}.`,
     '',
-    ...results.map(row),
+    'How many bugs each law caught, and which of them no other law did:',
+    '',
+    ...laws,
     '',
   ].join('\n');
 }

@@ -78,7 +78,7 @@ it('has a logo and an icon', () => {
 
 it('names the column of each cell, which a phone shows in place of the heading row', () => {
   const decisions = pages.get('decisions.html') ?? '';
-  expect(decisions).toContain('<td data-label="type">');
+  expect(decisions).toContain('<td data-label="meaning">');
   expect(decisions.match(/<td/g)).toHaveLength(decisions.match(/<td data-label=/g)?.length ?? 0);
 });
 

@@ -1,6 +1,7 @@
 /** @spillway/core, for apps: limiters, the guard that runs them, and the memory store. */
 
 export { type CalendarOptions, calendar } from './algorithms/calendar/calendar.js';
+export { type LockOptions, lockFor } from './algorithms/lock/lock-for.js';
 export { distinct } from './algorithms/distinct/distinct.js';
 export { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './algorithms/values.js';
 export type { Clock } from './base/clock.js';
@@ -64,6 +65,7 @@ export type {
   DistinctAlgorithm,
   Item,
   Items,
+  Penalty,
   RateAlgorithm,
 } from './contract/rule.js';
 export type { Step, Store, SyncStore } from './contract/store.js';

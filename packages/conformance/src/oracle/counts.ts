@@ -7,6 +7,7 @@ import { calendarMachine } from './calendar.js';
 import { claimsMachine } from './claims.js';
 import { distinctMachine } from './distinct.js';
 import { leasesMachine } from './leases.js';
+import { lockMachine } from './lock.js';
 import { logMachine } from './log.js';
 import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
@@ -23,6 +24,7 @@ const machines = {
   log: logMachine,
   leases: leasesMachine,
   claims: claimsMachine,
+  lock: lockMachine,
   distinct: distinctMachine,
 };
 

@@ -8,6 +8,8 @@ import { isCount } from './counts.js';
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
+  /** What is charged with the cost, although it may not pass. */
+  readonly owed: bigint;
   readonly binding: boolean;
   /** Whether it starts together with other takes of its key. */
   readonly together: boolean;
@@ -50,10 +52,11 @@ export function mergedSteps(steps: readonly Step[]): MergedStep[] {
     const cost = items
       ? BigInt(items.length)
       : same.reduce((sum, other) => sum + BigInt(other.cost), 0n);
+    const owed = same.reduce((sum, other) => sum + BigInt(other.owed ?? 0), 0n);
     const binding = same.some((other) => other.binding);
     const isTogether = step.op === 'take' && binding && cost > 0n;
     const together = isTogether && step.together === true;
-    return { step: items ? { ...step, items } : step, cost, binding, together };
+    return { step: items ? { ...step, items } : step, cost, owed, binding, together };
   });
 }
 
@@ -89,7 +92,7 @@ function checkStep(step: Step): void {
   if (fault) {
     throw new SpillwayError('SPW_GROUP_INVALID', `invalid ${op} of ${limiter}: ${fault}`);
   }
-  if (op === 'hold' && rule.machine !== 'queue') {
+  if (op === 'hold' && rule.machine !== 'queue' && rule.machine !== 'lock') {
     throw new SpillwayError('SPW_GROUP_INVALID', `invalid hold of ${limiter}: not a shaper`);
   }
 }

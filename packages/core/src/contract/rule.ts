@@ -17,10 +17,23 @@ interface RuleBase {
    * that is counted. Stores ignore it; steps under such a rule are not binding.
    */
   readonly soft?: Rule;
+  /**
+   * Whole units beyond the limit that may be charged after the fact: by `record`, and by {@link Ask.owed}. Omitted if
+   * the rule has no debt.
+   */
+  readonly debt?: number;
+}
+
+/** How far the instant of a bucket may be ahead of now. */
+export interface Tolerance {
+  /** The time in whole microseconds, rounded down. */
+  readonly tolUs: number;
+  /** Its fraction, a numerator over the denominator of the rule. */
+  readonly tolNum: number;
 }
 
 /** The numbers of a bucket. One unit takes `windowUs / limit` microseconds to refill: exactly `period / den`. */
-export interface BucketNumbers {
+export interface BucketNumbers extends Tolerance {
   /** Units refilled per window, 1 to 10^9. */
   readonly limit: number;
   /** Window in microseconds. */
@@ -33,9 +46,8 @@ export interface BucketNumbers {
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  /** The tolerance, burst x window / limit, in whole microseconds, rounded down. */
+  /** The tolerance: burst x window / limit. */
   readonly tolUs: number;
-  /** The fraction of the tolerance, a numerator over `den`. */
   readonly tolNum: number;
 }
 
@@ -45,6 +57,8 @@ export interface BucketNumbers {
  */
 export interface BucketRule extends RuleBase, BucketNumbers {
   readonly machine: 'bucket';
+  /** With debt: the tolerance and the debt as a time. The instant is never further ahead of now. */
+  readonly deepest?: Tolerance;
 }
 
 /**
@@ -83,6 +97,20 @@ export interface CalendarRule extends RuleBase {
   readonly limit: number;
   /** Finds the period of an instant of the store's clock, unless the step has its own {@link Ask.period}. */
   readonly calendar: Calendar;
+}
+
+/**
+ * A count per window of a key, as in anchored windows. The first binding take that is rejected for lack of units locks
+ * the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the window.
+ */
+export interface LockRule extends RuleBase {
+  readonly machine: 'lock';
+  readonly limit: number;
+  readonly windowUs: number;
+  /** Microseconds of the first and each further lock, at least one. Those after the last are as long as it. */
+  readonly locksUs: readonly number[];
+  /** After this many microseconds since the end of the last lock, the next one is the first again. */
+  readonly forgetUs: number;
 }
 
 /** Every admitted request with its time. Exact over any interval, but stores an entry for each request. */
@@ -132,7 +160,7 @@ export interface ClaimsRule extends RuleBase {
 export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
 /** The numbers of a limit as data, for any algorithm. */
-export type Rule = RateRule | CalendarRule | QueueRule | LeasesRule | ClaimsRule;
+export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
 /** The names of the algorithms in metrics, the registry and the command line. */
 export type Algorithm =
@@ -213,6 +241,23 @@ export interface CalendarWindow<Raw = unknown> {
   toString(): string;
 }
 
+/** What follows a rejection, as passed to the option `penalty`; what `lockFor()` returns. */
+export interface Penalty {
+  /**
+   * Makes the rule of a limit, whose `limit` must have been checked.
+   *
+   * @throws SpillwayError `SPW_WINDOW_INVALID`; `SPW_OPTION_INVALID` for options that can't stand beside `penalty`
+   */
+  makeRule(options: {
+    readonly limit: number;
+    readonly window: unknown;
+    readonly algorithm?: { readonly name: string } | undefined;
+    readonly anchor?: unknown;
+    readonly burst?: unknown;
+    readonly overage?: unknown;
+  }): LockRule;
+}
+
 /** Where a machine reports what is wrong with a request. */
 interface FaultSink {
   fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
@@ -232,6 +277,14 @@ export interface Machine {
   share(rule: Rule, share: number): Rule;
   /** The rule that counts beyond the limit, without {@link RuleBase.soft}. Omitted if the algorithm can't. */
   soften?(rule: Rule): Rule;
+  /**
+   * Throws if the numbers of a plan must not replace those declared. Omitted if any may.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID`
+   */
+  checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
+  /** For buckets with debt: charges to the state of the count what a step that is granted, or recorded, charges. */
+  chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   /** The same rule with a limit of 0. */
   closed(rule: Rule): Rule;
   /** The numbers of the rule as clients see them. */
@@ -244,6 +297,11 @@ export interface Machine {
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
+  /**
+   * For how many microseconds the key of a rejected take is locked. Fallback counters lock it, too. Omitted if nothing
+   * locks.
+   */
+  heldUs?(answer: Answer): number;
   /** The receipt of the rest after `given` units were given back. Omitted if only the number of units changes. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /**
@@ -297,8 +355,8 @@ export interface Machine {
 export interface DeclaredNumbers {
   /**
    * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
-   * calendar; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the
-   * registry separates its entries with them.
+   * calendar; `lock:`, the milliseconds of the locks, `:` and those of `forget`; `concurrency` for concurrency limits;
+   * `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in flight. */
@@ -306,6 +364,8 @@ export interface DeclaredNumbers {
   readonly windowMs?: number;
   /** Units at once, for a token bucket whose burst differs from its limit. */
   readonly burst?: number;
+  /** Units beyond the limit that may be charged after the fact. */
+  readonly debt?: number;
   /** The most requests in flight that are not critical. */
   readonly open?: number;
   readonly leaseMs?: number;
@@ -331,8 +391,9 @@ export interface DenialMemory {
  * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
  * if each can read the other's state unchanged:
  *
- * - buckets with the same tolerance in time and the same denominator,
+ * - buckets with the same tolerance in time, debt included, and the same denominator,
  * - windows and logs with the same window,
+ * - limits with a penalty with the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses the count of that id alone: its code is the rule's code, `:` and the id, escaped as in
@@ -346,7 +407,7 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
 export function sameRule(a: Rule, b: Rule): boolean {
   const same =
     a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
-  return same && a.soft?.limit === b.soft?.limit;
+  return same && a.soft?.limit === b.soft?.limit && a.debt === b.debt;
 }
 
 /** The rule that counts and admits what exceeds `rule`; undefined if its algorithm can't. */

@@ -12,6 +12,7 @@ import {
   type Anchor,
   type CalendarWindow,
   capacityOf,
+  type Penalty,
   type DistinctAlgorithm,
   type RateAlgorithm,
   type Rule,
@@ -45,6 +46,11 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
+  /**
+   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
+   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   */
+  readonly penalty?: Penalty | undefined;
   /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
    * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket
@@ -91,6 +97,7 @@ const NAMES: NamesOf<RateLimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   status: 1,
   key: 1,

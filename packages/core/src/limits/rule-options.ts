@@ -9,6 +9,8 @@ import {
   type CalendarRule,
   type CalendarWindow,
   type DistinctAlgorithm,
+  type LockRule,
+  type Penalty,
   type RateAlgorithm,
   type RateRule,
   type Rule,
@@ -30,6 +32,11 @@ export interface RuleOptions {
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<never> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
+  /**
+   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
+   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   */
+  readonly penalty?: Penalty | undefined;
   /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
    * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket
@@ -57,11 +64,15 @@ export function ruleFrom(options: RuleOptions): Rule {
   throw mustBe('overage', `left out for ${options.algorithm?.name}`, overage);
 }
 
-function hardRuleFrom(options: RuleOptions & { readonly cost?: unknown }): RateRule | CalendarRule {
-  const { limit, window, burst, anchor, algorithm = tokenBucket } = options;
+function hardRuleFrom(
+  options: RuleOptions & { readonly cost?: unknown },
+): RateRule | CalendarRule | LockRule {
+  const { limit, window, burst, anchor, penalty, algorithm = tokenBucket } = options;
   checkAlgorithm(algorithm);
   checkLimit('limit', limit);
-  if (isCalendar(window)) return window.makeRule(options);
+  const maker = penalty ?? window;
+  if (makesRule(maker)) return maker.makeRule(options);
+  if (penalty !== undefined) throw mustBe('penalty', 'made by lockFor()', penalty);
   if (burst !== undefined && algorithm.name !== 'token-bucket') {
     throw mustBe('burst', `left out for ${algorithm.name}`, burst, 'SPW_BURST_INVALID');
   }
@@ -70,7 +81,7 @@ function hardRuleFrom(options: RuleOptions & { readonly cost?: unknown }): RateR
     throw mustBe('anchor', `left out for ${algorithm.name}`, anchor);
   }
   oneOf('anchor', anchor, ANCHORS);
-  const windowUs = windowToMicroseconds(window);
+  const windowUs = windowToMicroseconds(window as Duration);
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch', options);
 }
 
@@ -93,7 +104,7 @@ function checkAlgorithm(algorithm: RateAlgorithm): void {
 export function nameOf({ name, limit, window }: Named): string {
   if (name !== undefined) return name;
   // Throws first: an invalid window may not convert to a string.
-  if (!isCalendar(window)) windowToMicroseconds(window);
+  if (!makesRule(window)) windowToMicroseconds(window);
   return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
 }
 
@@ -104,6 +115,8 @@ interface Named {
 }
 
 /** By a method: it may come from another copy of this package. */
-function isCalendar(window: RuleOptions['window']): window is CalendarWindow<never> {
-  return typeof (window as Partial<CalendarWindow> | undefined)?.makeRule === 'function';
+function makesRule(
+  value: RuleOptions['window'] | Penalty | null,
+): value is CalendarWindow<never> | Penalty {
+  return typeof (value as Partial<Penalty> | null | undefined)?.makeRule === 'function';
 }

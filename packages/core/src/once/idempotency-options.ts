@@ -74,10 +74,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly freeOn?: readonly number[] | undefined;
   /** The largest response body that is stored, in bytes, 0 to 1,000,000. Default 65,536. */
   readonly maxBody?: number | undefined;
-  /**
-   * Names of additional response headers to store. `Set-Cookie`, and headers that are only valid for one response,
-   * cannot be stored.
-   */
+  /** Names of additional response headers to store, but never `Set-Cookie`. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
    * Returns what to compare instead of the body, such as a few of its members. Method, host, path, query, media type

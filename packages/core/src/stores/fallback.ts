@@ -2,7 +2,7 @@
 
 import { unanswered } from '../algorithms/decide.js';
 import { timeoutOf } from '../algorithms/group.js';
-import { receiptFrom } from '../algorithms/receipt.js';
+import { receiptFrom, unitsOf } from '../algorithms/receipt.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
@@ -166,8 +166,12 @@ export class FallbackCounters {
     // Look first: whether anything is charged depends on all steps, also on those that are not counted here.
     const looked = this.answerAs(steps, failure, () => 'look');
     if (!charges) return looked;
-    const isRejected = anyRejects(steps, looked);
-    return this.answerAs(steps, failure, ({ op }) => (op === 'take' && isRejected ? 'look' : op));
+    if (!anyRejects(steps, looked)) return this.answerAs(steps, failure, ({ op }) => op);
+    // A rejected take charges nothing, but may start a lock.
+    const passing = new Set(steps.filter((_, place) => looked[place]?.allowed));
+    return this.answerAs(steps, failure, (step) =>
+      step.op === 'take' && passing.has(step) ? 'look' : step.op,
+    );
   }
 
   /** Answers all steps; those that are counted here with the operation that `doing` returns. */
@@ -193,9 +197,9 @@ export class FallbackCounters {
   private countSteps(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
     const asked = steps.map((step) => localStep(step, doing(step)));
     return this.applyInMemory(asked).map((answer, place) =>
-      asked[place]?.op === 'take'
-        ? withReceipt(steps[place] as CountedStep, answer, answer)
-        : answer,
+      asked[place]?.op === 'look'
+        ? answer
+        : withReceipt(steps[place] as CountedStep, answer, answer),
     );
   }
 
@@ -213,12 +217,24 @@ export class FallbackCounters {
     const isRejected = anyRejects(steps, answers);
     return steps.map((step, place) => {
       const answer = answers[place] as Answer;
-      const op = isCountedHere(step) && opAfter(step, answer, !isRejected);
+      if (!isCountedHere(step)) return answer;
+      const heldUs = step.op === 'take' && !answer.allowed && step.rule.logic?.heldUs?.(answer);
+      if (heldUs) this.countHere({ ...step, holdUs: heldUs }, 'hold');
+      const op = opAfter(step, answer, !isRejected);
       if (!op) return answer;
-      // One at a time, not as a group: the store has already decided that all pass.
-      const [own] = this.applyInMemory([localStep(step, op)]);
-      return withReceipt(step, answer, own as Answer);
+      let own = this.countHere(step, op);
+      // The store has admitted it, so a lock that is known here has ended elsewhere.
+      if (op === 'record' && step.op === 'take' && step.rule.logic?.heldUs?.(own)) {
+        this.countHere(step, 'reset');
+        own = this.countHere(step, op);
+      }
+      return withReceipt(step, answer, own);
     });
+  }
+
+  /** One step at a time, not as a group: the store has already decided that all pass. */
+  private countHere(step: CountedStep, op: Op): Answer {
+    return this.applyInMemory([localStep(step, op)])[0] as Answer;
   }
 
   /** Resets a key of a limiter after it was reset elsewhere. */
@@ -266,13 +282,14 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
-  const { holdUs, together, period, items, receipt } = step;
+  const { holdUs, together, period, items, receipt, owed } = step;
   return {
     op,
     limiter,
     key,
     rule,
     cost,
+    owed,
     binding,
     lease,
     holdUs,
@@ -284,8 +301,11 @@ function localStep(step: CountedStep, op: Op): Step {
 }
 
 function withReceipt(step: CountedStep, answer: Answer, own: Answer): Answer {
-  if (step.op !== 'take' || step.lease || !answer.allowed) return answer;
+  const { op, lease, onStoreError: rule, cost, owed } = step;
+  const charged = op === 'take' ? answer.allowed && !lease : op === 'record' && rule.debt;
+  if (!charged) return answer;
   if (own.provisional) return answer; // not counted: there was no room
+  const units = unitsOf({ rule, cost, owed }) - (own.forgiven ?? 0);
   // In this order: in V8, adding a property after the spread takes many times as long.
-  return { fallbackReceipt: receiptFrom(step.onStoreError, own, step.cost), ...answer };
+  return { fallbackReceipt: receiptFrom(rule, own, units), ...answer };
 }

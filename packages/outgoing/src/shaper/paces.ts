@@ -29,6 +29,9 @@ export interface Cost {
 /** How long before its slot a job with `maxConcurrent` takes it, for one unit. */
 const AHEAD_US = 50_000;
 
+/** The most units with which a job can be settled. */
+const MAX_SETTLED = 1_000_000_000;
+
 interface Pace {
   readonly label: string | undefined;
   readonly live: LiveRule<QueueRule>;
@@ -88,28 +91,49 @@ export class Paces {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
+  /** Charges units of a job that has started, although they may not pass. */
+  recordStep(key: string, at: number, units: number): Step {
+    return stepOf(this.all[at] as Pace, 'record', key, units);
+  }
+
   /** @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN` */
   cost(cost: unknown, key: string): Cost {
     if (cost === undefined) return this.one;
-    const { label } = this.first;
-    if (label === undefined) return costOf([this.checkUnits(this.first, 'cost', cost, key)]);
-    const names = Object.fromEntries(this.all.map((pace) => [pace.label, 1]));
-    if (typeof cost !== 'object' || cost === null) {
-      throw mustBe(
-        'cost',
-        `the units of each pace, as in { ${label}: 2 }`,
-        cost,
-        'SPW_COST_INVALID',
-      );
+    const units = this.all.map(() => 1);
+    for (const [at, name, own] of this.unitsIn('cost', cost)) {
+      units[at] = this.checkUnits(this.all[at] as Pace, name, own, key);
     }
-    checkOptions(cost, 'cost', names);
-    const given = cost as Readonly<Record<string, unknown>>;
-    const units = this.all.map((pace) => {
-      const own = pace.label as string;
-      const units = Object.hasOwn(given, own) ? given[own] : undefined;
-      return this.checkUnits(pace, `cost.${own}`, units ?? 1, key);
-    });
     return costOf(units);
+  }
+
+  /**
+   * The units of each pace that `units` names, by its index.
+   *
+   * @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN`
+   */
+  settledUnits(units: unknown): readonly (readonly [number, number])[] {
+    const given = this.unitsIn('units', units);
+    return given.map(([at, name, own]) => [
+      at,
+      integerBetween(name, own, 0, MAX_SETTLED, 'SPW_COST_INVALID'),
+    ]);
+  }
+
+  /** What an argument says about each pace: its index, its name in the argument, and its units. */
+  private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
+    const { label } = this.first;
+    if (label === undefined) return [[0, option, given]];
+    if (typeof given !== 'object' || given === null) {
+      const what = `the units of each pace, as in { ${label}: 2 }`;
+      throw mustBe(option, what, given, 'SPW_COST_INVALID');
+    }
+    const labels = this.all.map((pace) => pace.label as string);
+    checkOptions(given, option, Object.fromEntries(labels.map((own) => [own, 1])));
+    const units = new Map(Object.entries(given));
+    return labels.flatMap((own, at) => {
+      const value: unknown = units.get(own);
+      return value === undefined ? [] : [[at, `${option}.${own}`, value] as const];
+    });
   }
 
   private checkUnits({ live }: Pace, option: string, units: unknown, key: string): number {

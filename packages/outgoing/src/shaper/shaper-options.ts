@@ -59,8 +59,8 @@ export interface QueueOptions {
    */
   readonly lease?: Duration | undefined;
   /**
-   * The longest wait. A job that would wait longer is rejected at once. An accepted job starts within this time, or is
-   * rejected when the time has passed. 0 to 400 days. Default `'30s'`.
+   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once; an accepted one starts within
+   * this time, or is then rejected. Default `'30s'`.
    */
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */

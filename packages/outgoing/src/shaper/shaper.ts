@@ -17,6 +17,7 @@ import type {
   Drained,
   HostSignal,
   Reservation,
+  RunningJob,
   ScheduleOptions,
   Shaper,
   ShaperStats,
@@ -160,7 +161,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
         ? this.permits.live.ruleFor(key)
         : this.paces.inForce(key)
       ).rule;
-    this.reporter = new DecisionReporter(name, client, ruleOf);
+    this.reporter = new DecisionReporter(name, client, ruleOf, observers);
     this.reservations = new Reservations(
       this.slots,
       this.queues,
@@ -219,17 +220,13 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   schedule<T>(
     key: string,
-    work: (signal: HostSignal) => T | PromiseLike<T>,
+    work: (signal: HostSignal, job: RunningJob) => T | PromiseLike<T>,
     options?: AnyOptions,
   ): Promise<T> {
     return this.yieldAfter(() => this.runJob(key, work, options));
   }
 
-  private async runJob<T>(
-    key: string,
-    work: (signal: HostSignal) => T | PromiseLike<T>,
-    options: AnyOptions = {},
-  ): Promise<T> {
+  private async runJob<T>(key: string, work: Work, options: AnyOptions = {}): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
     checkJobOptions(options as ScheduleOptions<string>);
@@ -247,13 +244,20 @@ class KeyedShaper implements Shaper, JobQueueHost {
       throw full(this.name, this.maxQueue);
     }
     const order = this.jobCount++;
-    const job = new Job(work as Work, { key, cost, priority, order, signal }, () => {
+    const job = new Job(work, { key, cost, priority, order, signal }, () => {
       this.jobs.stopWaiting(job);
       this.queues.queueOf(key)?.drop(job);
     });
     this.jobs.add(job);
     this.queues.getOrCreate(key).enqueue(job, (answer) => this.rejectJob(job, answer));
-    await job.ready;
+    const sinceUs = this.slots.nowUs();
+    let isStarted = false;
+    try {
+      await job.ready;
+      isStarted = true;
+    } finally {
+      this.reporter.reportWait(job, isStarted, this.slots.nowUs() - sinceUs);
+    }
     return job.runJob() as Promise<T>;
   }
 
@@ -379,9 +383,21 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   startJob(job: Job, slot: Slot): void {
     this.jobs.start(job);
-    job.start();
+    job.start(this.runningJob(slot));
     if (slot.permit) void this.returnPermit(job, slot.permit);
     this.reporter.reportStart(slot);
+  }
+
+  private runningJob(slot: Slot): RunningJob {
+    const settled = new Set<number>();
+    return {
+      settle: (units) => {
+        for (const [at, own] of this.paces.settledUnits(units)) {
+          if (!settled.has(at)) this.slots.settle(slot, at, own);
+          settled.add(at);
+        }
+      },
+    };
   }
 
   private async returnPermit(job: Job, permit: Permit): Promise<void> {
