@@ -11,6 +11,7 @@ import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { RequestOutcome, StepsBack, StoredLimiter } from '../contract/limiter.js';
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
+import type { MeteredCost, MeterHooks } from '../contract/metered-cost.js';
 import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
 import type { CalendarWindow, Rule } from '../contract/rule.js';
@@ -58,12 +59,14 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly share: number;
   readonly status: RateLimitOptions['status'];
   readonly onStoreError: StoredLimiter['onStoreError'];
+  readonly begin: StoredLimiter<Raw>['begin'];
   readonly finish: StoredLimiter<Raw>['finish'];
   readonly isKeyed: boolean;
   readonly notices: readonly Notice[];
   readonly rateOptions: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
   private readonly declared: RuleVariant<RateLimitOptions<Raw>>;
+  private readonly metered: MeterHooks<Raw> | undefined;
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
@@ -79,8 +82,11 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.declared = this.variants.declared;
     this.rule = this.declared.rule;
     if (!options.plan) checkCostPasses(options.cost, this.rule);
-    const { refundIf } = options;
-    this.finish = refundIf && refunding(this.name, refundIf);
+    const { refundIf, cost } = options;
+    this.metered = (cost as Partial<MeteredCost<Raw>> | undefined)?.metered;
+    this.metered?.checkGuarded(options);
+    this.begin = this.metered?.begin;
+    this.finish = refundIf ? refunding(this.name, refundIf) : this.metered?.finish;
     this.isKeyed = typeof options.key === 'function';
     this.notices = [...keyNotices(this.name, options.key), ...noticesOn(this.name, options.window)];
   }
@@ -138,7 +144,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       binding: binding && !rule.soft,
       onStoreError: policy === 'local' ? local : policy,
     };
-    return rule.logic.complete?.(step, period, this.name, context) ?? step;
+    const completed = rule.logic.complete?.(step, period, this.name, context) ?? step;
+    return this.metered?.complete(completed, asking.request) ?? completed;
   }
 }
 
