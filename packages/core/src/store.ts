@@ -6,6 +6,7 @@ export { periodsOf } from './algorithms/calendar/calendar-step.js';
 export { calendarNamed } from './algorithms/calendar/periods.js';
 export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
 export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
+export { withDebt } from './algorithms/debt.js';
 export { measure } from './algorithms/decide.js';
 export {
   groupPasses,
@@ -21,7 +22,13 @@ export { makeLeasesRule } from './algorithms/leases/lease-rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/lease-step.js';
 export { delayOf, makeShaperRule } from './algorithms/queue/queue-rule.js';
 export { MAX_HOLD_US } from './algorithms/queue/queue-step.js';
-export { givenBack, receiptFrom, receiptOfRest } from './algorithms/receipt.js';
+export {
+  givenBack,
+  receiptFrom,
+  receiptOfRest,
+  receiptOfStep,
+  unitsOf,
+} from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
 export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
 export { bytesOfText, textOfBytes } from './base/bytes-text.js';

@@ -65,7 +65,8 @@ function merge(first: Step, step: Step): Step {
     );
   }
   const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
-  return { ...first, cost, binding: first.binding || step.binding };
+  const owed = (first.owed ?? 0) + (step.owed ?? 0);
+  return { ...first, cost, owed, binding: first.binding || step.binding };
 }
 
 function repeats(steps: readonly Step[]): boolean {

@@ -6,7 +6,8 @@ import type { Period } from './calendar.js';
  * What a step does to one key.
  *
  * - `take`: charges the cost if it passes. Otherwise it changes nothing.
- * - `record`: charges the cost even if it doesn't pass, up to the limit. Answers what `take` would.
+ * - `record`: charges the cost even if it doesn't pass, up to the limit and the debt of the rule. Answers what `take`
+ *   would.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
  * - `hold`: only with a `queue` rule. Starts or extends a pause in which nothing starts. Never shortens it.
@@ -55,6 +56,11 @@ export interface Ask<Rule> {
   readonly rule: Rule;
   /** Units: an integer from 0 to 2^53 - 1. */
   readonly cost: number;
+  /**
+   * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They can't
+   * reject. An integer from 0; stores ignore it under other rules.
+   */
+  readonly owed?: number | undefined;
   /** For `put`: the grant to give back. */
   readonly receipt?: Receipt;
   /** For `hold`: the length of the pause from now, in whole microseconds, at most 24 hours. 0: no pause. */
@@ -94,7 +100,7 @@ export interface Receipt {
   readonly atUs: number;
   /** `bucket`, `queue`: the fraction of that state ({@link BucketAnswer.tatNum}). Others: 0. */
   readonly num: number;
-  /** The granted cost. A `put` gives back at most this many units. */
+  /** The units charged. A `put` gives back at most this many. */
   readonly units: number;
   /** The fallback counters' receipt of the same grant: see {@link AnswerBase.fallbackReceipt}. Stores ignore it. */
   readonly fallbackReceipt?: Receipt;
@@ -108,6 +114,11 @@ interface AnswerBase {
   readonly allowed: boolean;
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
+  /**
+   * `take`, `record`: units that were not charged, because the count is at the limit and the debt of its rule. Rounded
+   * up. Omitted if there are none, and under rules without debt.
+   */
+  readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
   readonly provisional?: boolean;
   /** Set if the store could not answer, and the fallback answered instead. */

@@ -17,10 +17,23 @@ interface RuleBase {
    * that is counted. Stores ignore it; steps under such a rule are not binding.
    */
   readonly soft?: Rule;
+  /**
+   * Whole units beyond the limit that may be charged after the fact: by `record`, and by {@link Ask.owed}. Omitted if
+   * the rule has no debt.
+   */
+  readonly debt?: number;
+}
+
+/** How far the instant of a bucket may be ahead of now. */
+export interface Tolerance {
+  /** The time in whole microseconds, rounded down. */
+  readonly tolUs: number;
+  /** Its fraction, a numerator over the denominator of the rule. */
+  readonly tolNum: number;
 }
 
 /** The numbers of a bucket. One unit takes `windowUs / limit` microseconds to refill: exactly `period / den`. */
-export interface BucketNumbers {
+export interface BucketNumbers extends Tolerance {
   /** Units refilled per window, 1 to 10^9. */
   readonly limit: number;
   /** Window in microseconds. */
@@ -33,9 +46,8 @@ export interface BucketNumbers {
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  /** The tolerance, burst x window / limit, in whole microseconds, rounded down. */
+  /** The tolerance: burst x window / limit. */
   readonly tolUs: number;
-  /** The fraction of the tolerance, a numerator over `den`. */
   readonly tolNum: number;
 }
 
@@ -45,6 +57,8 @@ export interface BucketNumbers {
  */
 export interface BucketRule extends RuleBase, BucketNumbers {
   readonly machine: 'bucket';
+  /** With debt: the tolerance and the debt as a time. The instant is never further ahead of now. */
+  readonly deepest?: Tolerance;
 }
 
 /**
@@ -190,6 +204,12 @@ export interface Machine {
   share(rule: Rule, share: number): Rule;
   /** The rule that counts beyond the limit, without {@link RuleBase.soft}. Omitted if the algorithm can't. */
   soften?(rule: Rule): Rule;
+  /**
+   * Throws if the numbers of a plan must not replace those declared. Omitted if any may.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID`
+   */
+  checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
   /** The same rule with a limit of 0. */
   closed(rule: Rule): Rule;
   /** The numbers of the rule as clients see them. */
@@ -286,7 +306,7 @@ export interface DenialMemory {
  * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
  * if each can read the other's state unchanged:
  *
- * - buckets with the same tolerance in time and the same denominator,
+ * - buckets with the same tolerance in time, debt included, and the same denominator,
  * - windows and logs with the same window,
  * - all calendars, all shaper rules, and all permits.
  *
@@ -301,7 +321,7 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
 export function sameRule(a: Rule, b: Rule): boolean {
   const same =
     a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
-  return same && a.soft?.limit === b.soft?.limit;
+  return same && a.soft?.limit === b.soft?.limit && a.debt === b.debt;
 }
 
 /** The rule that counts and admits what exceeds `rule`; undefined if its algorithm can't. */

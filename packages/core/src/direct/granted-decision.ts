@@ -1,7 +1,7 @@
 /** A decision that privately keeps what is needed to refund it. */
 
 import { isOver } from '../algorithms/decide.js';
-import { receiptFrom } from '../algorithms/receipt.js';
+import { receiptOfStep } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/ask.js';
 import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
 import type { Step, Store } from '../contract/store.js';
@@ -65,7 +65,7 @@ export class GrantedDecision implements Decision {
     const granted = decision.#step;
     if (granted?.limiter !== limiter || decision.#store !== store) return undefined;
     decision.#step = undefined;
-    const receipt = receiptFrom(granted.rule, decision.#answer, granted.cost);
-    return { ...granted, op: 'put', cost: Math.min(cost ?? Infinity, granted.cost), receipt };
+    const receipt = receiptOfStep(granted, decision.#answer);
+    return { ...granted, op: 'put', cost: Math.min(cost ?? Infinity, receipt.units), receipt };
   }
 }

@@ -1,7 +1,7 @@
 /** Fallback counters: what this process admitted, counted in memory for the times when the store fails. */
 
 import { unanswered } from '../algorithms/decide.js';
-import { receiptFrom } from '../algorithms/receipt.js';
+import { receiptOfStep } from '../algorithms/receipt.js';
 import type { Clock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
@@ -72,9 +72,9 @@ export class FallbackCounters {
   private countSteps(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
     const asked = steps.map((step) => localStep(step, doing(step)));
     return this.applyInMemory(asked).map((answer, place) =>
-      asked[place]?.op === 'take'
-        ? withReceipt(steps[place] as CountedStep, answer, answer)
-        : answer,
+      asked[place]?.op === 'look'
+        ? answer
+        : withReceipt(steps[place] as CountedStep, answer, answer),
     );
   }
 
@@ -145,13 +145,14 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
-  const { holdUs, together, period, receipt } = step;
+  const { holdUs, together, period, receipt, owed } = step;
   return {
     op,
     limiter,
     key,
     rule,
     cost,
+    owed,
     binding,
     lease,
     holdUs,
@@ -162,8 +163,12 @@ function localStep(step: CountedStep, op: Op): Step {
 }
 
 function withReceipt(step: CountedStep, answer: Answer, own: Answer): Answer {
-  if (step.op !== 'take' || step.lease || !answer.allowed) return answer;
+  const { op, rule, lease } = step;
+  const charged =
+    op === 'take' ? answer.allowed && !lease : op === 'record' && rule.debt !== undefined;
+  if (!charged) return answer;
   if (own.provisional) return answer; // not counted: there was no room
+  const receipt = receiptOfStep({ ...step, rule: step.onStoreError }, own);
   // In this order: in V8, adding a property after the spread takes many times as long.
-  return { fallbackReceipt: receiptFrom(step.onStoreError, own, step.cost), ...answer };
+  return { fallbackReceipt: receipt, ...answer };
 }

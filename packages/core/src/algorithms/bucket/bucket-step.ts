@@ -3,10 +3,10 @@
  * packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
  */
 
-import { mulDiv } from '../../base/exact.js';
-import type { Ask, Receipt } from '../../contract/ask.js';
-import type { BucketRule } from '../../contract/rule.js';
-import { givenBack } from '../receipt.js';
+import { mulAddDiv, mulDiv } from '../../base/exact.js';
+import type { Ask, BucketAnswer, Receipt } from '../../contract/ask.js';
+import type { BucketRule, Tolerance } from '../../contract/rule.js';
+import { givenBack, unitsOf } from '../receipt.js';
 
 /**
  * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If that is in the past, the bucket is
@@ -15,6 +15,8 @@ import { givenBack } from '../receipt.js';
 export interface BucketState {
   tatUs: number;
   tatNum: number;
+  /** The units that the last step forgave: see {@link BucketAnswer.forgiven}. */
+  forgiven: number;
 }
 
 /**
@@ -27,11 +29,13 @@ export interface BucketState {
  * bucket-shelf.ts beside this file, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
  */
 export function stepBucket(
-  { op, rule, cost, receipt }: Ask<BucketRule>,
+  ask: Ask<BucketRule>,
   state: BucketState,
   nowUs: number,
   charge: boolean,
 ): boolean {
+  const { op, rule, cost, receipt } = ask;
+  state.forgiven = 0;
   if (op === 'put') return putBucket(rule, state, cost, nowUs, receipt);
   if (op === 'reset') {
     state.tatUs = 0;
@@ -61,14 +65,47 @@ export function stepBucket(
 
   const latestUs = nowUs + rule.tolUs; // the instant of an empty bucket
   const passes = us < latestUs || (us === latestUs && num <= rule.tolNum);
-  if (op === 'record' && !passes) {
-    state.tatUs = latestUs;
-    state.tatNum = rule.tolNum;
-  } else if (op === 'record' || (op === 'take' && passes && charge)) {
-    state.tatUs = us;
-    state.tatNum = num;
+  const charges = op === 'record' || (op === 'take' && passes && charge);
+  if (charges && rule.deepest) {
+    chargeDebt(rule, rule.deepest, state, nowUs, unitsOf(ask));
+  } else if (charges) {
+    state.tatUs = passes ? us : latestUs;
+    state.tatNum = passes ? num : rule.tolNum;
   }
   return passes;
+}
+
+/** Charges what the debt of the rule allows, and forgives the rest. */
+function chargeDebt(
+  { den, period }: BucketRule,
+  { tolUs, tolNum }: Tolerance,
+  state: BucketState,
+  nowUs: number,
+  units: number,
+): void {
+  const full = state.tatUs < nowUs;
+  const us = full ? nowUs : state.tatUs;
+  const num = full ? 0 : state.tatNum;
+  const latestUs = nowUs + tolUs;
+  // (room in time x den + its numerator) / period, where the numerator may be negative
+  const room = mulAddDiv(latestUs - us, den, tolNum - num, period);
+  state.forgiven = Math.max(0, units - room);
+  if (units > room) {
+    state.tatUs = latestUs;
+    state.tatNum = tolNum;
+    return;
+  }
+  const { whole, rest } = mulDiv(units, period, den);
+  const carries = num + rest >= den;
+  state.tatUs = us + whole + (carries ? 1 : 0);
+  state.tatNum = num + rest - (carries ? den : 0);
+}
+
+/** The answer to the step that has made `state`. */
+export function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean): BucketAnswer {
+  const { tatUs, tatNum, forgiven } = state;
+  const answer = { allowed, nowUs, tatUs, tatNum };
+  return forgiven > 0 ? { ...answer, forgiven } : answer;
 }
 
 /**
@@ -79,12 +116,13 @@ export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boole
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/** After the clock went back, the bucket may lack more than the burst. Then this makes it an empty bucket. */
+/** After the clock went back, the bucket may lack more than burst and debt. Then this makes it lack just these. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
-  const latestUs = nowUs + rule.tolUs;
-  if (state.tatUs > latestUs || (state.tatUs === latestUs && state.tatNum > rule.tolNum)) {
+  const { tolUs, tolNum } = rule.deepest ?? rule;
+  const latestUs = nowUs + tolUs;
+  if (state.tatUs > latestUs || (state.tatUs === latestUs && state.tatNum > tolNum)) {
     state.tatUs = latestUs;
-    state.tatNum = rule.tolNum;
+    state.tatNum = tolNum;
   }
 }
 

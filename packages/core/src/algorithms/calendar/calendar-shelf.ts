@@ -4,10 +4,16 @@ import type { Ask, CalendarAnswer } from '../../contract/ask.js';
 import type { CalendarRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
-import { type CalendarState, periodsOf, stepCalendar, unusedCalendar } from './calendar-step.js';
+import {
+  type CalendarState,
+  calendarAnswer,
+  periodsOf,
+  stepCalendar,
+  unusedCalendar,
+} from './calendar-step.js';
 
 /** It expires at the end of its period. */
-type StoredCalendar = Omit<CalendarState, 'dirty' | 'label' | 'endUs'> & Expiring;
+type StoredCalendar = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven'> & Expiring;
 
 const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
 
@@ -47,9 +53,8 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
       Object.assign(state, periodsOf(ask, nowUs).current);
     }
     const allowed = stepCalendar(ask, state, nowUs, charge);
-    const { startUs, endUs, current } = state;
     if (state.dirty) this.keep(ask, count, state);
-    return { allowed, nowUs, startUs, endUs, current };
+    return calendarAnswer(state, nowUs, allowed);
   }
 
   expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {

@@ -4,7 +4,12 @@ import type { Ask, CalendarAnswer } from '../../contract/ask.js';
 import type { CalendarRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';
-import { type CalendarState, stepCalendar, unusedCalendar } from './calendar-step.js';
+import {
+  type CalendarState,
+  calendarAnswer,
+  stepCalendar,
+  unusedCalendar,
+} from './calendar-step.js';
 
 /** The label may have spaces, and line separators. */
 const FORM = /^(.+) (\d+) (\d+) (\d+)$/s;
@@ -21,7 +26,7 @@ function calendarOf(text: string): CalendarState {
   const [startUs = 0, endUs = 0, current = 0] = match
     .slice(2)
     .map((part) => wholeNumber(Number(part)));
-  return { dirty: false, label, startUs, endUs, current };
+  return { dirty: false, label, startUs, endUs, current, forgiven: 0 };
 }
 
 class StoredCalendar implements StoredCount {
@@ -37,13 +42,12 @@ class StoredCalendar implements StoredCount {
     // A copy, because a step with another period may not change the count.
     const state = { ...this.state, dirty: false };
     const allowed = stepCalendar(step as Ask<CalendarRule>, state, nowUs, charge);
-    const { dirty, startUs, endUs, current } = state;
-    if (dirty) {
+    if (state.dirty) {
       this.state = state;
       this.changed = true;
-      this.expiresUs = step.op === 'reset' ? 0 : endUs;
+      this.expiresUs = step.op === 'reset' ? 0 : state.endUs;
     }
-    return { allowed, nowUs, startUs, endUs, current };
+    return calendarAnswer(state, nowUs, allowed);
   }
 
   text(): string {
