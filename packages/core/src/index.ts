@@ -105,9 +105,16 @@ export type { StoreErrorOptions } from './limits/limiter-options.js';
 export { rateLimit } from './limits/rate-limit.js';
 export type { RateLimitOptions } from './limits/rate-limit-options.js';
 export type { RuleOptions } from './limits/rule-options.js';
-export { type Meter, type MeterOptions, meter, type Partially, type PriceOptions, partial } from './meter/meter.js';
-export type { Spent, SpentOnLimit } from './meter/spending.js';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './memory/memory-store.js';
+export {
+  type Meter,
+  type MeterOptions,
+  meter,
+  type Partially,
+  type PriceOptions,
+  partial,
+} from './meter/meter.js';
+export type { Spent, SpentOnLimit } from './meter/spending.js';
 export { canonicalAddress } from './net/address.js';
 export type { TrustProxy } from './net/trust.js';
 export {

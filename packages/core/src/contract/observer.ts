@@ -52,14 +52,7 @@ export interface UnitsEvent {
   readonly units: number;
 }
 
-export type UnitsKind =
-  | 'reserved'
-  | 'added'
-  | 'returned'
-  | 'cut'
-  | 'silent'
-  | 'forgiven'
-  | 'lost';
+export type UnitsKind = 'reserved' | 'added' | 'returned' | 'cut' | 'silent' | 'forgiven' | 'lost';
 
 /** A memory store: see {@link memoryStore}. */
 export interface Overflowing {

@@ -76,9 +76,7 @@ export class Charge {
   settleNow(units: number): Promise<unknown> | undefined {
     const { releases } = this.context.settling;
     const steps = this.settleAt(units);
-    return 'then' in steps
-      ? steps.then((own) => releases.giveBack(own))
-      : releases.giveBack(steps);
+    return 'then' in steps ? steps.then((own) => releases.giveBack(own)) : releases.giveBack(steps);
   }
 
   tell(kind: UnitsKind, units: number): void {
@@ -155,7 +153,10 @@ export class Charge {
       this.tell('lost', step.cost);
     };
     const isSent = !isUnsent(failure);
-    if (isSent && (isLastTry || !isCharge)) return lose();
+    if (isSent && (isLastTry || !isCharge)) {
+      lose();
+      return;
+    }
     // Without the fallback counters, which have counted it.
     const again = this.listening({ ...step, onStoreError: 'allow' }, (own, answer) =>
       this.hear(own, answer, isLastTry || isSent),

@@ -28,7 +28,9 @@ export interface MeterOptions<Usage, Raw = unknown> {
    * The part of the reserved usage that is owed as soon as a request is admitted, such as the tokens of a prompt.
    * `request` is undefined without HTTP. Default: none.
    */
-  readonly atLeast?: ((reserved: Usage, request: LimitRequest<Raw> | undefined) => Usage) | undefined;
+  readonly atLeast?:
+    | ((reserved: Usage, request: LimitRequest<Raw> | undefined) => Usage)
+    | undefined;
   /**
    * What a request costs that is not settled because the client has left, or because of a status from 500. `'keep'`
    * (default): the reservation, or what it owes if that is more, because the work may go on unseen. {@link partial}:
@@ -257,7 +259,13 @@ function checkUsage<Usage>(what: string, usage: Usage): Usage {
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
-function checkGuarded({ key, refundIf }: { readonly key?: unknown; readonly refundIf?: unknown }): void {
+function checkGuarded({
+  key,
+  refundIf,
+}: {
+  readonly key?: unknown;
+  readonly refundIf?: unknown;
+}): void {
   if (typeof key !== 'function') throw mustBe('key', 'a function, beside a cost of a meter', key);
   if (refundIf !== undefined) {
     throw mustBe('refundIf', 'left out beside a cost of a meter, which settles', refundIf);

@@ -6,7 +6,6 @@ import type { HostSignal } from '../base/host.js';
 import type { RequestOutcome, StepsBack } from '../contract/limiter.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { Settling } from '../contract/metered-cost.js';
-import type { Step } from '../contract/store.js';
 import { Charge } from './charge.js';
 import type { Resends } from './resends.js';
 import { greaterOf, isUsage, sumOf, timesOf } from './usage.js';
@@ -119,7 +118,10 @@ export class Spending<Usage> implements Spent<Usage> {
 
   add(usage: Partial<Usage>): void {
     if (this.settled !== undefined || this.end) return;
-    if (!isUsage(usage)) return this.fault('add', usage);
+    if (!isUsage(usage)) {
+      this.fault('add', usage);
+      return;
+    }
     this.added = sumOf(usage as Usage, this.added);
     for (const line of this.lines) {
       const nowUs = line.settling.releases.client.clock.nowUs();

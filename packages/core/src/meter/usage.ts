@@ -32,6 +32,7 @@ function combined<Usage>(
   if (other === undefined) return one;
   if (typeof one === 'number') return units(one, other as number) as Usage;
   const all: Record<string, number> = { ...(one as Numbers) };
-  for (const [name, own] of Object.entries(other as Numbers)) all[name] = units(all[name] ?? 0, own);
+  for (const [name, own] of Object.entries(other as Numbers))
+    all[name] = units(all[name] ?? 0, own);
   return all as Usage;
 }
