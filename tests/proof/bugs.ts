@@ -108,8 +108,8 @@ const buckets: readonly Bug[] = [
     'us, num = now - 1, 0',
   ]),
   bug('a bucket beside others never refills', BUCKET, [
-    '    if us < now then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
-    '    if us < 0 then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
+    '    if us < now then\n      us, num = now, 0\n    end\n    if owes',
+    '    if us < 0 then\n      us, num = now, 0\n    end\n    if owes',
   ]),
   bug(
     'a bucket holds what its rate says, not its burst',

@@ -18,6 +18,8 @@ export interface Verdict extends Numbers {
   readonly delayMs: number;
   /** The end of the pause, in microseconds since the epoch; 0 if there is none, NaN under rules without waits. */
   readonly pausedUntilUs: number;
+  /** Units that were not charged, because the count is at the limit and debt of its rule. */
+  readonly forgiven: number;
   /** A claim's state, owner, end and note as one string; `''` under other rules. */
   readonly claim: string;
   /** The state after the step, as a store's answer. */
@@ -133,7 +135,12 @@ export class Oracle {
 
     let after: unknown;
     let allowed = passes;
-    if (charges) {
+    let forgiven = 0n;
+    if (charges && rule.debt !== undefined) {
+      const units = smaller(smaller(cost, MOST) + merged.owed, MOST);
+      after = machine.record(rule, view, now, units, step);
+      forgiven = machine.forgiven?.(rule, view, after, now, units) ?? 0n;
+    } else if (charges) {
       after =
         op === 'take'
           ? machine.charge(rule, this.viewFrom(merged, now, starts), now, cost, step)
@@ -158,9 +165,16 @@ export class Oracle {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
     if (after !== undefined) this.counts.storeState(step, after);
-    return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
+    const charged = charges && after !== undefined;
+    const told = verdict(rule, cost, now, after ?? view, allowed, charged);
+    if (forgiven === 0n) return told;
+    const units = Number(forgiven);
+    return { ...told, forgiven: units, answer: { ...told.answer, forgiven: units } };
   }
 }
+
+/** The most units of a step. */
+const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** The rule of a step, with the billing period that the step names. */
 function ruleOf({ rule, period }: Step): Rule {
@@ -194,6 +208,7 @@ function verdict(
     resetMs: Number(resetUs ?? Number.NaN) / 1000,
     delayMs: Number(delayUs ?? Number.NaN) / 1000,
     pausedUntilUs: 'pausedUntilUs' in answer ? answer.pausedUntilUs : Number.NaN,
+    forgiven: 0,
     claim: claimIn(answer),
     answer,
   };

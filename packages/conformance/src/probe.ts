@@ -22,6 +22,7 @@ export interface Seen extends Numbers {
   /** As in {@link Verdict}. */
   readonly delayMs: number;
   readonly pausedUntilUs: number;
+  readonly forgiven: number;
   readonly claim: string;
   readonly answer: Answer;
 }
@@ -35,12 +36,16 @@ export const FIELDS = [
   'resetMs',
   'delayMs',
   'pausedUntilUs',
+  'forgiven',
   'claim',
 ] as const;
 
 /** Parts of a step that checks rarely set. */
 type StepExtras = Partial<
-  Pick<Step, 'binding' | 'receipt' | 'holdUs' | 'together' | 'lease' | 'claim' | 'onStoreError'>
+  Pick<
+    Step,
+    'binding' | 'owed' | 'receipt' | 'holdUs' | 'together' | 'lease' | 'claim' | 'onStoreError'
+  >
 >;
 
 /** A step of a group. */
@@ -70,6 +75,7 @@ export function seen(rule: Rule, answer: Answer, cost: number): Seen {
     ...measure(rule, answer, cost),
     delayMs: waits ? delayOf(rule, answer) : Number.NaN,
     pausedUntilUs: waits ? answer.pausedUntilUs : Number.NaN,
+    forgiven: answer.forgiven ?? 0,
     claim: claimIn(answer),
   };
 }

@@ -1,7 +1,7 @@
 /** Runs a trace on the store and on the oracle, and compares every field of every answer. */
 
 import type { Step } from '@spillway/core';
-import type { Receipt, Rule } from '@spillway/core/store';
+import { type Receipt, type Rule, unitsOf } from '@spillway/core/store';
 import { destination } from './moves.js';
 import { mergedSteps } from './oracle/group.js';
 import { Oracle, type Subject, type Verdict } from './oracle.js';
@@ -122,7 +122,8 @@ class Replay {
     const look = this.oracle.apply([step('look', subject)], this.probe.nowUs)[0] as Verdict;
     const cost = costOf(pick, subject.rule, look.remaining);
     const isTogether = picked.together && op === 'take' && subject.rule.machine === 'queue';
-    const extras = isTogether ? { binding, together: true } : { binding };
+    const owed = picked.owed && subject.rule.debt !== undefined ? { owed: picked.owed } : {};
+    const extras = isTogether ? { binding, together: true } : { binding, ...owed };
     return { step: step(op, subject, cost, extras) };
   }
 
@@ -165,9 +166,10 @@ class Replay {
     const shadow = step.binding ? '' : ', shadow';
     const held = step.holdUs ? ` for ${step.holdUs} us` : '';
     const together = step.together ? ', together' : '';
+    const owed = step.owed ? ` and ${step.owed} owed` : '';
     const named = nameIn(step);
     this.lines.push(
-      `  ${this.steps}. ${sign}  ${step.op} ${step.cost} of ${step.limiter}/${step.key}${named}${held}${together}${shadow}`,
+      `  ${this.steps}. ${sign}  ${step.op} ${step.cost}${owed} of ${step.limiter}/${step.key}${named}${held}${together}${shadow}`,
     );
     if (got.answer.nowUs !== nowUs) this.failReplay('nowUs', nowUs, got.answer.nowUs);
     for (const field of FIELDS) {
@@ -175,11 +177,12 @@ class Replay {
         this.failReplay(field, expected[field], got[field]);
     }
     if (expected.charged && !isNamed(step.rule)) {
+      const units = unitsOf(step) - expected.forgiven;
       this.grants.push({
         subject: step,
-        cost: step.cost,
-        storeReceipt: receiptOf(got.answer, step.cost),
-        oracleReceipt: receiptOf(expected.answer, step.cost),
+        cost: units,
+        storeReceipt: receiptOf(got.answer, units),
+        oracleReceipt: receiptOf(expected.answer, units),
       });
     }
     if (expected.retryAfterMs > 0 && expected.retryAfterMs < Number.POSITIVE_INFINITY) {

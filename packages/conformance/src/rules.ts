@@ -15,6 +15,7 @@ import {
   type RateRule,
   type Rule,
   type WindowRule,
+  withDebt,
 } from '@spillway/core/store';
 import fc from 'fast-check';
 
@@ -134,6 +135,18 @@ export const calendarRules: fc.Arbitrary<CalendarRule> = fc
   )
   .map(([limit, name]) => makeCalendarRule(limit, calendarNamed(name)));
 
+/** Token buckets and counts by calendar with debt; some share a count. */
+export const debtRules: fc.Arbitrary<Rule> = fc
+  .tuple(
+    fc.oneof(
+      { weight: 3, arbitrary: rulesOf('token-bucket') },
+      { weight: 2, arbitrary: calendarRules },
+    ),
+    fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constantFrom(1, 1_000_000_000)),
+    fc.constantFrom(1, 1, 2, 3),
+  )
+  .map(([rule, debt, times]) => withDebt(rule, debt, Math.min(rule.limit * times, 1_000_000_000)));
+
 /** Queues of shapers that wait not at all, for a while, or for the longest possible time. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
@@ -166,6 +179,7 @@ export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
 const anyRule: fc.Arbitrary<Rule> = fc.oneof(
   ...ALGORITHMS.map(rulesOf),
   calendarRules,
+  debtRules,
   queueRules,
   leasesRules,
   claimsRules,
@@ -209,6 +223,18 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
     },
     { weight: 1, arbitrary: calendarRules },
     { weight: 1, arbitrary: claimsRules },
+    {
+      weight: 2,
+      arbitrary: fc
+        .tuple(fc.constantFrom(1, 2, 5, 7, 14), fc.constantFrom(1, 2, 5), fc.constantFrom(1, 5, 10))
+        .map(([limit, debt, ofLimit]) =>
+          withDebt(rateRule('token-bucket', limit, 2_000_000), debt, ofLimit),
+        ),
+    },
+    {
+      weight: 1,
+      arbitrary: calendarRules.map((rule) => withDebt(rule, 3, 2)),
+    },
   ),
   { minLength: 2, maxLength: 5 },
 );
@@ -250,7 +276,8 @@ export function describe(rule: Rule): string {
   if (rule.machine === 'claims') {
     return `claims under leases of ${rule.leaseUs} us, kept for ${rule.keepUs} us`;
   }
-  if (rule.machine === 'calendar') return `${rule.limit} per ${rule.calendar.name}`;
+  const debt = rule.debt === undefined ? '' : `, debt ${rule.debt}`;
+  if (rule.machine === 'calendar') return `${rule.limit} per ${rule.calendar.name}${debt}`;
   const algorithm = {
     bucket: 'token-bucket',
     queue: 'shaper',
@@ -259,5 +286,5 @@ export function describe(rule: Rule): string {
   }[rule.machine];
   const burst = 'burst' in rule ? `, burst ${rule.burst}` : '';
   const wait = rule.machine === 'queue' ? `, waits ${rule.waitUs} us` : '';
-  return `${algorithm} ${rule.limit} per ${rule.windowUs} us${burst}${wait}`;
+  return `${algorithm} ${rule.limit} per ${rule.windowUs} us${burst}${wait}${debt}`;
 }

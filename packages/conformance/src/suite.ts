@@ -6,6 +6,7 @@ import { claimGroupChecks } from './checks/claim-groups.js';
 import { claimChecks } from './checks/claims.js';
 import { clockChecks } from './checks/clocks.js';
 import { countChecks } from './checks/counts.js';
+import { debtChecks } from './checks/debts.js';
 import { groupChecks } from './checks/groups.js';
 import { keyChecks } from './checks/keys.js';
 import { leaseChecks } from './checks/leases.js';
@@ -53,6 +54,7 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...valueChecks(harness),
     ...anchoredChecks(harness),
     ...calendarChecks(harness),
+    ...debtChecks(harness, settings),
     ...logChecks(harness, settings),
     ...queueChecks(harness),
     ...pauseChecks(harness),

@@ -56,9 +56,10 @@ export class Rules {
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
   ruleOf(numbers: RuleNumbers): Rule {
-    const { machine, limit, calendar } = numbers;
+    const { machine, limit, debt, calendar } = numbers;
     if (machine === 'calendar') {
-      return makeCalendarRule(limit as number, calendarOf(calendar as SentCalendar));
+      const plain = makeCalendarRule(limit as number, calendarOf(calendar as SentCalendar));
+      return debt === undefined ? plain : { ...plain, debt: debt as number };
     }
     if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
     return { ...numbers, logic: this.logics[machine] } as unknown as Rule;

@@ -8,6 +8,8 @@ import { isCount } from './counts.js';
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
+  /** What is charged with the cost, although it may not pass. */
+  readonly owed: bigint;
   readonly binding: boolean;
   /** Whether it starts together with other takes of its key. */
   readonly together: boolean;
@@ -47,9 +49,10 @@ export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   return firsts.map((step) => {
     const same = steps.filter((other) => isSame(other, step));
     const cost = same.reduce((sum, other) => sum + BigInt(other.cost), 0n);
+    const owed = same.reduce((sum, other) => sum + BigInt(other.owed ?? 0), 0n);
     const binding = same.some((other) => other.binding);
     const isTogether = step.op === 'take' && binding && cost > 0n;
-    return { step, cost, binding, together: isTogether && step.together === true };
+    return { step, cost, owed, binding, together: isTogether && step.together === true };
   });
 }
 

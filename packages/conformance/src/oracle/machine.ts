@@ -43,6 +43,11 @@ export interface Machine<R extends Rule, S> {
    * changes.
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
+  /**
+   * The units that a charge of `units` did not charge, because of the debt of the rule; rounded up. Only of rules that
+   * can have debt.
+   */
+  forgiven?(rule: R, view: S, after: S, now: bigint, units: bigint): bigint;
   /** The state after a refund; undefined if nothing was refunded. */
   put(
     rule: R,

@@ -4,11 +4,11 @@
  */
 
 import { mustBe } from '../base/errors.js';
-import { mulAddDiv, mulDiv } from '../base/exact.js';
+import { mulDiv } from '../base/exact.js';
 import type { BucketAnswer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
-import { bucketCode, MAX_TOLERANCE_US, measureParts, unitsUsed } from './bucket/bucket-rule.js';
+import { bucketCode, MAX_TOLERANCE_US, measureParts, unitsRefilled, unitsUsed } from './bucket/bucket-rule.js';
 
 /**
  * The same rule with a debt of `debt` units for each `ofLimit` of its limit, so a plan or a live setting with another
@@ -39,7 +39,7 @@ export function withDebt(rule: Rule, debt: number, ofLimit: number): Rule {
 }
 
 function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): BucketRule {
-  const { windowUs, den, period, tolUs, tolNum } = rule;
+  const { windowUs, den, tolUs, tolNum } = rule;
   const { whole, rest } = mulDiv(debt, windowUs, ofLimit);
   const num = tolNum + mulDiv(rest, den, ofLimit).whole;
   const us = tolUs + whole + (num >= den ? 1 : 0);
@@ -47,7 +47,7 @@ function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): Bucket
     us < MAX_TOLERANCE_US
       ? { tolUs: us, tolNum: num % den }
       : { tolUs: MAX_TOLERANCE_US, tolNum: 0 };
-  const units = mulAddDiv(deepest.tolUs - tolUs, den, deepest.tolNum - tolNum, period);
+  const units = unitsRefilled(rule, deepest.tolUs - tolUs, deepest.tolNum - tolNum);
   const code = bucketCode(deepest, den);
   const logic: Machine = {
     ...owing(rule, debt, ofLimit),
@@ -55,7 +55,7 @@ function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): Bucket
     soften: (own: BucketRule) => ({
       ...own,
       ...deepest,
-      burst: mulAddDiv(deepest.tolUs, den, deepest.tolNum, period),
+      burst: unitsRefilled(rule, deepest.tolUs, deepest.tolNum),
       debt: 0,
     }),
     checkPlan({ window, burst }) {

@@ -1,7 +1,7 @@
 /** Fallback counters: what this process admitted, counted in memory for the times when the store fails. */
 
 import { unanswered } from '../algorithms/decide.js';
-import { receiptOfStep } from '../algorithms/receipt.js';
+import { receiptFrom, unitsOf } from '../algorithms/receipt.js';
 import type { Clock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
@@ -163,12 +163,11 @@ function localStep(step: CountedStep, op: Op): Step {
 }
 
 function withReceipt(step: CountedStep, answer: Answer, own: Answer): Answer {
-  const { op, rule, lease } = step;
-  const charged =
-    op === 'take' ? answer.allowed && !lease : op === 'record' && rule.debt !== undefined;
+  const { op, lease, onStoreError: rule, cost, owed } = step;
+  const charged = op === 'take' ? answer.allowed && !lease : op === 'record' && rule.debt;
   if (!charged) return answer;
   if (own.provisional) return answer; // not counted: there was no room
-  const receipt = receiptOfStep({ ...step, rule: step.onStoreError }, own);
+  const units = unitsOf({ rule, cost, owed }) - (own.forgiven ?? 0);
   // In this order: in V8, adding a property after the spread takes many times as long.
-  return { fallbackReceipt: receipt, ...answer };
+  return { fallbackReceipt: receiptFrom(rule, own, units), ...answer };
 }

@@ -69,7 +69,7 @@ class ReplyReader implements ReplyWords {
     const verdict = word % 2;
     const state = (word - verdict) / 2;
     const allowed = onlyLooks(step) ? step.op !== 'put' : verdict === 1;
-    return codecOf(step.rule).decodeAnswer(step.rule, allowed, state, this);
+    return codecOf(step.rule).decodeAnswer(step.rule, allowed, state, this, step);
   }
 
   /** A non-negative integer. */

@@ -66,7 +66,7 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];
   const { rule } = step;
-  if (steps.length > 1 || rule.machine !== 'bucket') return undefined;
+  if (steps.length > 1 || rule.machine !== 'bucket' || rule.deepest) return undefined;
   if (step.op !== 'take' || onlyLooks(step)) return undefined;
   const numbers = words.slice(3);
   return rule.den > 1 ? numbers : numbers.slice(0, 2);
@@ -81,6 +81,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
     if (
       one.op !== other.op ||
       one.cost !== other.cost ||
+      one.owed !== other.owed ||
       one.binding !== other.binding ||
       one.receipt !== other.receipt ||
       one.holdUs !== other.holdUs ||
@@ -98,7 +99,8 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
 function encodeStep(step: Step, args: string[], clock: Clock, hasOthers: boolean): void {
   const codec = codecOf(step.rule);
   const op = hasOthers && startsTogether(step) ? OPS.together : opOf(step);
-  args.push(codec.letter, `${op}`);
+  const { letter, debtLetter = letter } = codec;
+  args.push(step.rule.debt === undefined ? letter : debtLetter, `${op}`);
   codec.encode(step.rule, step, op, args, clock);
 }
 

@@ -106,6 +106,11 @@ export function refillTime(rule: BucketNumbers, cost: number): { us: number; num
   return { us: whole, num: rest };
 }
 
+/** The whole units that refill in a time of whole microseconds and a numerator, which may be negative. */
+export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: number): number {
+  return mulAddDiv(us, den, num, period);
+}
+
 /** Measures a bucket with any numbers. `waitUs`: how long a taker may wait for units that have not refilled yet. */
 export function measureParts(
   rule: BucketNumbers,
@@ -124,7 +129,7 @@ export function measureParts(
     roomUs -= 1;
     roomNum += den;
   }
-  const remaining = roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period);
+  const remaining = roomUs < 0 ? 0 : unitsRefilled(rule, roomUs, roomNum);
   return {
     // Exact: the tolerance is `burst` times the refill time of a unit.
     used: rule.burst - remaining,

@@ -3,10 +3,11 @@
  * packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
  */
 
-import { mulAddDiv, mulDiv } from '../../base/exact.js';
+import { mulDiv } from '../../base/exact.js';
 import type { Ask, BucketAnswer, Receipt } from '../../contract/ask.js';
 import type { BucketRule, Tolerance } from '../../contract/rule.js';
 import { givenBack, unitsOf } from '../receipt.js';
+import { unitsRefilled } from './bucket-rule.js';
 
 /**
  * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If that is in the past, the bucket is
@@ -77,7 +78,7 @@ export function stepBucket(
 
 /** Charges what the debt of the rule allows, and forgives the rest. */
 function chargeDebt(
-  { den, period }: BucketRule,
+  rule: BucketRule,
   { tolUs, tolNum }: Tolerance,
   state: BucketState,
   nowUs: number,
@@ -87,15 +88,15 @@ function chargeDebt(
   const us = full ? nowUs : state.tatUs;
   const num = full ? 0 : state.tatNum;
   const latestUs = nowUs + tolUs;
-  // (room in time x den + its numerator) / period, where the numerator may be negative
-  const room = mulAddDiv(latestUs - us, den, tolNum - num, period);
+  const room = unitsRefilled(rule, latestUs - us, tolNum - num);
   state.forgiven = Math.max(0, units - room);
   if (units > room) {
     state.tatUs = latestUs;
     state.tatNum = tolNum;
     return;
   }
-  const { whole, rest } = mulDiv(units, period, den);
+  const { den } = rule;
+  const { whole, rest } = mulDiv(units, rule.period, den);
   const carries = num + rest >= den;
   state.tatUs = us + whole + (carries ? 1 : 0);
   state.tatNum = num + rest - (carries ? den : 0);
