@@ -34,7 +34,7 @@ export type {
   StoredLimiter,
 } from './contract/limiter.js';
 export type { LimiterTurn, ResponseEnd, StepContext } from './contract/limiter-turn.js';
-export type { MeteredCost } from './contract/metered-cost.js';
+export type { MeteredCost, Reservation } from './contract/metered-cost.js';
 export type {
   BreakerEvent,
   DecisionEvent,
@@ -83,6 +83,9 @@ export type {
   KeyedLimiterOptions,
   LimiterOptions,
   LimitOptions,
+  MeteredLimiter,
+  MeteredLimiterOptions,
+  ReserveOptions,
   Timely,
 } from './direct/limiter-options.js';
 export { createLimiters } from './direct/limiters.js';

@@ -8,7 +8,13 @@ import { mulDiv } from '../base/exact.js';
 import type { BucketAnswer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
-import { bucketCode, MAX_TOLERANCE_US, measureParts, unitsRefilled, unitsUsed } from './bucket/bucket-rule.js';
+import {
+  bucketCode,
+  MAX_TOLERANCE_US,
+  measureParts,
+  unitsRefilled,
+  unitsUsed,
+} from './bucket/bucket-rule.js';
 
 /**
  * The same rule with a debt of `debt` units for each `ofLimit` of its limit, so a plan or a live setting with another

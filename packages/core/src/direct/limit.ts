@@ -1,6 +1,7 @@
 /** One keyed limit: turns a key into a part of a decision, and the store's answer into the decision. */
 
 import { decideStep, measure, policyOf } from '../algorithms/decide.js';
+import { receiptOfStep } from '../algorithms/receipt.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
@@ -9,6 +10,12 @@ import type { BillingPeriod } from '../contract/calendar.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import type { Decision, Mode, Policy } from '../contract/decision.js';
+import {
+  type Grant,
+  type MeterHooks,
+  meteredOf,
+  type Reservation,
+} from '../contract/metered-cost.js';
 import type { Fault } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
@@ -51,6 +58,8 @@ export class Limit implements Decider {
   private readonly owner: LimitOwner;
   private readonly variants: RuleVariants<LimitOptions> | undefined;
 
+  private readonly metered: MeterHooks | undefined;
+
   /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   constructor(
     { name, rule, mode = 'enforce', share = 1 }: LimitNumbers,
@@ -69,6 +78,7 @@ export class Limit implements Decider {
     this.client = client;
     this.owner = owner;
     this.variants = variants;
+    this.metered = meteredOf((variants?.declared.numbers as { cost?: unknown } | undefined)?.cost);
     client.claim(this, rule);
   }
 
@@ -86,17 +96,19 @@ export class Limit implements Decider {
   part(
     op: Op,
     key: string,
-    cost: number | undefined,
+    cost: number | Reservation | undefined,
     settings: LimiterSettings | undefined,
     own?: Pick<CostOptions, 'plan' | 'period'>,
   ): KeyedPart {
-    const step = this.step(op, key, cost, own?.period);
+    const metered = this.metered && isPlainObject(cost) ? this.metered : undefined;
+    const step = this.step(op, key, metered ? 1 : (cost as number | undefined), own?.period);
     const mode = settings?.mode ?? this.mode;
+    const asked = mode === 'off' ? undefined : this.stepIn(mode, step, settings, own?.plan);
     return {
       limiter: this,
       mode,
       settings,
-      step: mode === 'off' ? undefined : this.stepIn(mode, step, settings, own?.plan),
+      step: (asked && metered?.reserve(asked, cost as Reservation)) ?? asked,
       answer: undefined,
       decision: undefined,
     };
@@ -141,7 +153,15 @@ export class Limit implements Decider {
   /** The step that refunds a decision, or `cost` units of it; undefined if there is nothing to refund. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
-    return GrantedDecision.refundStep(decision, this.client.store, this.countedAs, cost);
+    const { step, answer } = this.takeGrant(decision) ?? {};
+    if (!step || !answer) return undefined;
+    const receipt = receiptOfStep(step, answer);
+    return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, receipt.units), receipt };
+  }
+
+  /** What a decision charged, once; undefined if there is nothing. */
+  takeGrant(decision: Decision): Grant | undefined {
+    return GrantedDecision.takeGrant(decision, this.client.store, this.countedAs);
   }
 
   /** The step with the numbers of its plan and live settings, and not binding in shadow mode. */

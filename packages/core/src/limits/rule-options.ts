@@ -4,7 +4,7 @@ import { tokenBucket } from '../algorithms/values.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
-import type { MeteredCost } from '../contract/metered-cost.js';
+import { meteredOf } from '../contract/metered-cost.js';
 import {
   type Anchor,
   type CalendarRule,
@@ -46,7 +46,7 @@ const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
 export function ruleFrom(options: RuleOptions & { readonly cost?: unknown }): Rule {
   const { overage, cost } = options;
   const hard = hardRuleFrom(options);
-  const rule = (cost as Partial<MeteredCost> | undefined)?.metered?.makeRule(hard) ?? hard;
+  const rule = meteredOf(cost)?.makeRule(hard) ?? hard;
   if (overage === undefined) return rule;
   oneOf('overage', overage, ['allow']);
   const soft = softRule(rule);

@@ -79,6 +79,12 @@ export class Charge {
     return 'then' in steps ? steps.then((own) => releases.giveBack(own)) : releases.giveBack(steps);
   }
 
+  /** Tells observers how a settlement at `units` differs from what is charged. */
+  tellDifference(units: number): void {
+    const more = units - this.told;
+    this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
+  }
+
   tell(kind: UnitsKind, units: number): void {
     const { limiter, settling } = this.context;
     if (units > 0) settling.observers.units({ limiter, kind, units });

@@ -1,18 +1,29 @@
 /** `meter`: costs that are known afterwards. */
 
 import { withDebt } from '../algorithms/debt.js';
+import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkOptions } from '../base/check-shapes.js';
-import { checkCallback, integerBetween, isCost } from '../base/checks.js';
+import { checkCallback, checkCost, integerBetween, isCost } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
-import { isThenable } from '../base/host.js';
+import { type Eventually, isLater, isThenable } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Admission } from '../contract/admission.js';
-import type { MeteredCost, Settling } from '../contract/metered-cost.js';
+import type { Answer } from '../contract/ask.js';
+import type { Decision } from '../contract/decision.js';
+import type {
+  MeteredCost,
+  MeterHooks,
+  Reservation,
+  Settling,
+  SettlingClient,
+} from '../contract/metered-cost.js';
 import type { LimitRequest } from '../contract/request.js';
 import { capacityOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
+import { checkDecision } from '../direct/direct-client.js';
+import { Charge } from './charge.js';
 import { Resends } from './resends.js';
-import { type Floor, type Reserved, Spending, type Spent } from './spending.js';
+import { type Floor, Spending, type Spent } from './spending.js';
 import { isUsage } from './usage.js';
 
 /** Options of {@link meter}. */
@@ -66,12 +77,18 @@ export interface Meter<Usage, Raw = unknown> {
    *
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
    */
-  cost(price: (usage: Usage) => number, options?: PriceOptions): MeteredCost<Raw>;
+  cost(price: (usage: Usage) => number, options?: PriceOptions): MeteredCost<Raw, Usage>;
   /**
    * The usage of a request, by the object that the framework gives its handlers, or by an admission. It does nothing if
    * no limit has charged the request: in mode `off`, after `skip`, a rejection or a replay.
    */
   of(request: object | Admission): Spent<Usage>;
+  /**
+   * A reservation without HTTP, for the option `cost` of a call of `consume`.
+   *
+   * @throws SpillwayError `SPW_COST_INVALID`
+   */
+  reserve(usage: Usage): Reservation<Usage>;
 }
 
 const METER_OPTIONS: NamesOf<MeterOptions<number>> = { reserve: 1, atLeast: 1, onCut: 1 };
@@ -131,7 +148,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly floor: Floor<Usage>;
   /** By request, as its handler knows it, and by admission. */
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
-  private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reserved<Usage>>>();
+  private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
   /** By guard. */
   private readonly resends = new WeakMap<object, Resends>();
 
@@ -148,21 +165,21 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     this.floor = isPartial ? { perSecond: onCut.perSecond } : undefined;
   }
 
-  cost(price: (usage: Usage) => number, options: PriceOptions = {}): MeteredCost<Raw> {
+  cost(price: (usage: Usage) => number, options: PriceOptions = {}): MeteredCost<Raw, Usage> {
     if (typeof price !== 'function') throw mustBe('price', 'a function of a usage', price);
     checkOptions(options, 'cost()', PRICE_OPTIONS);
     const { maxReserve, debt } = options;
     if (debt !== undefined) integerBetween('debt', debt, 1, 1_000_000_000);
     if (maxReserve !== undefined) integerBetween('maxReserve', maxReserve, 1, 1_000_000_000);
     let declared: number | undefined;
-    const unitsOf = ({ usage, atLeast }: Reserved<Usage>): number =>
+    const unitsOf = ({ usage, atLeast }: Reservation<Usage>): number =>
       Math.max(price(usage), atLeast === undefined ? 0 : price(atLeast));
     const cost = (request: LimitRequest<Raw>): number | Promise<number> => {
       const reserved = this.reservedFor(request);
       if (isThenable(reserved)) return reserved.then(unitsOf);
       return reserved ? unitsOf(reserved) : 1;
     };
-    const metered: MeteredCost<Raw>['metered'] = {
+    const metered: MeterHooks<Raw, Usage> = {
       checkGuarded,
       makeRule(rule) {
         if (declared === undefined && maxReserve !== undefined) checkMaxReserve(maxReserve, rule);
@@ -182,6 +199,27 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
       },
       finish: (turn, outcome) =>
         this.spendings.get(keyOf(turn.request))?.finish(turn as never, outcome),
+      reserve: (step, { usage, atLeast }) => {
+        const owed = atLeast === undefined ? 0 : checkCost(price(atLeast));
+        const cost = Math.max(checkCost(price(usage)), owed);
+        return limited({ ...step, cost }, owed, maxReserve);
+      },
+      extend: (limiter, limit, client) => {
+        const settling = settlingOf(client);
+        const resends = this.resendsOf(settling);
+        const context = { limiter: limit.name, settling, resends, onForgiven: () => undefined };
+        const settle = (decision: Decision, usage: Usage): Eventually<boolean> => {
+          checkDecision(decision);
+          const units = checkCost(price(checkUsage('the usage', usage)));
+          const { step, answer } = limit.takeGrant(decision) ?? {};
+          if (!step || !answer) return client.known(false);
+          const charge = new Charge(step, answer, decision, context);
+          charge.tellDifference(units);
+          const sent = charge.settleNow(units);
+          return sent ? sent.then(() => true) : client.known(true);
+        };
+        Object.assign(limiter, { settle });
+      },
     };
     return Object.assign(cost, { metered });
   }
@@ -191,6 +229,10 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
       throw mustBe('request', 'the object that the framework gives its handlers', request);
     }
     return this.spendingOf(request);
+  }
+
+  reserve(usage: Usage): Reservation<Usage> {
+    return this.reserved(usage, undefined);
   }
 
   private spendingOf(key: object): Spending<Usage> {
@@ -205,7 +247,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   /** The reservation of a request: estimated once, for all limits. */
   private reservedFor(
     request: LimitRequest<Raw>,
-  ): Reserved<Usage> | undefined | Promise<Reserved<Usage>> {
+  ): Reservation<Usage> | undefined | Promise<Reservation<Usage>> {
     const { reserve } = this.options;
     const key = keyOf(request);
     // Without HTTP, an app may use one object for many calls.
@@ -214,7 +256,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     if (spending.reserved || !reserve) return spending.reserved;
     const before = this.reserving.get(spending);
     if (before) return before;
-    const take = (usage: Usage): Reserved<Usage> => {
+    const take = (usage: Usage): Reservation<Usage> => {
       spending.reserved = this.reserved(usage, request);
       return spending.reserved;
     };
@@ -226,7 +268,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   }
 
   /** @throws SpillwayError `SPW_COST_INVALID` */
-  private reserved(given: Usage, request: LimitRequest<Raw> | undefined): Reserved<Usage> {
+  private reserved(given: Usage, request: LimitRequest<Raw> | undefined): Reservation<Usage> {
     const usage = checkUsage('the reserved usage', given);
     const atLeast = this.options.atLeast?.(usage, request);
     return { usage, atLeast: atLeast === undefined ? undefined : checkUsage('atLeast', atLeast) };
@@ -284,6 +326,23 @@ function limited(step: Step, atLeast: number, maxReserve: number | undefined): S
   const limit = Math.min(maxReserve ?? Math.max(1, Math.floor(most / 2)), most);
   const cost = Math.min(step.cost, limit);
   return { ...step, cost, owed: Math.max(0, atLeast - cost) };
+}
+
+/** Settles without a guard, whose requests have an end. */
+function settlingOf({ store, observers }: SettlingClient): Settling {
+  return {
+    releases: {
+      client: store,
+      giveBack(steps) {
+        const tell = (answers: readonly Answer[]): void => {
+          for (const [i, { answered }] of steps.entries()) answered?.(answers[i] as Answer);
+        };
+        const sent = store.link.giveBack(steps, tell, GIVE_BACK_US);
+        return isLater(sent) ? sent : undefined;
+      },
+    },
+    observers,
+  };
 }
 
 /** A price; 0 if it is invalid. */

@@ -5,7 +5,7 @@ import { asError, mustBe } from '../base/errors.js';
 import type { HostSignal } from '../base/host.js';
 import type { RequestOutcome, StepsBack } from '../contract/limiter.js';
 import type { LimiterTurn } from '../contract/limiter-turn.js';
-import type { Settling } from '../contract/metered-cost.js';
+import type { Reservation, Settling } from '../contract/metered-cost.js';
 import { Charge } from './charge.js';
 import type { Resends } from './resends.js';
 import { greaterOf, isUsage, sumOf, timesOf } from './usage.js';
@@ -54,13 +54,6 @@ export interface Spent<Usage> {
   snapshot(): Readonly<Record<string, SpentOnLimit>>;
 }
 
-/** The reserved usage of a request. */
-export interface Reserved<Usage> {
-  readonly usage: Usage;
-  /** What is owed as soon as the request is admitted. */
-  readonly atLeast: Usage | undefined;
-}
-
 /** What a request owes that was cut off; undefined: at least what was reserved. */
 export type Floor<Usage> = { readonly perSecond: Usage | undefined } | undefined;
 
@@ -78,7 +71,7 @@ interface Line<Usage> {
 
 export class Spending<Usage> implements Spent<Usage> {
   /** Undefined until a limit has asked for it, and if there is none. */
-  reserved: Reserved<Usage> | undefined;
+  reserved: Reservation<Usage> | undefined;
   private added: Usage | undefined;
   private settled: Usage | undefined;
   /** Set when the response has ended: the usage to charge if it isn't settled, and whether at least the reservation. */
@@ -146,7 +139,7 @@ export class Spending<Usage> implements Spent<Usage> {
     this.settled = reserved ? sumOf(usage, timesOf(reserved.usage, 0)) : usage;
     for (const line of late) {
       const units = this.unitsOf(line);
-      tellDifference(line.charge, units);
+      line.charge.tellDifference(units);
       keepAlive(line, line.charge.settleNow(units));
     }
     return true;
@@ -185,7 +178,7 @@ export class Spending<Usage> implements Spent<Usage> {
     this.end ??= this.endAfter(isCut, outcome.durationMs);
     line.endedUs = line.settling.releases.client.clock.nowUs();
     const units = this.unitsOf(line);
-    if (this.settled !== undefined) tellDifference(charge, units);
+    if (this.settled !== undefined) charge.tellDifference(units);
     else charge.tell(isCut ? 'cut' : 'silent', units);
     return charge.settleAt(units);
   }
@@ -247,11 +240,6 @@ function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
   return (
     endedUs !== undefined && settling.releases.client.clock.nowUs() <= endedUs + windowMs * 1000
   );
-}
-
-function tellDifference(charge: Charge, units: number): void {
-  const excess = charge.excessOver(units);
-  charge.tell(excess > 0 ? 'returned' : 'added', Math.abs(excess));
 }
 
 /** On platforms that stop all work of a request when it ends. */
