@@ -1,11 +1,7 @@
 /** A cost that is known afterwards, as limiters use it. The value brings its code, so that other limiters have none. */
 
-import type { Eventually } from '../base/host.js';
-import type { Admission } from './admission.js';
 import type { Answer } from './ask.js';
-import type { Decision } from './decision.js';
 import type { StoredLimiter } from './limiter.js';
-import type { LimiterTurn } from './limiter-turn.js';
 import type { Fault, UnitsEvent } from './observer.js';
 import type { LimitRequest } from './request.js';
 import type { Rule } from './rule.js';
@@ -16,31 +12,39 @@ import type { UpkeepClient } from './upkeep.js';
 export interface MeteredCost<Raw = unknown, Usage = unknown> {
   /** The cost of the reservation. */
   (request: LimitRequest<Raw>): number | Promise<number>;
-  readonly metered: MeterHooks<Raw, Usage>;
+  readonly metered: MeterHooks<Raw>;
+  /** Only for the types of `settle`. */
+  readonly usage?: Usage;
 }
 
 /** What a meter does for a limit. */
-export interface MeterHooks<Raw = unknown, Usage = unknown> {
-  /**
-   * Checks the options of a limit in a guard.
-   *
-   * @throws SpillwayError `SPW_OPTION_INVALID`
-   */
-  checkGuarded(options: { readonly key?: unknown; readonly refundIf?: unknown }): void;
+export interface MeterHooks<Raw = unknown> {
   /**
    * Adds the debt to a rule.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID` if its algorithm can't have debt
    */
   makeRule(rule: Rule): Rule;
+  /**
+   * Checks the options of a limit in a guard.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID`
+   */
+  inGuard(options: { readonly key?: unknown; readonly refundIf?: unknown }): GuardHooks<Raw>;
+  /**
+   * Gives a limiter without HTTP its method `settle`, and lets it take reservations.
+   *
+   * @param limit its `Limit`, and `client` its `DirectClient`
+   */
+  extend(limiter: object, limit: unknown, client: unknown): void;
+}
+
+/** What a meter does for a limit in a guard. */
+export interface GuardHooks<Raw> {
   /** Limits the reservation of a step, and adds what is owed beyond it. */
   complete(step: Step, request: LimitRequest<Raw>): Step;
-  begin(turn: LimiterTurn<Raw>, admission: Admission, settling: Settling): void;
+  readonly begin: NonNullable<StoredLimiter<Raw>['begin']>;
   readonly finish: NonNullable<StoredLimiter<Raw>['finish']>;
-  /** {@link complete} without HTTP, also with the cost of the reservation. */
-  reserve(step: Step, reservation: Reservation<Usage>): Step;
-  /** Gives a limiter without HTTP its method `settle`. */
-  extend(limiter: object, limit: SettledLimit, client: SettlingClient): void;
 }
 
 /** The code of a cost that is known afterwards; undefined for any other cost. */
@@ -71,17 +75,4 @@ export interface Settling {
     fault(fault: Fault): void;
     units(event: UnitsEvent): void;
   };
-}
-
-/** How a meter settles without HTTP. */
-export interface SettlingClient {
-  readonly store: UpkeepClient<Step>;
-  readonly observers: Settling['observers'];
-  known(value: boolean): Eventually<boolean>;
-}
-
-/** A limit without HTTP. */
-export interface SettledLimit {
-  readonly name: string;
-  takeGrant(decision: Decision): Grant | undefined;
 }

@@ -94,8 +94,7 @@ class Keyed {
     checkModeAndShare(options);
     this.client = new DirectClient([this.name], settings);
     this.limit = this.client.limit(this.name, this.rule, options);
-    const isPlain = this.limit.isPlain && !this.client.isObserved && !this.rule.logic.complete;
-    this.isPlain = isPlain && !metered;
+    this.isPlain = this.limit.isPlain && !this.client.isObserved && !this.rule.logic.complete;
     metered?.extend(this, this.limit, this.client);
     this.client.tellOf([{ name: this.name, window: options.window, mode: this.limit.mode }]);
   }

@@ -10,12 +10,7 @@ import type { BillingPeriod } from '../contract/calendar.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import type { Decision, Mode, Policy } from '../contract/decision.js';
-import {
-  type Grant,
-  type MeterHooks,
-  meteredOf,
-  type Reservation,
-} from '../contract/metered-cost.js';
+import type { Grant } from '../contract/metered-cost.js';
 import type { Fault } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
@@ -58,8 +53,6 @@ export class Limit implements Decider {
   private readonly owner: LimitOwner;
   private readonly variants: RuleVariants<LimitOptions> | undefined;
 
-  private readonly metered: MeterHooks | undefined;
-
   /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   constructor(
     { name, rule, mode = 'enforce', share = 1 }: LimitNumbers,
@@ -78,7 +71,6 @@ export class Limit implements Decider {
     this.client = client;
     this.owner = owner;
     this.variants = variants;
-    this.metered = meteredOf((variants?.declared.numbers as { cost?: unknown } | undefined)?.cost);
     client.claim(this, rule);
   }
 
@@ -96,19 +88,17 @@ export class Limit implements Decider {
   part(
     op: Op,
     key: string,
-    cost: number | Reservation | undefined,
+    cost: number | undefined,
     settings: LimiterSettings | undefined,
     own?: Pick<CostOptions, 'plan' | 'period'>,
   ): KeyedPart {
-    const metered = this.metered && isPlainObject(cost) ? this.metered : undefined;
-    const step = this.step(op, key, metered ? 1 : (cost as number | undefined), own?.period);
+    const step = this.step(op, key, cost, own?.period);
     const mode = settings?.mode ?? this.mode;
-    const asked = mode === 'off' ? undefined : this.stepIn(mode, step, settings, own?.plan);
     return {
       limiter: this,
       mode,
       settings,
-      step: (asked && metered?.reserve(asked, cost as Reservation)) ?? asked,
+      step: mode === 'off' ? undefined : this.stepIn(mode, step, settings, own?.plan),
       answer: undefined,
       decision: undefined,
     };

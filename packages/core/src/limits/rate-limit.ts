@@ -11,7 +11,7 @@ import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { RequestOutcome, StepsBack, StoredLimiter } from '../contract/limiter.js';
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
-import { type MeterHooks, meteredOf } from '../contract/metered-cost.js';
+import { type GuardHooks, meteredOf } from '../contract/metered-cost.js';
 import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
 import type { CalendarWindow, Rule } from '../contract/rule.js';
@@ -66,7 +66,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly rateOptions: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
   private readonly declared: RuleVariant<RateLimitOptions<Raw>>;
-  private readonly metered: MeterHooks<Raw> | undefined;
+  private readonly metered: GuardHooks<Raw> | undefined;
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
@@ -83,8 +83,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.rule = this.declared.rule;
     if (!options.plan) checkCostPasses(options.cost, this.rule);
     const { refundIf, cost } = options;
-    this.metered = meteredOf<Raw>(cost);
-    this.metered?.checkGuarded(options);
+    this.metered = meteredOf<Raw>(cost)?.inGuard(options);
     this.begin = this.metered?.begin;
     this.finish = refundIf ? refunding(this.name, refundIf) : this.metered?.finish;
     this.isKeyed = typeof options.key === 'function';

@@ -1,30 +1,20 @@
 /** `meter`: costs that are known afterwards. */
 
 import { withDebt } from '../algorithms/debt.js';
-import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkOptions } from '../base/check-shapes.js';
-import { checkCallback, checkCost, integerBetween, isCost } from '../base/checks.js';
+import { checkCallback, checkCost, integerBetween } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
-import { type Eventually, isLater, isThenable } from '../base/host.js';
+import { isThenable } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Admission } from '../contract/admission.js';
-import type { Answer } from '../contract/ask.js';
-import type { Decision } from '../contract/decision.js';
-import type {
-  MeteredCost,
-  MeterHooks,
-  Reservation,
-  Settling,
-  SettlingClient,
-} from '../contract/metered-cost.js';
+import type { MeteredCost, MeterHooks, Reservation, Settling } from '../contract/metered-cost.js';
 import type { LimitRequest } from '../contract/request.js';
 import { capacityOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
-import { checkDecision } from '../direct/direct-client.js';
-import { Charge } from './charge.js';
+import { type Extended, extendLimiter } from './direct.js';
 import { Resends } from './resends.js';
 import { type Floor, Spending, type Spent } from './spending.js';
-import { isUsage } from './usage.js';
+import { checkUsage, isUsage } from './usage.js';
 
 /** Options of {@link meter}. */
 export interface MeterOptions<Usage, Raw = unknown> {
@@ -179,46 +169,40 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
       if (isThenable(reserved)) return reserved.then(unitsOf);
       return reserved ? unitsOf(reserved) : 1;
     };
-    const metered: MeterHooks<Raw, Usage> = {
-      checkGuarded,
+    const complete = (step: Step, { usage, atLeast }: Partial<Reservation<Usage>>): Step => {
+      const owed = atLeast === undefined ? 0 : checkCost(price(atLeast));
+      const units = usage === undefined ? step.cost : Math.max(checkCost(price(usage)), owed);
+      return limited(step, units, owed, maxReserve);
+    };
+    const metered: MeterHooks<Raw> = {
       makeRule(rule) {
         if (declared === undefined && maxReserve !== undefined) checkMaxReserve(maxReserve, rule);
         declared ??= rule.limit;
         return debt === undefined ? withDebt(rule, 1, 1) : withDebt(rule, debt, declared);
       },
-      complete: (step, request) => {
-        const { atLeast } = this.spendings.get(keyOf(request))?.reserved ?? {};
-        // An invalid price was a fault of the cost.
-        const owed = atLeast === undefined ? 0 : tried(() => price(atLeast));
-        return limited(step, owed, maxReserve);
-      },
-      begin: (turn, admission, settling) => {
-        const spending = this.spendingOf(keyOf(turn.request));
-        this.spendings.set(admission, spending);
-        spending.begin(turn as never, price, settling, this.resendsOf(settling));
-      },
-      finish: (turn, outcome) =>
-        this.spendings.get(keyOf(turn.request))?.finish(turn as never, outcome),
-      reserve: (step, { usage, atLeast }) => {
-        const owed = atLeast === undefined ? 0 : checkCost(price(atLeast));
-        const cost = Math.max(checkCost(price(usage)), owed);
-        return limited({ ...step, cost }, owed, maxReserve);
+      inGuard: (options) => {
+        checkGuarded(options);
+        return {
+          complete: (step, request) => {
+            const { reserved } = this.spendings.get(keyOf(request)) ?? {};
+            try {
+              return complete(step, reserved ?? {});
+            } catch {
+              return step; // `cost` has failed before, which was the fault
+            }
+          },
+          begin: (turn, admission, settling) => {
+            const spending = this.spendingOf(keyOf(turn.request));
+            this.spendings.set(admission, spending);
+            spending.begin(turn as never, price, settling, this.resendsOf(settling));
+          },
+          finish: (turn, outcome) =>
+            this.spendings.get(keyOf(turn.request))?.finish(turn as never, outcome),
+        };
       },
       extend: (limiter, limit, client) => {
-        const settling = settlingOf(client);
-        const resends = this.resendsOf(settling);
-        const context = { limiter: limit.name, settling, resends, onForgiven: () => undefined };
-        const settle = (decision: Decision, usage: Usage): Eventually<boolean> => {
-          checkDecision(decision);
-          const units = checkCost(price(checkUsage('the usage', usage)));
-          const { step, answer } = limit.takeGrant(decision) ?? {};
-          if (!step || !answer) return client.known(false);
-          const charge = new Charge(step, answer, decision, context);
-          charge.tellDifference(units);
-          const sent = charge.settleNow(units);
-          return sent ? sent.then(() => true) : client.known(true);
-        };
-        Object.assign(limiter, { settle });
+        const resendsOf = (settling: Settling): Resends => this.resendsOf(settling);
+        extendLimiter({ limiter, limit, client, price, complete, resendsOf } as Extended<Usage>);
       },
     };
     return Object.assign(cost, { metered });
@@ -290,12 +274,6 @@ function keyOf<Raw>(request: LimitRequest<Raw>): object {
   return holder ?? (typeof raw === 'object' && raw !== null ? raw : request);
 }
 
-/** @throws SpillwayError `SPW_COST_INVALID` */
-function checkUsage<Usage>(what: string, usage: Usage): Usage {
-  if (isUsage(usage)) return usage;
-  throw mustBe(what, 'an integer from 0, or an object of them', usage, 'SPW_COST_INVALID');
-}
-
 /**
  * The debt of all callers without a key would be one, and `refundIf` would give back what is settled.
  *
@@ -321,36 +299,9 @@ function checkMaxReserve(maxReserve: number, rule: Rule): void {
 }
 
 /** Limits the reservation of a step, which can reject. What is owed beyond it can't. */
-function limited(step: Step, atLeast: number, maxReserve: number | undefined): Step {
+function limited(step: Step, units: number, atLeast: number, maxReserve: number | undefined): Step {
   const most = capacityOf(step.rule);
   const limit = Math.min(maxReserve ?? Math.max(1, Math.floor(most / 2)), most);
-  const cost = Math.min(step.cost, limit);
+  const cost = Math.min(units, limit);
   return { ...step, cost, owed: Math.max(0, atLeast - cost) };
-}
-
-/** Settles without a guard, whose requests have an end. */
-function settlingOf({ store, observers }: SettlingClient): Settling {
-  return {
-    releases: {
-      client: store,
-      giveBack(steps) {
-        const tell = (answers: readonly Answer[]): void => {
-          for (const [i, { answered }] of steps.entries()) answered?.(answers[i] as Answer);
-        };
-        const sent = store.link.giveBack(steps, tell, GIVE_BACK_US);
-        return isLater(sent) ? sent : undefined;
-      },
-    },
-    observers,
-  };
-}
-
-/** A price; 0 if it is invalid. */
-function tried(price: () => number): number {
-  try {
-    const units = price();
-    return isCost(units) ? units : 0;
-  } catch {
-    return 0;
-  }
 }

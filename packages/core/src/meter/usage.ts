@@ -1,10 +1,17 @@
 /** Usages: a number, or an object of numbers whose components are counted separately. */
 
 import { isCost, isPlainObject } from '../base/checks.js';
+import { mustBe } from '../base/errors.js';
 
 /** Whether a value is a usage: an integer from 0 to 2^53 - 1, or a plain object of such integers. */
 export function isUsage(value: unknown): boolean {
   return isCost(value) || (isPlainObject(value) && Object.values(value).every(isCost));
+}
+
+/** @throws SpillwayError `SPW_COST_INVALID` */
+export function checkUsage<Usage>(what: string, usage: Usage): Usage {
+  if (isUsage(usage)) return usage;
+  throw mustBe(what, 'an integer from 0, or an object of them', usage, 'SPW_COST_INVALID');
 }
 
 /** The sum of two usages, component by component. A missing component is 0. */
