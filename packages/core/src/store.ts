@@ -1,5 +1,6 @@
 /** @spillway/core/store: building blocks for stores that keep counts elsewhere. */
 
+export { chargeDebt } from './algorithms/bucket/bucket-debt.js';
 export { refillTime, unitsRefilled } from './algorithms/bucket/bucket-rule.js';
 export { makeCalendarRule } from './algorithms/calendar/calendar-rule.js';
 export { periodsOf } from './algorithms/calendar/calendar-step.js';

@@ -2,6 +2,7 @@
 
 import {
   type Calendar,
+  chargeDebt,
   type Machine,
   makeCalendarRule,
   makeClaimsRule,
@@ -62,6 +63,8 @@ export class Rules {
       return debt === undefined ? plain : { ...plain, debt: debt as number };
     }
     if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
-    return { ...numbers, logic: this.logics[machine] } as unknown as Rule;
+    const logic = this.logics[machine];
+    const own = machine === 'bucket' && debt !== undefined ? { ...logic, chargeDebt } : logic;
+    return { ...numbers, logic: own } as unknown as Rule;
   }
 }

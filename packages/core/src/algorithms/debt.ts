@@ -8,6 +8,10 @@ import { mulDiv } from '../base/exact.js';
 import type { BucketAnswer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
+<<<<<<< HEAD
+=======
+import { chargeDebt } from './bucket/bucket-debt.js';
+>>>>>>> debt
 import {
   bucketCode,
   MAX_TOLERANCE_US,
@@ -58,6 +62,7 @@ function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): Bucket
   const logic: Machine = {
     ...owing(rule, debt, ofLimit),
     measure: measureInDebt,
+    chargeDebt,
     soften: (own: BucketRule) => ({
       ...own,
       ...deepest,

@@ -1,7 +1,7 @@
 /** The request rate limiter: limits units per key and window. */
 
 import { decideStep } from '../algorithms/decide.js';
-import { receiptOfStep } from '../algorithms/receipt.js';
+import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
@@ -165,5 +165,5 @@ function refunding<Raw>(
 }
 
 function refundOf(step: Step, answer: Answer): Step {
-  return { ...step, op: 'put', receipt: receiptOfStep(step, answer) };
+  return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
 }

@@ -129,7 +129,7 @@ export function measureParts(
     roomUs -= 1;
     roomNum += den;
   }
-  const remaining = roomUs < 0 ? 0 : unitsRefilled(rule, roomUs, roomNum);
+  const remaining = roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period);
   return {
     // Exact: the tolerance is `burst` times the refill time of a unit.
     used: rule.burst - remaining,

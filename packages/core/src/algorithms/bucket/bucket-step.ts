@@ -5,9 +5,8 @@
 
 import { mulDiv } from '../../base/exact.js';
 import type { Ask, BucketAnswer, Receipt } from '../../contract/ask.js';
-import type { BucketRule, Tolerance } from '../../contract/rule.js';
-import { givenBack, unitsOf } from '../receipt.js';
-import { unitsRefilled } from './bucket-rule.js';
+import type { BucketRule } from '../../contract/rule.js';
+import { givenBack } from '../receipt.js';
 
 /**
  * The instant at which the bucket is full again: `tatUs + tatNum / rule.den`. If that is in the past, the bucket is
@@ -17,7 +16,7 @@ export interface BucketState {
   tatUs: number;
   tatNum: number;
   /** The units that the last step forgave: see {@link BucketAnswer.forgiven}. */
-  forgiven: number;
+  forgiven: number | undefined;
 }
 
 /**
@@ -36,7 +35,7 @@ export function stepBucket(
   charge: boolean,
 ): boolean {
   const { op, rule, cost, receipt } = ask;
-  state.forgiven = 0;
+  state.forgiven = undefined;
   if (op === 'put') return putBucket(rule, state, cost, nowUs, receipt);
   if (op === 'reset') {
     state.tatUs = 0;
@@ -67,8 +66,8 @@ export function stepBucket(
   const latestUs = nowUs + rule.tolUs; // the instant of an empty bucket
   const passes = us < latestUs || (us === latestUs && num <= rule.tolNum);
   const charges = op === 'record' || (op === 'take' && passes && charge);
-  if (charges && rule.deepest) {
-    chargeDebt(rule, rule.deepest, state, nowUs, unitsOf(ask));
+  if (charges && rule.logic.chargeDebt) {
+    rule.logic.chargeDebt(ask, state, nowUs);
   } else if (charges) {
     state.tatUs = passes ? us : latestUs;
     state.tatNum = passes ? num : rule.tolNum;
@@ -76,37 +75,12 @@ export function stepBucket(
   return passes;
 }
 
-/** Charges what the debt of the rule allows, and forgives the rest. */
-function chargeDebt(
-  rule: BucketRule,
-  { tolUs, tolNum }: Tolerance,
-  state: BucketState,
-  nowUs: number,
-  units: number,
-): void {
-  const full = state.tatUs < nowUs;
-  const us = full ? nowUs : state.tatUs;
-  const num = full ? 0 : state.tatNum;
-  const latestUs = nowUs + tolUs;
-  const room = unitsRefilled(rule, latestUs - us, tolNum - num);
-  state.forgiven = Math.max(0, units - room);
-  if (units > room) {
-    state.tatUs = latestUs;
-    state.tatNum = tolNum;
-    return;
-  }
-  const { den } = rule;
-  const { whole, rest } = mulDiv(units, rule.period, den);
-  const carries = num + rest >= den;
-  state.tatUs = us + whole + (carries ? 1 : 0);
-  state.tatNum = num + rest - (carries ? den : 0);
-}
-
 /** The answer to the step that has made `state`. */
 export function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean): BucketAnswer {
   const { tatUs, tatNum, forgiven } = state;
   const answer = { allowed, nowUs, tatUs, tatNum };
-  return forgiven > 0 ? { ...answer, forgiven } : answer;
+  // Without debt, all answers have one shape, which makes reading them faster.
+  return forgiven ? { ...answer, forgiven } : answer;
 }
 
 /**

@@ -12,7 +12,7 @@ const FORM = /^(\d+)(?::(\d+))?$/;
 export function readBucket(text: string | undefined, rule: Rule): StoredCount {
   const [tatUs = 0, tatNum = 0] = text === undefined ? [] : numbersOf(text, FORM);
   if (tatNum >= (rule as BucketRule).den) throw unknownFormat();
-  return new StoredBucket({ tatUs, tatNum, forgiven: 0 });
+  return new StoredBucket({ tatUs, tatNum, forgiven: undefined });
 }
 
 class StoredBucket implements StoredCount {

@@ -4,13 +4,7 @@ import type { Ask, CalendarAnswer } from '../../contract/ask.js';
 import type { CalendarRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
-import {
-  type CalendarState,
-  calendarAnswer,
-  periodsOf,
-  stepCalendar,
-  unusedCalendar,
-} from './calendar-step.js';
+import { type CalendarState, periodsOf, stepCalendar, unusedCalendar } from './calendar-step.js';
 
 /** It expires at the end of its period. */
 type StoredCalendar = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven'> & Expiring;
@@ -53,8 +47,9 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
       Object.assign(state, periodsOf(ask, nowUs).current);
     }
     const allowed = stepCalendar(ask, state, nowUs, charge);
+    const { startUs, endUs, current, forgiven } = state;
     if (state.dirty) this.keep(ask, count, state);
-    return calendarAnswer(state, nowUs, allowed);
+    return { allowed, nowUs, startUs, endUs, current, forgiven };
   }
 
   expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {

@@ -3,7 +3,7 @@
  * packages/redis/src/algorithms/calendar/calendar.lua does the same in Lua).
  */
 
-import type { Ask, CalendarAnswer } from '../../contract/ask.js';
+import type { Ask } from '../../contract/ask.js';
 import type { Period, Periods } from '../../contract/calendar.js';
 import type { CalendarRule } from '../../contract/rule.js';
 import { givenBack, unitsOf } from '../receipt.js';
@@ -19,7 +19,7 @@ export interface CalendarState {
   endUs: number;
   current: number;
   /** The units that the last step forgave: see {@link CalendarAnswer.forgiven}. */
-  forgiven: number;
+  forgiven: number | undefined;
 }
 
 /** Periods that begin at most this far apart are the same: apps are a second off, or learn of a renewal late. */
@@ -45,7 +45,7 @@ export function periodsOf(
 }
 
 export function unusedCalendar(): CalendarState {
-  return { dirty: false, label: '', startUs: 0, endUs: 0, current: 0, forgiven: 0 };
+  return { dirty: false, label: '', startUs: 0, endUs: 0, current: 0, forgiven: undefined };
 }
 
 /** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
@@ -56,7 +56,7 @@ export function stepCalendar(
   charge: boolean,
 ): boolean {
   const { op, rule, cost, receipt } = ask;
-  state.forgiven = 0;
+  state.forgiven = undefined;
   const { current: period } = periodsOf(ask, nowUs);
   const wasAhead = enter(state, period, nowUs);
   if (op === 'reset') {
@@ -110,16 +110,6 @@ function enter(state: CalendarState, period: Period, nowUs: number): boolean {
   }
   // Otherwise the step has an older period, or the clock went back a little: the stored period goes on.
   return false;
-}
-
-/** The answer to the step that has made `state`. */
-export function calendarAnswer(
-  { startUs, endUs, current, forgiven }: CalendarState,
-  nowUs: number,
-  allowed: boolean,
-): CalendarAnswer {
-  const answer = { allowed, nowUs, startUs, endUs, current };
-  return forgiven > 0 ? { ...answer, forgiven } : answer;
 }
 
 function begin(state: CalendarState, { label, startUs, endUs }: Period): void {

@@ -4,12 +4,7 @@ import type { Ask, CalendarAnswer } from '../../contract/ask.js';
 import type { CalendarRule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';
-import {
-  type CalendarState,
-  calendarAnswer,
-  stepCalendar,
-  unusedCalendar,
-} from './calendar-step.js';
+import { type CalendarState, stepCalendar, unusedCalendar } from './calendar-step.js';
 
 /** The label may have spaces, and line separators. */
 const FORM = /^(.+) (\d+) (\d+) (\d+)$/s;
@@ -26,7 +21,7 @@ function calendarOf(text: string): CalendarState {
   const [startUs = 0, endUs = 0, current = 0] = match
     .slice(2)
     .map((part) => wholeNumber(Number(part)));
-  return { dirty: false, label, startUs, endUs, current, forgiven: 0 };
+  return { dirty: false, label, startUs, endUs, current, forgiven: undefined };
 }
 
 class StoredCalendar implements StoredCount {
@@ -42,12 +37,13 @@ class StoredCalendar implements StoredCount {
     // A copy, because a step with another period may not change the count.
     const state = { ...this.state, dirty: false };
     const allowed = stepCalendar(step as Ask<CalendarRule>, state, nowUs, charge);
-    if (state.dirty) {
+    const { dirty, startUs, endUs, current, forgiven } = state;
+    if (dirty) {
       this.state = state;
       this.changed = true;
-      this.expiresUs = step.op === 'reset' ? 0 : state.endUs;
+      this.expiresUs = step.op === 'reset' ? 0 : endUs;
     }
-    return calendarAnswer(state, nowUs, allowed);
+    return { allowed, nowUs, startUs, endUs, current, forgiven };
   }
 
   text(): string {
