@@ -8,10 +8,7 @@ import { mulDiv } from '../base/exact.js';
 import type { BucketAnswer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
 import type { BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
-<<<<<<< HEAD
-=======
 import { chargeDebt } from './bucket/bucket-debt.js';
->>>>>>> debt
 import {
   bucketCode,
   MAX_TOLERANCE_US,
