@@ -59,14 +59,15 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly share: number;
   readonly status: RateLimitOptions['status'];
   readonly onStoreError: StoredLimiter['onStoreError'];
-  readonly begin: StoredLimiter<Raw>['begin'];
+  /** Set by a meter, which also sets {@link finish} and {@link complete}. */
+  declare readonly begin: StoredLimiter<Raw>['begin'];
   readonly finish: StoredLimiter<Raw>['finish'];
   readonly isKeyed: boolean;
   readonly notices: readonly Notice[];
   readonly rateOptions: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
   private readonly declared: RuleVariant<RateLimitOptions<Raw>>;
-  private readonly metered: GuardHooks<Raw> | undefined;
+  declare private readonly complete: GuardHooks<Raw>['complete'] | undefined;
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
@@ -83,9 +84,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.rule = this.declared.rule;
     if (!options.plan) checkCostPasses(options.cost, this.rule);
     const { refundIf, cost } = options;
-    this.metered = meteredOf<Raw>(cost)?.inGuard(options);
-    this.begin = this.metered?.begin;
-    this.finish = refundIf ? refunding(this.name, refundIf) : this.metered?.finish;
+    this.finish = refundIf && refunding(this.name, refundIf);
+    Object.assign(this, meteredOf<Raw>(cost)?.inGuard(options));
     this.isKeyed = typeof options.key === 'function';
     this.notices = [...keyNotices(this.name, options.key), ...noticesOn(this.name, options.window)];
   }
@@ -144,7 +144,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       onStoreError: policy === 'local' ? local : policy,
     };
     const completed = rule.logic.complete?.(step, period, this.name, context) ?? step;
-    return this.metered?.complete(completed, asking.request) ?? completed;
+    return this.complete?.(completed, asking.request) ?? completed;
   }
 }
 
