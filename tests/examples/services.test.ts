@@ -92,9 +92,7 @@ describe('docs/recipes/ai-gateway.md', () => {
     const debt = await ask('/chat', chat('90000', 8_000, 'eve'));
     await debt.text();
     expect((await ask('/chat', chat('90000', 8_000, 'eve'))).status).toBe(200);
-    await expect
-      .poll(async () => (await ask('/chat', chat('1', 1, 'eve'))).status)
-      .toBe(429);
+    await expect.poll(async () => (await ask('/chat', chat('1', 1, 'eve'))).status).toBe(429);
   });
 
   it('takes no reservation that is none', async () => {

@@ -110,7 +110,7 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
  * the description of its field; for a message, its data.
  */
 export function holderOf(context: ExecutionContext): object {
-  const args = context.getArgs<readonly unknown[]>();
+  const args = context.getArgs<unknown[]>();
   const type = context.getType<string>();
   const own = type === 'graphql' ? args[3] : args[type === 'http' ? 0 : 1];
   return [own, ...args].find(isObject) ?? context;

@@ -7,8 +7,8 @@ import { holderOf } from './call.js';
 type NestMeter<Usage> = core.Meter<Usage, ExecutionContext>;
 
 /**
- * {@link core.meter}, whose callbacks get Nest's ExecutionContext as `raw`. Handlers get the usage from {@link Metered};
- * interceptors and guards from `of(context)`. The platform's request works too, for HTTP.
+ * {@link core.meter}, whose callbacks get Nest's ExecutionContext as `raw`. Handlers get the usage from
+ * {@link Metered}; interceptors and guards from `of(context)`. The platform's request works too, for HTTP.
  */
 export function meter<Usage = number>(
   options?: core.MeterOptions<Usage, ExecutionContext>,

@@ -40,8 +40,8 @@ export interface Claim {
 }
 
 /**
- * Whether a step gives back a grant, settles its cost, or marks a claim as done. Such steps are useful at any time, so a
- * group that has only these ignores the deadline.
+ * Whether a step gives back a grant, settles its cost, or marks a claim as done. Such steps are useful at any time, so
+ * a group that has only these ignores the deadline.
  */
 export function isEnd({ op, rule }: Ended): boolean {
   return op === 'put' || op === 'done' || (op === 'record' && rule?.debt !== undefined);

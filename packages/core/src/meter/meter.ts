@@ -53,8 +53,8 @@ export interface PriceOptions {
    */
   readonly maxReserve?: number | undefined;
   /**
-   * The units beyond the limit that may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit. A
-   * caller in debt is rejected until it has recovered. More than that is forgiven.
+   * The units beyond the limit that may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit.
+   * A caller in debt is rejected until it has recovered. More than that is forgiven.
    */
   readonly debt?: number | undefined;
 }
@@ -62,8 +62,8 @@ export interface PriceOptions {
 /** Measures what requests cost; returned by {@link meter}. */
 export interface Meter<Usage, Raw = unknown> {
   /**
-   * The cost of one limit, for its option `cost`. `price` turns a usage into units: an integer from 0. The limit needs a
-   * `key` function in a guard, and a token bucket or a calendar; it can't have `refundIf`.
+   * The cost of one limit, for its option `cost`. `price` turns a usage into units: an integer from 0. The limit needs
+   * a `key` function in a guard, and a token bucket or a calendar; it can't have `refundIf`.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
    */

@@ -1,7 +1,8 @@
 -- The last part: decides the groups that the fast paths have left, with any steps. Each group is all or nothing.
 --
 -- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `match`, `max`, `TAKE`,
--- `PUT`, `RECORD`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts), which creates the reader of an algorithm by its letter.
+-- `PUT`, `RECORD`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts), which creates the reader of an algorithm by its
+-- letter.
 -- Returns the reply.
 
 local readers = {}
