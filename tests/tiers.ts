@@ -37,7 +37,6 @@ const SLOW = [
   'tests/metrics/ops.test.ts',
   'tests/packaging/',
   'tests/proof/simulator.test.ts',
-  'tests/readme/charge-once.test.ts',
   'tests/readme/fenced-charges.test.ts',
   'tests/readme/readme.test.ts',
   'tests/site/site.test.ts',

@@ -8,8 +8,6 @@ export interface Bug {
   /** Where others had it: a repository with the number of its issue or pull request. */
   readonly seenIn?: string | undefined;
   readonly mutations: readonly Mutation[];
-  /** No law sees it yet. */
-  readonly isMissed?: true;
 }
 
 type Replacement = readonly [from: string, to: string];
@@ -110,6 +108,18 @@ const buckets: readonly Bug[] = [
   bug('a bucket beside others never refills', BUCKET, [
     '    if us < now then\n      us, num = now, 0\n    end\n    if owes',
     '    if us < 0 then\n      us, num = now, 0\n    end\n    if owes',
+  ]),
+  bug('a bucket in debt forgets what is beyond its limit', BUCKET, [
+    'most, most_num = now + step.deepest, step.deepest_num',
+    'most, most_num = now + step.tol, step.tol_num',
+  ]),
+  bug('a settlement goes on beyond the debt', BUCKET, [
+    '      next, next_num = most, most_num\n',
+    '',
+  ]),
+  bug('a bucket admits until its debt is used up', 'redis/src/algorithms/bucket/bucket-codec.ts', [
+    'rule.tolUs}',
+    '(rule.deepest ?? rule).tolUs}',
   ]),
   bug(
     'a bucket holds what its rate says, not its burst',
@@ -275,6 +285,17 @@ const permits: readonly Bug[] = [
     ['(op == RECORD or (op <= SHADOW and go))', '(op == RECORD or op <= SHADOW)'],
     'gadget-inc/silo#269',
   ),
+  {
+    name: 'each renewal that fails releases its permit anew, whatever is under way',
+    mutations: [
+      {
+        file: `${UPKEEP}/lease-cycle.ts`,
+        from: 'const last = this.endSteps.get(step);',
+        to: 'const last = step.claim ? this.endSteps.get(step) : releaseOf(step);',
+      },
+      { file: `${UPKEEP}/lost-releases.ts`, from: 'this.underWay.add(release);', to: '' },
+    ],
+  },
   bug('no lease is renewed', `${UPKEEP}/lease-cycle.ts`, [
     'for (const step of due) {',
     'for (const step of due.slice(0, 0)) {',
@@ -420,19 +441,18 @@ const resilience: readonly Bug[] = [
     ],
     'upstash/ratelimit-js#122',
   ),
-  bug('the fallback counts nothing', `${STORES}/fallback-counters.ts`, [
+  bug('calls wait for a text of the script that was lost', 'redis/src/calls/transport.ts', [
+    'inTime(reply, systemClock.nowUs() + LOAD_US)',
+    'reply',
+  ]),
+  bug('the fallback counts nothing', `${STORES}/fallback.ts`, [
     'const MAX_ENTRIES = 100_000;',
     'const MAX_ENTRIES = 1;',
   ]),
-  // Cached rejections hide it: they reject in an outage what the store has rejected before.
-  {
-    ...bug(
-      'the fallback does not know what was admitted before',
-      `${STORES}/fallback-counters.ts`,
-      ['if (!steps.some(isCountedHere)) return answers;', 'if (steps) return answers;'],
-    ),
-    isMissed: true,
-  },
+  bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
+    'if (!steps.some(isCountedHere)) return answers;',
+    'if (steps) return answers;',
+  ]),
   bug('deadlines are sent by the clock of the process', 'redis/src/calls/server-time.ts', [
     'const instant = deadlineUs + Math.max(this.latest, this.before);',
     'const instant = deadlineUs;',

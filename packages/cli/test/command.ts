@@ -10,7 +10,7 @@ import { Redis } from 'ioredis';
 import { type RedisServer, startServer } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, beforeEach, expect, vi } from 'vitest';
 
-const COMMAND = join(import.meta.dirname, '..', 'dist', 'main.js');
+export const COMMAND: string = join(import.meta.dirname, '..', 'dist', 'main.js');
 
 export const PASSWORD = 'do-not-print-me';
 
@@ -89,6 +89,7 @@ export function commandOnRedis() {
   return {
     redis: () => redis,
     port: () => server.port,
+    url: () => url,
     start,
     spillway,
     json,

@@ -1,12 +1,13 @@
 /** Who is rejected, as the command shows it. */
 
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Decision, Mode } from '@spillway/core';
 import { topCallers } from '@spillway/core/who';
-import { redisReports } from '@spillway/redis';
+import { redisControl, redisReports } from '@spillway/redis';
 import { redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, vi } from 'vitest';
-import { commandOnRedis } from './command.js';
+import { COMMAND, commandOnRedis } from './command.js';
 
 const SECRET = 'a secret of the tests';
 
@@ -24,7 +25,7 @@ const denied: Decision = {
 const shadow = { allowed: true, outcome: 'would-deny', mode: 'shadow' } as const;
 
 describe.skipIf(redisProgram === null)('spillway', () => {
-  const { redis, start, spillway, json } = commandOnRedis();
+  const { redis, url, start, spillway, json } = commandOnRedis();
 
   /** A process that has rejected callers, each as often as it says, and has ended. */
   async function published(
@@ -50,7 +51,7 @@ CALLER           1 MIN  SHARE  15 MIN  SHARE
 @203.0.113.7     1,190  99%    1,190   99%
 ada              6      1%     6       1%
 @["acme","bob"]  4      0%     4       0%
-To block the first: spillway block api --address 203.0.113.7 --for 1h --because "..."
+To block the first: spillway block api --for 1h --because "..." --address 203.0.113.7
 `);
     });
 
@@ -100,17 +101,57 @@ To block the first: spillway block api --address 203.0.113.7 --for 1h --because 
       expect(sealed.out).toContain('--reveal shows them');
       const env = { SPILLWAY_LOG_SECRET: SECRET };
       const revealed = await spillway(['who', '--reveal'], env);
-      expect(revealed.out).toContain('spillway block api ada@example.org --for 1h');
+      expect(revealed.out).toContain('--because "..." ada@example.org\n');
       expect((await spillway(['who', '--reveal'])).code).toBe(2);
       const wrong = await spillway(['who', '--reveal'], { SPILLWAY_LOG_SECRET: 'another secret' });
       expect(wrong.out).not.toContain('ada');
     });
 
-    it('prints no control code and no shell command of a client', async () => {
+    it('prints no control code, also if another program writes to its keys', async () => {
       await published({ '\u001b[2J; rm -rf $(pwd)': 3 });
+      const [key = ''] = await redis().keys('*report:*');
+      const text = String(await redis().hget(key, 'api'));
+      await redis().hset(key, 'ap\u001bi', text.replace('"enforce"', '"\\u001b[2J"'));
+      for (const args of [['who'], ['who', '--json'], ['top', '--once', '--every', '1']]) {
+        const { out } = await spillway(args);
+        expect(out).not.toContain('\u001b');
+        expect(out).toContain('rm -rf $(pwd)');
+        expect(out).not.toContain('To block');
+      }
+    });
+
+    it.each([
+      ['$(pwd)', `'$(pwd)'`],
+      ["it's", String.raw`'it'\''s'`],
+      ['--address=192.0.2.1', `-- '--address=192.0.2.1'`],
+      ['-9GVQxw', `-- -9GVQxw`],
+      ['@@ada', '@ada'],
+      ['@2001:db8:1::/64', '--address 2001:db8:1::'],
+      ['@2001:db8:1::/56', '--address 2001:db8:1:: --ipv6-prefix 56'],
+      ['@2001:db8::1', '--address 2001:db8::1 --ipv6-prefix 128'],
+      ['@["acme","ada"]', `--parts '["acme","ada"]'`],
+      ['#general', `'#general'`],
+    ])('prints a command that blocks the caller %s', async (caller, shown) => {
+      await published({ [caller]: 3 });
       const { out } = await spillway(['who']);
-      expect(out).not.toContain('\u001b');
-      expect(out).toContain(String.raw`block api '\u{1b}[2J; rm -rf $(pwd)' --for`);
+      expect(out).not.toContain('sealed');
+      const [, command = ''] = /^To block the first: (.*)$/m.exec(out) ?? [];
+      expect(command).toBe(`spillway block api --for 1h --because "..." ${shown}`);
+      const args = execFileSync('sh', ['-c', `printf '%s\\0' ${command}`]).toString();
+      const [, verb = '', ...rest] = args.split('\0').slice(0, -1);
+      const { code, err } = await spillway([verb, '--anyway', ...rest]);
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      const [blocked] = await redisControl(redis()).list();
+      expect(blocked?.key).toBe(caller);
+    });
+
+    it.each([
+      ['was cut', 'x'.repeat(400)],
+      ['has a control code', 'a\nb'],
+      ['turns the direction of text', 'a\u202eb'],
+    ])('prints no command for a caller that %s: it would block another', async (_, caller) => {
+      await published({ [caller]: 3 });
+      expect((await spillway(['who'])).out).not.toContain('To block');
     });
 
     it('says which limiters there are if the name is wrong, and what to do if there are none', async () => {
@@ -166,6 +207,70 @@ To block the first: spillway block api --address 203.0.113.7 --for 1h --because 
         limiters: [{ limiter: 'api', requests: 0, first: { caller: 'ada', share: 1 } }],
       });
     });
+
+    it('prints the rates of more limiters than a process publishes at once', async () => {
+      const callers = topCallers({ publishTo: redisReports(redis()) });
+      const traffic = setInterval(() => {
+        for (let i = 0; i < 200; i += 1)
+          callers.countDecision({ ...denied, limiter: `l${i}` }, 'enforce', 'ada');
+      }, 100);
+      const published = () => redisReports(redis()).read();
+      await vi.waitFor(async () => expect((await published())[0]?.limiters).toHaveLength(200), {
+        timeout: 20_000,
+        interval: 500,
+      });
+      const child = start(['top', '--every', '2', '--json']);
+      let lines = 0;
+      let last = '';
+      child.stdout?.on('data', (text) => {
+        last += text;
+        lines += String(text).split('\n').length - 1;
+        if (lines >= 6) child.kill('SIGINT');
+      });
+      await once(child, 'close');
+      clearInterval(traffic);
+      await callers.close();
+      const { limiters } = JSON.parse(last.trimEnd().split('\n').at(-1) ?? '');
+      const rates = limiters.map(({ requests }: { requests: number }) => requests);
+      expect(rates).toHaveLength(200);
+      // 10 a second, if the machine keeps up.
+      expect(Math.min(...rates)).toBeGreaterThan(5);
+      expect(Math.max(...rates)).toBeLessThan(12);
+    }, 60_000);
+
+    it('says that nothing comes any more', async () => {
+      const callers = topCallers({ publishTo: redisReports(redis()) });
+      for (let i = 0; i < 100; i += 1) callers.countDecision(denied, 'enforce', 'ada');
+      await vi.waitFor(async () => expect(await redisReports(redis()).read()).toHaveLength(1), {
+        timeout: 5_000,
+      });
+      const child = start(['top', '--every', '3', '--once', '--json']);
+      let out = '';
+      child.stdout?.on('data', (text) => {
+        out += text;
+      });
+      await once(child, 'close');
+      await callers.close();
+      expect(JSON.parse(out).limiters).toMatchObject([{ limiter: 'api', requests: 0 }]);
+    });
+
+    it.skipIf(process.platform !== 'linux')(
+      'stays on one screen of a terminal, whatever keys clients send',
+      async () => {
+        await published({ [`${'long '.repeat(50)}`]: 3 });
+        const own = `${process.execPath} ${COMMAND} top --every 1`;
+        const screen = spawn('script', ['-qec', `stty rows 24 cols 80; ${own}`, '/dev/null'], {
+          env: { ...process.env, REDIS_URL: url() },
+        });
+        let out = '';
+        screen.stdout.on('data', (text) => {
+          out += text;
+          if (out.includes('long')) screen.kill();
+        });
+        await once(screen, 'close');
+        expect(out).toMatch(/\u001b\[H\u001b\[J\u001b\[\?7l.*long .*\u001b\[\?7h/s);
+      },
+    );
 
     it.each(['0', 'x', '1.5'])('rejects --every %s', async (every) => {
       expect((await spillway(['top', '--every', every])).code).toBe(2);

@@ -11,8 +11,8 @@ export interface RevealOptions extends SecretOptions {
 /** How many callers of a limiter are shown. */
 const SHOWN = 10;
 
-/** Sealed callers begin with it. */
-const SEALED = '#';
+/** A key that was too long: see `topCallers`. */
+const CUT = /^.{127}….{128}$/su;
 
 type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
 
@@ -61,18 +61,34 @@ export function numberText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** The arguments by which other commands name the caller; undefined if it is sealed. */
+/** Whether a secret hides the caller. A key of an app may begin with the same mark, but is no such text. */
+export function isSealed(caller: string): boolean {
+  return /^#[\w-]{16,}$/.test(caller);
+}
+
+/**
+ * The arguments by which other commands name the caller, after their options; undefined if it cannot be written: it is
+ * sealed, cut, or has characters that a terminal would not show.
+ */
 export function keyArguments(caller: string): string | undefined {
-  if (caller.startsWith(SEALED)) return undefined;
+  if (isSealed(caller) || CUT.test(caller) || plain(caller) !== caller) return undefined;
   if (/^@\[/.test(caller)) return `--parts ${quoted(caller.slice(1))}`;
-  if (/^@[^@]/.test(caller)) return `--address ${quoted(caller.slice(1))}`;
-  return quoted(caller.replace(/^@@/, '@'));
+  if (/^@[^@]/.test(caller)) return addressArguments(caller.slice(1));
+  const key = caller.replace(/^@@/, '@');
+  // A client may have chosen a key that looks like an option.
+  return key.startsWith('-') ? `-- ${quoted(key)}` : quoted(key);
+}
+
+/** An address of IPv6 is counted by its network, of 64 bits unless the service has another `ipv6Prefix`. */
+function addressArguments(address: string): string {
+  const [start = '', bits = start.includes(':') ? '128' : '64'] = address.split('/');
+  const network = bits === '64' ? '' : ` --ipv6-prefix ${quoted(bits)}`;
+  return `--address ${quoted(start)}${network}`;
 }
 
 /** For a POSIX shell. A client may have chosen the text. */
-function quoted(text: string): string {
-  const shown = plain(text);
-  return /^[\w.:@/-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+export function quoted(text: string): string {
+  return /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function find(list: CallerList, caller: string): CallerCount {

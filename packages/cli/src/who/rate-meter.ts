@@ -15,25 +15,38 @@ export interface Rates {
 
 interface Reading {
   readonly counts: OutcomeCounts;
-  /** When its process made the last call, by the clock of this process. */
-  readonly atMs: number;
+  readonly forMs: number;
+  /** Since the reading before it, in which the report was another. */
+  readonly rates: Rates | undefined;
 }
+
+/** A process that runs makes a call every 10 s. */
+const DEAD_MS = 20_000;
 
 export class RateMeter {
   /** By process and limiter. */
   private last = new Map<string, Reading>();
 
-  /** The rates since the last call, by limiter. A process that is seen for the first time has none. */
-  measure(processes: readonly ProcessReport[], nowMs: number): ReadonlyMap<string, Rates> {
+  /**
+   * The rates since the last call, by limiter: between two reports of a process, by its own clock. A process that is
+   * seen for the first time has none. One with many limiters does not publish all of them every second: until the next
+   * report, the rates of the last one count.
+   */
+  measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();
     const rates = new Map<string, Rates>();
     for (const { process, ageMs, limiters } of processes) {
-      for (const { limiter, counts } of limiters) {
+      for (const { limiter, counts, forMs } of limiters) {
         const id = JSON.stringify([process, limiter]);
-        const reading = { counts, atMs: nowMs - ageMs };
-        readings.set(id, reading);
         const before = this.last.get(id);
-        if (before) rates.set(limiter, sum(rates.get(limiter), between(before, reading)));
+        const reading =
+          before?.forMs === forMs
+            ? before
+            : { counts, forMs, rates: before && between(before, { counts, forMs }) };
+        readings.set(id, reading);
+        if (reading.rates && ageMs < DEAD_MS) {
+          rates.set(limiter, sum(rates.get(limiter), reading.rates));
+        }
       }
     }
     this.last = readings;
@@ -41,8 +54,8 @@ export class RateMeter {
   }
 }
 
-function between(before: Reading, after: Reading): Rates {
-  const seconds = (after.atMs - before.atMs) / 1000;
+function between(before: Omit<Reading, 'rates'>, after: Omit<Reading, 'rates'>): Rates {
+  const seconds = (after.forMs - before.forMs) / 1000;
   const rate = (...outcomes: (keyof OutcomeCounts)[]): number => {
     const counted = outcomes.map((outcome) => after.counts[outcome] - before.counts[outcome]);
     const all = counted.reduce((total, count) => total + count, 0);

@@ -16,6 +16,8 @@ type TopOptions = CommonOptions & RevealOptions & { readonly once?: true; readon
 
 /** Moves the cursor to the upper left corner, and clears the screen from there. */
 const REDRAW = '\u001b[H\u001b[J';
+/** Whether the terminal continues a long line in the next one. */
+const [NO_WRAP, WRAP] = ['\u001b[?7l', '\u001b[?7h'];
 
 const HEAD = [
   'LIMITER',
@@ -40,14 +42,14 @@ export function top(options: TopOptions): Promise<void> {
   return connected({ ...options, patient: true }, async ({ client, prefix }) => {
     const reports = redisReports(client, { prefix });
     const meter = new RateMeter();
-    meter.measure(await reports.read(), performance.now());
+    meter.measure(await reports.read());
     let isAway = false;
     while (!stop.signal.aborted) {
       await delay(everyMs, undefined, stop).catch(() => undefined);
       if (stop.signal.aborted) return;
       try {
         const processes = await reports.read();
-        const rates = meter.measure(processes, performance.now());
+        const rates = meter.measure(processes);
         const rows = mergeReports(processes.flatMap(({ limiters }) => limiters)).map((report) => {
           const { minute } = reveal(
             report.mode === 'shadow' ? report.wouldReject : report.rejected,
@@ -89,15 +91,18 @@ function show(rows: readonly Row[], { json, once }: TopOptions): void {
     .toSorted((a, b) => b.rejected - a.rejected || b.requests - a.requests)
     .map((row) => [
       plain(row.limiter),
-      row.mode,
+      plain(row.mode),
       ...[row.requests, row.rejected, row.wouldReject, row.errors].map(rateText),
       `${row.processes}`,
       shareText(row.minute, row.minute.callers[0]?.caller),
       plain(row.minute.callers[0]?.caller ?? ''),
     ]);
   const isTerminal = process.stdout.isTTY && !once;
-  const fitting = isTerminal ? cells.slice(0, Math.max(1, process.stdout.rows - 2)) : cells;
-  print(`${isTerminal ? REDRAW : ''}${table(HEAD, fitting)}${isTerminal || once ? '' : '\n'}`);
+  // No more lines than the screen has; it cuts those that are too long, as with the key of a client.
+  const fitting = isTerminal ? cells.slice(0, Math.max(1, (process.stdout.rows || 24) - 2)) : cells;
+  const shown = table(HEAD, fitting);
+  if (isTerminal) print(`${REDRAW}${NO_WRAP}${shown}${WRAP}`);
+  else print(once ? shown : `${shown}\n`);
 }
 
 function rateText(perSecond: number): string {

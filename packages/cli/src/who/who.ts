@@ -12,8 +12,10 @@ import { UsageError } from '../usage-error.js';
 import {
   callersOf,
   countText,
+  isSealed,
   keyArguments,
   numberText,
+  quoted,
   type RevealOptions,
   revealer,
   shareOf,
@@ -89,20 +91,18 @@ function unknownLine(limiter: string, processes: readonly ProcessReport[]): stri
 function textOf(shown: Shown, options: WhoOptions): string {
   const { limiter, mode, processes, rejected, wouldReject } = shown;
   const of = `${processes} ${processes === 1 ? 'process' : 'processes'}`;
-  const parts = [`${paint('bold', plain(limiter))} (${mode}, ${of})`];
+  const parts = [`${paint('bold', plain(limiter))} (${plain(mode)}, ${of})`];
   if (rejected.quarter.total > 0) {
     parts.push(topsText('rejected', rejected), adviceOn(rejected, limiter));
   }
   if (wouldReject.quarter.total > 0)
     parts.push(topsText('would be rejected, but it is in shadow mode', wouldReject));
-  if (!options.reveal && [rejected, wouldReject].some(isSealed)) parts.push(SEALED_LINE);
+  if (!options.reveal && [rejected, wouldReject].some(hasSealed)) parts.push(SEALED_LINE);
   return parts.filter((part) => part !== '').join('\n');
 }
 
-/** Whether no caller can be named in other commands. */
-function isSealed(tops: CallerTops): boolean {
-  const callers = callersOf(tops);
-  return callers.length > 0 && callers.every((caller) => keyArguments(caller) === undefined);
+function hasSealed(tops: CallerTops): boolean {
+  return callersOf(tops).some(isSealed);
 }
 
 function topsText(what: string, tops: CallerTops): string {
@@ -127,7 +127,7 @@ function adviceOn(tops: CallerTops, limiter: string): string {
   const key = first === undefined ? undefined : keyArguments(first);
   return key === undefined
     ? ''
-    : `To block the first: spillway block ${plain(limiter)} ${key} --for 1h --because "..."`;
+    : `To block the first: spillway block ${quoted(plain(limiter))} --for 1h --because "..." ${key}`;
 }
 
 function jsonOf(shown: Shown): object {

@@ -234,8 +234,9 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
     for (const { limiter, outcome, cost, retryAfterMs, reason } of decisions) {
       if (outcome !== 'denied' || reason !== 'rate') continue;
       const { key } = asks;
+      // A reply may arrive in the microsecond in which the request begins.
       const own = calls.filter(
-        (call) => call.process === process && (call.endUs ?? startUs) < startUs,
+        ({ process: by, endUs = Number.POSITIVE_INFINITY }) => by === process && endUs <= startUs,
       );
       const about = (step: Step): boolean => step.limiter === limiter && step.key === key;
       // What this process has given back since may have made room.
@@ -525,7 +526,7 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
     at,
     { algorithm, mode, limit, windowMs, burst = limit, name },
   ] of plan.rates.entries()) {
-    if (algorithm !== 'tokenBucket' || mode === 'shadow') continue;
+    if ((algorithm !== 'tokenBucket' && algorithm !== 'slidingLog') || mode === 'shadow') continue;
     const admitted = new Map<string, { process: object; grants: Grant[]; failed: boolean }[]>();
     const ended = outcomes.filter(({ allowed, endUs }) => allowed && endUs !== undefined);
     for (const { act, process, decisions = [], endUs = 0 } of ended.sort(byEnd)) {
@@ -545,7 +546,11 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
       count.grants.push({ atUs: endUs, order: 0, cost: asked.cost });
     }
     const slack = Math.ceil((limit * 2 * PATIENCE_US) / (windowMs * 1_000));
-    const rule = { machine: 'bucket', limit, windowUs: windowMs * 1_000, burst: burst + slack };
+    const windowUs = windowMs * 1_000;
+    const rule =
+      algorithm === 'slidingLog'
+        ? { machine: 'log', limit, windowUs: windowUs - 2 * PATIENCE_US }
+        : { machine: 'bucket', limit, windowUs, burst: burst + slack };
     for (const { grants } of [...admitted.values()].flat().filter(({ failed }) => failed)) {
       const excess = over(rule as Rule, grants);
       if (excess) return `one process admitted ${excess} of ${name} in an outage`;

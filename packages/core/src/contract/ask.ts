@@ -62,8 +62,8 @@ export interface Ask<Rule> {
   /** Units: an integer from 0 to 2^53 - 1. */
   readonly cost: number;
   /**
-   * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They can't
-   * reject. An integer from 0; stores ignore it under other rules.
+   * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They
+   * can't reject. An integer from 0; stores ignore it under other rules.
    */
   readonly owed?: number | undefined;
   /** For `put`: the grant to give back. */

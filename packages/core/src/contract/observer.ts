@@ -86,6 +86,17 @@ export interface Observer {
   readonly onEnd?: ((request: LimitRequest) => void) | undefined;
   /** A limit with a meter has charged units, given them back, or could not charge them. */
   readonly onUnits?: ((event: UnitsEvent) => void) | undefined;
+  /**
+   * A job of a shaper no longer waits: it starts, or was rejected or aborted. Called in the async context in which the
+   * job was scheduled.
+   */
+  readonly onWait?:
+    | ((event: {
+        readonly limiter: string;
+        readonly waitMs: number;
+        readonly outcome: 'started' | 'rejected' | 'aborted';
+      }) => void)
+    | undefined;
   /** Something of yours, or the store, failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** A call of the store has ended. */

@@ -17,8 +17,8 @@ export interface LimitOptions extends RuleOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Mode | undefined;
   /**
-   * Percentage rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. For the others
-   * it is in shadow mode. Default 1.
+   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
+   * mode. Default 1.
    */
   readonly share?: number | undefined;
 }

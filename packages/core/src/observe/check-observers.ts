@@ -32,6 +32,7 @@ const METHODS = [
   'countDecision',
   'onEnd',
   'onUnits',
+  'onWait',
   'onFault',
   'onStoreCall',
   'onBreaker',

@@ -176,6 +176,14 @@ describe('compareWith', () => {
     expect(seal.reveal(divergences[0]?.theirs.key ?? '')).toBe('ada');
   });
 
+  it('writes only what a verdict has, in its types, whatever else is on the object', () => {
+    const junk = { resetTime: new Date(), limit: 5n, key: Symbol('ada'), remaining: '3', used: 2 };
+    const { divergences, serves, faults } = beside(new OldLimiter(0), {}, junk as never);
+    serves(1, 'ada');
+    expect(divergences[0]?.theirs).toEqual({ allowed: false, used: 2 });
+    expect(faults).toEqual([]);
+  });
+
   it('leaves out requests that the other limiter did not decide, and limiters that enforce', () => {
     const read = () => ({ allowed: true });
     const comparison = compareWith(() => undefined);
@@ -204,6 +212,9 @@ describe('compareWith', () => {
     },
     () => 'yes' as never,
     async () => ({ allowed: true }) as never,
+    async () => {
+      throw new Error('must not be an unhandled rejection');
+    },
   ])('reports a callback that fails, and the request goes on: %s', (read) => {
     const comparison = compareWith(read as never);
     const { admit, faults } = setUp(

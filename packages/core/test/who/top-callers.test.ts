@@ -169,6 +169,14 @@ describe('in an attack with a million keys', () => {
     callers.countDecision({ ...denied, limiter: 'long' }, 'enforce', 'x'.repeat(1_000));
     expect(callers.report()[1]?.rejected.minute.callers[0]?.caller).toHaveLength(256);
   });
+
+  it('long keys that begin alike, as tokens of one issuer do, are not one caller', () => {
+    const tokens = topCallers({ clock: new ManualClock() });
+    for (let i = 10; i < 60; i += 1) {
+      tokens.countDecision(denied, 'enforce', `${'x'.repeat(400)}.${i}`);
+    }
+    expect(tokens.report()[0]?.rejected.minute.callers[0]).toMatchObject({ atMost: 1 });
+  });
 });
 
 describe('reports of several processes', () => {
@@ -256,6 +264,22 @@ it.each(['', 'ada', 'ü'.repeat(256), '@203.0.113.7', '["a","b"]'])(
   },
 );
 
+it('seals as every release does: tables of old and new processes are added up', () => {
+  const sealed =
+    '#X4UhB3qYTpZ-aKSf-Cvk-i10XC2qZ7-Gn0Y4qdte5vkAQzfGmhQmOMmNlCE9JzVyJUGGwHHcBmMJ9JDuZPWj5g';
+  const key = '@2001:db8:123:4567::/64 and much longer than a block';
+  expect(new CallerSeal(SECRET).seal(key)).toBe(sealed);
+});
+
+it('seals and reveals long keys, without repeating the stream that encrypts them', () => {
+  const seal = new CallerSeal(SECRET);
+  const key = 'x'.repeat(20_000);
+  expect(seal.reveal(seal.seal(key))).toBe(key);
+  const bytes = Buffer.from(seal.seal(key).slice(1), 'base64url').subarray(12);
+  expect(bytes.subarray(0, 32)).not.toEqual(bytes.subarray(8_192, 8_224));
+  expect(seal.reveal(`#${'A'.repeat(200_000)}`)).toBeUndefined();
+});
+
 describe('a process that publishes', () => {
   function published(options: TopCallersOptions = {}) {
     const calls: (readonly LimiterReport[])[] = [];
@@ -299,6 +323,14 @@ describe('a process that publishes', () => {
     expect(calls.flat()).toHaveLength(100);
   });
 
+  it('goes on if a call is never answered', async () => {
+    let calls = 0;
+    const publish = () => (calls++ === 0 ? new Promise<never>(() => {}) : Promise.resolve());
+    const { second } = published({ publishTo: { publish } });
+    for (let i = 0; i < 10; i += 1) await second();
+    expect(calls).toBeGreaterThan(1);
+  });
+
   it('sends again what could not be sent', async () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
     onTestFinished(() => warn.mockRestore());
@@ -316,6 +348,22 @@ describe('a process that publishes', () => {
     await callers.close();
     expect(new Set(seen)).toEqual(new Set(['api', 'early']));
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('Redis is down'));
+  });
+
+  it.each([
+    ['rejects', () => Promise.reject(new Error('Redis is down'))],
+    ['never answers', () => new Promise<never>(() => {})],
+  ])('ends within 5 s if the sink %s', async (_, publish) => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    onTestFinished(() => warn.mockRestore());
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { callers, second } = published({ publishTo: { publish } });
+    await second();
+    await second();
+    const ends = [callers.close(), callers.close()];
+    await vi.advanceTimersByTimeAsync(5_000);
+    await Promise.all(ends);
   });
 });
 

@@ -33,7 +33,7 @@ export interface ProcessReport {
 /** What {@link redisReports} returns. */
 export interface RedisReports extends ReportSink {
   /**
-   * The reports of all processes, at most 1,000. A process that has ended is among them for 15 minutes, and its callers
+   * The reports of all processes, at most 1,000, the latest first. A process that has ended is among them for 15 minutes, and its callers
    * of the last minute for one minute. Rejects with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`.
    *
    * @param limiter only this limiter
@@ -90,9 +90,11 @@ class InRedis extends TaggedScripts implements RedisReports {
   async read(limiter?: string): Promise<readonly ProcessReport[]> {
     const [now, listed = []] = await this.readHashes([this.keyOf('reports')], []);
     const processes = pairsOf(listed).flatMap(([process, text]) => {
-      const ageMs = Number(now) - Number(/^1 (\d{1,16})/.exec(text)?.[1]);
-      return ageMs < KEPT_MS ? [{ process, ageMs: Math.max(0, ageMs) }] : [];
+      // Negative if the clock of Redis has gone back.
+      const ageMs = Math.abs(Number(now) - Number(/^1 (\d{1,16})/.exec(text)?.[1]));
+      return ageMs < KEPT_MS ? [{ process, ageMs }] : [];
     });
+    processes.sort((a, b) => a.ageMs - b.ageMs);
     const fields = limiter === undefined ? [] : [limiter];
     const reports: ProcessReport[] = [];
     for (let at = 0; at < processes.length; at += READ_AT_ONCE) {

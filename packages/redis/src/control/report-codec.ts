@@ -17,11 +17,20 @@ const OUTCOMES = [
 const FORMAT = '1 ';
 const NONE: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
-/** Format 1: the mode, the counts by outcome, and four lists, as JSON. */
-export function encodeReport({ mode, counts, rejected, wouldReject }: LimiterReport): string {
+/** No process writes a longer caller: keys have at most 256 characters, sealed ones 1,041. */
+const MAX_CALLER = 2_000;
+
+/** Format 1: the mode, how long the process has counted, the counts by outcome, and four lists, as JSON. */
+export function encodeReport({
+  mode,
+  forMs,
+  counts,
+  rejected,
+  wouldReject,
+}: LimiterReport): string {
   const numbers = OUTCOMES.map((outcome) => counts[outcome]);
   const lists = [rejected, wouldReject].flatMap(({ minute, quarter }) => [minute, quarter]);
-  return `${FORMAT}${JSON.stringify([mode, numbers, ...lists.map(encodeList)])}`;
+  return `${FORMAT}${JSON.stringify([mode, forMs, numbers, ...lists.map(encodeList)])}`;
 }
 
 /**
@@ -36,15 +45,16 @@ export function decodeReport(
 ): LimiterReport | undefined {
   if (!text.startsWith(FORMAT)) return undefined;
   try {
-    const [mode, numbers, ...lists] = JSON.parse(text.slice(FORMAT.length)) as Stored;
-    const counts = OUTCOMES.map((outcome, at) => [outcome, numbers[at] ?? 0]);
+    const [mode, forMs, numbers, ...lists] = JSON.parse(text.slice(FORMAT.length)) as Stored;
+    const counts = OUTCOMES.map((outcome, at) => [outcome, countIn(numbers[at])]);
     const [minute, quarter, wouldMinute, wouldQuarter] = lists.map(decodeList);
     const tops = (recent = NONE, older = NONE): CallerTops => {
       return { minute: hasMinute ? recent : NONE, quarter: older };
     };
     return {
       limiter,
-      mode,
+      mode: textIn(mode) as Mode,
+      forMs: countIn(forMs),
       counts: Object.fromEntries(counts) as OutcomeCounts,
       rejected: tops(minute, quarter),
       wouldReject: tops(wouldMinute, wouldQuarter),
@@ -54,8 +64,8 @@ export function decodeReport(
   }
 }
 
-type StoredList = [total: number, othersAtMost: number, ...callers: (readonly unknown[])[]];
-type Stored = [mode: Mode, counts: readonly number[], ...lists: StoredList[]];
+type StoredList = [total: unknown, othersAtMost: unknown, ...callers: (readonly unknown[])[]];
+type Stored = [mode: unknown, forMs: unknown, counts: readonly unknown[], ...lists: StoredList[]];
 
 function encodeList({ total, othersAtMost, callers }: CallerList): StoredList {
   const stored = callers.map(({ caller, atLeast, atMost }) => [caller, atLeast, atMost]);
@@ -64,7 +74,19 @@ function encodeList({ total, othersAtMost, callers }: CallerList): StoredList {
 
 function decodeList([total, othersAtMost, ...callers]: StoredList): CallerList {
   const found = callers.map(([caller, atLeast, atMost]) => {
-    return { caller: String(caller), atLeast: Number(atLeast), atMost: Number(atMost) };
+    return { caller: textIn(caller), atLeast: countIn(atLeast), atMost: countIn(atMost) };
   });
-  return { total: Number(total), othersAtMost: Number(othersAtMost), callers: found };
+  return { total: countIn(total), othersAtMost: countIn(othersAtMost), callers: found };
+}
+
+/** @throws Error unless it is a number of requests or milliseconds */
+function countIn(value: unknown): number {
+  if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
+  throw new Error('no count');
+}
+
+/** @throws Error unless it is a text of usual length */
+function textIn(value: unknown): string {
+  if (typeof value === 'string' && value.length <= MAX_CALLER) return value;
+  throw new Error('no text');
 }

@@ -15,8 +15,9 @@ if call('HSET', KEYS[2], id, '1 ' .. string.format('%.0f', now)) == 1 then
   local count = 0
   local all = call('HGETALL', KEYS[2])
   for i = 1, #all, 2 do
-    local at = all[i + 1]:match('^1 (%d+)')
-    if at and tonumber(at) + kept <= now then
+    -- Of any format: processes of other releases count too. In the future if the clock has gone back.
+    local at = tonumber(all[i + 1]:match('^%d+ (%d+)'))
+    if not at or math.abs(now - at) >= kept then
       call('HDEL', KEYS[2], all[i])
     else
       count = count + 1

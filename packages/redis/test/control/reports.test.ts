@@ -1,5 +1,6 @@
 /** What processes report about their limiters, in Redis: for how long, of how many, and how much it costs. */
 
+import type { Mode } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { mergeReports, topCallers } from '@spillway/core/who';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -26,11 +27,15 @@ describe.skipIf(redisProgram === null)('reports in Redis', () => {
   const { redis } = redisForControls();
 
   /** Publishes as one process does at its end. */
-  async function publish(rejections: Readonly<Record<string, number>>, limiter = 'api') {
+  async function publish(
+    rejections: Readonly<Record<string, number>>,
+    limiter = 'api',
+    mode: Mode = 'enforce',
+  ) {
     const callers = topCallers({ clock: new ManualClock(), publishTo: redisReports(redis()) });
     for (const [key, count] of Object.entries(rejections)) {
       for (let i = 0; i < count; i += 1)
-        callers.countDecision({ ...denied, limiter }, 'enforce', key);
+        callers.countDecision({ ...denied, limiter }, mode, key);
     }
     await callers.close();
   }
@@ -109,7 +114,42 @@ describe.skipIf(redisProgram === null)('reports in Redis', () => {
     expect((await read()).merged).toEqual([]);
   });
 
-  it.each(['2 []', '1 {', '1 [1]', 'junk'])('are not read from %j', async (text) => {
+  it('of processes of another release count, and expire like all others', async () => {
+    const now = Date.now();
+    const hour = 3_600_000;
+    const others = { gone: `2 ${now - hour}`, alive: `2 ${now}`, ahead: `1 ${now + hour}` };
+    await redis().hset(REPORTS, { ...others, junk: 'junk' });
+    await publish({ ada: 5 });
+    expect(Object.keys(await redis().hgetall(REPORTS))).toEqual(['alive', expect.any(String)]);
+    expect((await read()).processes).toHaveLength(1);
+  });
+
+  it('are read although a key of another type stands where one of them was', async () => {
+    await publish({ ada: 5 });
+    const [key] = await redis().keys('*report:*');
+    await publish({ bob: 5 });
+    await redis().set(key ?? '', 'junk');
+    for (const limiter of [undefined, 'api']) {
+      expect((await read(limiter)).merged).toMatchObject([
+        { limiter: 'api', rejected: { minute: { callers: [{ caller: 'bob' }] } } },
+      ]);
+    }
+  });
+
+  it('say the mode that the latest process says', async () => {
+    await publish({ ada: 5 }, 'api', 'shadow');
+    await age(1_000);
+    await publish({ ada: 5 }, 'api', 'enforce');
+    await publish({ ada: 5 }, 'other');
+    expect((await read('api')).merged).toMatchObject([{ mode: 'enforce' }]);
+  });
+
+  it.each([
+    ...['2 []', '1 {', '1 [1]', 'junk', '1 ["enforce",1,[1,2],"x"]', '1 [{},1,[1]]'],
+    ...['1 ["enforce",1,[-1]]', '1 ["enforce",1,[1e999]]', '1 ["enforce",1,["1"]]'],
+    ...['1 ["enforce",1,[],[1,0,[{"toString":1},1,1]]]', '1 ["enforce",1,[0,1],[null,0]]'],
+    `1 ["enforce",1,[0,1],[1,0,["${'x'.repeat(5_000)}",1,1]]]`,
+  ])('are not read from %.50j', async (text) => {
     await publish({ ada: 5 });
     const [key] = await redis().keys('*report:*');
     await redis().hset(key ?? '', 'other', text);

@@ -6,8 +6,11 @@ import { type LimiterReport, NO_COUNTS, NO_TOPS } from './report.js';
 
 export class LimiterRecord {
   readonly limiter: string;
-  /** Whether it has changed since it was last published. */
-  isChanged = false;
+  /**
+   * How often it must still be published: twice after a decision. Without a decision in between, the second one shows
+   * that the rate is 0.
+   */
+  publications = 0;
   /** Order of publication: those that were published the longest ago come first. */
   publishedAtUs = 0;
   /** Created at the first rejection. */
@@ -23,7 +26,7 @@ export class LimiterRecord {
   add({ outcome, allowed }: Decision, mode: Mode, key: string | undefined): void {
     this.counts[outcome] += 1;
     this.mode = mode;
-    this.isChanged = true;
+    this.publications = 2;
     if (!allowed) {
       this.rejected ??= new CallerWindows();
       this.rejected.add(key);
@@ -36,15 +39,17 @@ export class LimiterRecord {
   /** See {@link CallerWindows.turn}. */
   turn(ended: number, current: number): void {
     const isMoved = [this.rejected, this.wouldReject].map((own) => own?.turn(ended, current));
-    if (isMoved.includes(true)) this.isChanged = true;
+    if (isMoved.includes(true)) this.publications = Math.max(1, this.publications);
   }
 
-  report(): LimiterReport {
+  /** @param forMs for how long the process has counted */
+  report(forMs: number): LimiterReport {
     const { limiter, mode, counts, rejected, wouldReject } = this;
     return {
       limiter,
       mode,
       counts: { ...counts },
+      forMs,
       rejected: rejected?.tops() ?? NO_TOPS,
       wouldReject: wouldReject?.tops() ?? NO_TOPS,
     };

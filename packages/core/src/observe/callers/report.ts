@@ -13,6 +13,8 @@ export interface LimiterReport {
   /** The mode of the latest decision. */
   readonly mode: Mode;
   readonly counts: OutcomeCounts;
+  /** For how long the process had counted, in milliseconds; of several, the longest. */
+  readonly forMs: number;
   /** Who was rejected, also by the fallback of an outage. */
   readonly rejected: CallerTops;
   /** Who would have been rejected, had the limiter not been in shadow mode. */
@@ -38,7 +40,8 @@ export const NO_COUNTS: OutcomeCounts = {
 export const NO_TOPS: CallerTops = { minute: NO_CALLERS, quarter: NO_CALLERS };
 
 /**
- * Adds up the reports of several processes, by limiter, in the order of their names.
+ * Adds up the reports of several processes, by limiter, in the order of their names. Where modes differ, the first one
+ * counts.
  *
  * @example
  * ```ts
@@ -69,6 +72,7 @@ function merge(reports: readonly LimiterReport[]): LimiterReport {
     limiter: first.limiter,
     mode: first.mode,
     counts,
+    forMs: Math.max(...reports.map(({ forMs }) => forMs)),
     rejected: mergeTops(reports.map(({ rejected }) => rejected)),
     wouldReject: mergeTops(reports.map(({ wouldReject }) => wouldReject)),
   };

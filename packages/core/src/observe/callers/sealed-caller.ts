@@ -17,18 +17,25 @@ const TAG = 12;
 /** Domain separation: other uses of the same secret give other HMACs. */
 const PURPOSE = /* @__PURE__ */ utf8Bytes('spillway caller');
 
+/** So many sealed keys are remembered: tables have the same callers every second. */
+const REMEMBERED = 5_000;
+
 /** Seals and reveals with one secret. */
 export class CallerSeal {
-  private readonly secret: Uint8Array;
+  private readonly hmac: (...text: readonly Uint8Array[]) => Uint8Array;
+  private readonly sealed = new Map<string, string>();
 
   constructor(secret: string) {
-    this.secret = hmac(utf8Bytes(secret), PURPOSE);
+    this.hmac = hmacWith(hmacWith(utf8Bytes(secret))(PURPOSE));
   }
 
   seal(key: string): string {
-    const plain = utf8Bytes(key);
-    const tag = this.tagOf(plain);
-    return `#${base64url(Uint8Array.of(...tag, ...this.xor(tag, plain)))}`;
+    const known = this.sealed.get(key);
+    if (known !== undefined) return known;
+    if (this.sealed.size >= REMEMBERED) this.sealed.clear();
+    const text = this.newlySealed(key);
+    this.sealed.set(key, text);
+    return text;
   }
 
   /** The key; undefined if the text is not sealed, or with another secret. */
@@ -40,14 +47,23 @@ export class CallerSeal {
     return this.tagOf(plain).every((byte, at) => byte === tag[at]) ? utf8Text(plain) : undefined;
   }
 
+  private newlySealed(key: string): string {
+    const plain = utf8Bytes(key);
+    const tag = this.tagOf(plain);
+    const bytes = new Uint8Array(TAG + plain.length);
+    bytes.set(tag);
+    bytes.set(this.xor(tag, plain), TAG);
+    return `#${base64url(bytes)}`;
+  }
+
   private tagOf(plain: Uint8Array): Uint8Array {
-    return hmac(this.secret, Uint8Array.of(0, ...plain)).subarray(0, TAG);
+    return this.hmac(Uint8Array.of(0), plain).subarray(0, TAG);
   }
 
   private xor(tag: Uint8Array, bytes: Uint8Array): Uint8Array {
     const mixed = bytes.slice();
     for (let from = 0; from < mixed.length; from += 32) {
-      const block = hmac(this.secret, Uint8Array.of(1, from >> 5, ...tag));
+      const block = this.hmac(Uint8Array.of(1, from >> 13, from >> 5), tag);
       for (let i = 0; i < 32 && from + i < mixed.length; i += 1) {
         mixed[from + i] = (mixed[from + i] as number) ^ (block[i] as number);
       }
@@ -56,18 +72,19 @@ export class CallerSeal {
   }
 }
 
-/** HMAC-SHA-256 (RFC 2104). */
-function hmac(secret: Uint8Array, text: Uint8Array): Uint8Array {
+/** HMAC-SHA-256 (RFC 2104) with one secret, whose padded forms are made once. */
+function hmacWith(secret: Uint8Array): (...text: readonly Uint8Array[]) => Uint8Array {
   const key = secret.length > BLOCK ? sha256(secret) : secret;
   const padded = (pad: number): Uint8Array =>
     Uint8Array.from({ length: BLOCK }, (_, i) => (key[i] ?? 0) ^ pad);
-  return sha256(padded(0x5c), sha256(padded(0x36), text));
+  const [inner, outer] = [padded(0x36), padded(0x5c)];
+  return (...text) => sha256(outer, sha256(inner, ...text));
 }
 
 function sha256(...parts: readonly Uint8Array[]): Uint8Array {
   const digest = newDigest();
   for (const part of parts) digest.update(part);
-  return Uint8Array.from(digest.digest());
+  return digest.digest();
 }
 
 function bytesOf(text: string): Uint8Array | undefined {

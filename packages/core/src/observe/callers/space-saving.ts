@@ -8,7 +8,10 @@ import type { CallerList } from './caller-list.js';
 /** How many callers are counted at once. Every caller with more than 1 % of the total is among them. */
 const COUNTERS = 100;
 
-/** Longer keys are cut, so that a client cannot fill memory with them. In UTF-16 units. */
+/**
+ * Longer keys are cut, so that a client cannot fill memory with them. In UTF-16 units. Tokens of one issuer may begin
+ * alike for longer than that, so their ends are kept too.
+ */
 const MAX_KEY = 256;
 
 export class SpaceSaving {
@@ -27,7 +30,7 @@ export class SpaceSaving {
   add(key: string | undefined): void {
     this.total += 1;
     if (key === undefined) return;
-    const name = key.length > MAX_KEY ? `${key.slice(0, MAX_KEY - 1)}…` : key;
+    const name = key.length > MAX_KEY ? shortened(key) : key;
     const slot = this.slots.get(name);
     if (slot !== undefined) this.counts[slot] = (this.counts[slot] as number) + 1;
     else if (this.keys.length < COUNTERS) this.assign(name, this.keys.length, 0);
@@ -68,4 +71,9 @@ export class SpaceSaving {
     this.least = Math.min(...this.counts);
     return this.counts.indexOf(this.least);
   }
+}
+
+function shortened(key: string): string {
+  const half = MAX_KEY / 2;
+  return `${key.slice(0, half - 1)}…${key.slice(-half)}`;
 }

@@ -7,6 +7,7 @@ import type { Duration } from '../../base/duration.js';
 import { randomOf } from '../../base/hint.js';
 import { afterIdly, disregard, endsTimersWithRequests } from '../../base/host.js';
 import type { NamesOf } from '../../base/option-names.js';
+import { within } from '../../base/within.js';
 import type { Decision, Mode } from '../../contract/decision.js';
 import type { Observer } from '../../contract/observer.js';
 import { tellFault } from '../faults.js';
@@ -40,11 +41,11 @@ export interface TopCallersOptions {
    * {@link TopCallers.report} shows them.
    */
   readonly publishTo?: ReportSink | undefined;
-  /** Writes a summary for each limiter and interval that had rejections. Pass it to your logger. */
+  /** Writes a summary for each limiter and interval that had rejections, to your logger. */
   readonly write?: ((summary: CallerSummary) => void) | undefined;
   /**
-   * The interval of the summaries, from `'1m'` to `'1d'`. The first one of a process comes at a random moment, so that
-   * processes that start together do not write together. Default `'15m'`.
+   * The interval of the summaries, from `'1m'` to `'1d'`. The first one of a process comes at a random moment. Default
+   * `'15m'`.
    */
   readonly every?: Duration | undefined;
   /**
@@ -72,7 +73,7 @@ export interface TopCallers extends Observer {
   countDecision(decision: Decision, mode: Mode, key: string | undefined): void;
   /** The limiters of this process, with their top callers of the last 1 and 15 minutes. */
   report(): readonly LimiterReport[];
-  /** Writes and publishes what is left, and stops. Call it at shutdown, after the last request. */
+  /** Writes and publishes what is left, for at most 5 s, and stops. Call it at shutdown, after the last request. */
   close(): Promise<void>;
 }
 
@@ -85,6 +86,8 @@ const TICK_US = 1_000_000;
 const MAX_PUBLISHED = 40;
 /** How often a process without changes publishes nothing, to show that it is alive. */
 const ALIVE_US = 10_000_000;
+/** A call of the sink that takes longer is not waited for. */
+const PATIENCE_US = 5_000_000;
 const SUMMARIZED = 5;
 
 /**
@@ -121,13 +124,14 @@ class Recorder implements TopCallers {
   private last = new LimiterRecord('');
   /** The current slice; undefined before the first decision. */
   private slice: number | undefined;
+  private startUs = 0;
   private fromUs = 0;
   private summaryDueUs = 0;
   private publishDueUs = 0;
   private aliveDueUs = 0;
-  private publishing: Promise<void> | undefined;
+  private publishing: Promise<boolean> | undefined;
+  private closing: Promise<void> | undefined;
   private stopTimer: (() => void) | undefined;
-  private isClosed = false;
 
   constructor(options: TopCallersOptions) {
     checkOptions(options, 'topCallers()', NAMES);
@@ -158,17 +162,26 @@ class Recorder implements TopCallers {
     return Array.from(this.records.values(), (record) => this.shown(record));
   }
 
-  async close(): Promise<void> {
-    if (this.slice === undefined || this.isClosed) return;
+  close(): Promise<void> {
+    this.closing ??= this.end();
+    return this.closing;
+  }
+
+  private async end(): Promise<void> {
+    if (this.slice === undefined) return;
     this.keepUp();
-    this.isClosed = true;
     this.stopTimer?.();
     this.turn(this.slice);
     this.summarize();
-    await this.publishing;
-    while (this.changed().length > 0 && (await this.publish())) {
-      // One call after another, until everything is published or a call fails.
-    }
+    const rest = await within(PATIENCE_US / 1000, this.publishRest());
+    if ('error' in rest) this.tell(rest.error);
+  }
+
+  /** One call after another, until everything is published or a call fails. */
+  private async publishRest(): Promise<void> {
+    for (const record of this.changed()) record.publications = 1;
+    let goesOn = (await this.publishing) ?? true;
+    while (goesOn && this.changed().length > 0) goesOn = await this.publish();
   }
 
   private recordOf(limiter: string): LimiterRecord {
@@ -182,7 +195,7 @@ class Recorder implements TopCallers {
 
   /** Does what is due. */
   private keepUp(): void {
-    if (this.isClosed) return;
+    if (this.closing) return;
     const nowUs = this.clock.nowUs();
     const slice = Math.floor(nowUs / SLICE_US);
     if (this.slice === undefined) this.begin(nowUs, slice);
@@ -190,17 +203,21 @@ class Recorder implements TopCallers {
       this.turn(slice);
       if (nowUs >= this.summaryDueUs) this.summarize();
     }
-    if (!this.sink || this.publishing || nowUs < this.publishDueUs) return;
+    const isBusy = this.publishing && nowUs < this.publishDueUs + PATIENCE_US;
+    if (!this.sink || isBusy || nowUs < this.publishDueUs) return;
     if (nowUs < this.aliveDueUs && this.changed().length === 0) return;
     this.publishDueUs = nowUs + TICK_US;
     this.aliveDueUs = nowUs + ALIVE_US;
-    this.publishing = this.publish().then(() => {
-      this.publishing = undefined;
+    const call = this.publish();
+    this.publishing = call;
+    void call.then(() => {
+      if (this.publishing === call) this.publishing = undefined;
     });
   }
 
   private begin(nowUs: number, slice: number): void {
     this.slice = slice;
+    this.startUs = nowUs;
     this.fromUs = nowUs;
     this.summaryDueUs = nowUs + this.everyUs * this.random();
     this.publishDueUs = nowUs + TICK_US;
@@ -208,7 +225,7 @@ class Recorder implements TopCallers {
   }
 
   private readonly tick = (): void => {
-    if (this.isClosed) return;
+    if (this.closing) return;
     this.stopTimer = afterIdly(TICK_US / 1000, this.tick);
     this.keepUp();
   };
@@ -247,7 +264,7 @@ class Recorder implements TopCallers {
   }
 
   private changed(): LimiterRecord[] {
-    return [...this.records.values()].filter(({ isChanged }) => isChanged);
+    return [...this.records.values()].filter(({ publications }) => publications > 0);
   }
 
   /** Publishes the records that have waited longest. Returns whether that succeeded. */
@@ -255,19 +272,22 @@ class Recorder implements TopCallers {
     const records = this.changed().sort((a, b) => a.publishedAtUs - b.publishedAtUs);
     const now = records.slice(0, MAX_PUBLISHED);
     const publishedAtUs = this.clock.nowUs();
-    for (const record of now) Object.assign(record, { isChanged: false, publishedAtUs });
+    for (const record of now) {
+      record.publications -= 1;
+      record.publishedAtUs = publishedAtUs;
+    }
     try {
       await this.sink?.publish(now.map((record) => this.shown(record)));
       return true;
     } catch (error) {
-      for (const record of now) record.isChanged = true;
+      for (const record of now) record.publications += 1;
       this.tell(error);
       return false;
     }
   }
 
   private shown(record: LimiterRecord): LimiterReport {
-    const report = record.report();
+    const report = record.report(Math.floor((this.clock.nowUs() - this.startUs) / 1000));
     if (!this.seal) return report;
     const { rejected, wouldReject, ...rest } = report;
     const sealed = ({ minute, quarter }: CallerTops): CallerTops => {

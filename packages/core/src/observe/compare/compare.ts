@@ -26,7 +26,7 @@ export interface Divergence {
 
 /** Options of {@link compareWith}. */
 export interface CompareOptions {
-  /** Writes a divergence. Pass it to your logger. Default: divergences are only counted. */
+  /** Writes a divergence, to your logger. Default: divergences are only counted. */
   readonly write?: ((divergence: Divergence) => void) | undefined;
   /** Sampling rate of the divergences that are written, 0 to 1. Default 0.1. */
   readonly sample?: number | undefined;
@@ -83,6 +83,17 @@ export function compareWith<Raw = unknown>(
   return new Comparer(read as (raw: unknown) => Verdict | undefined, options);
 }
 
+/** The types of what a verdict may have. */
+const FACTS = Object.entries({
+  allowed: 'boolean',
+  remaining: 'number',
+  used: 'number',
+  limit: 'number',
+  key: 'string',
+  cost: 'number',
+  resetMs: 'number',
+} satisfies Record<keyof Verdict, string>) as [keyof Verdict, string][];
+
 interface Seen {
   readonly event: DecisionEvent;
   readonly key: string | undefined;
@@ -130,10 +141,8 @@ class Comparer implements Comparison {
     const seen = this.seen.get(request);
     if (!seen) return;
     this.seen.delete(request);
-    const theirs = this.read(request.raw);
-    if (theirs === undefined || theirs === null) return;
-    if (typeof theirs.allowed !== 'boolean')
-      throw mustBe('allowed of a verdict', 'a boolean', theirs);
+    const theirs = verdictFrom(this.read(request.raw));
+    if (!theirs) return;
     const ours = verdictOf(seen);
     const cause = this.likely.observe(ours, theirs);
     if (ours.allowed === theirs.allowed) {
@@ -158,6 +167,17 @@ class Comparer implements Comparison {
     const { key } = verdict;
     return this.seal && key !== undefined ? { ...verdict, key: this.seal.seal(key) } : verdict;
   }
+}
+
+/** What the other limiter is said to have decided, without what is unknown or of another type. */
+function verdictFrom(read: unknown): Verdict | undefined {
+  if (read === undefined || read === null) return undefined;
+  // A promise is no verdict. If it rejects, that must not end the process.
+  disregard(read);
+  const given = read as Verdict;
+  if (typeof given.allowed !== 'boolean') throw mustBe('allowed of a verdict', 'a boolean', read);
+  const facts = FACTS.filter(([name, type]) => typeof given[name] === type);
+  return Object.fromEntries(facts.map(([name]) => [name, given[name]])) as unknown as Verdict;
 }
 
 /** Of several limiters, the one that rejects decides; if none does, the one with the least left. */
