@@ -72,7 +72,7 @@ export class Charge {
     );
   }
 
-  /** {@link settleAt} in a call of its own. */
+  /** {@link settleAt} in a separate call. */
   settleNow(units: number): Promise<unknown> | undefined {
     const { releases } = this.context.settling;
     const steps = this.settleAt(units);
