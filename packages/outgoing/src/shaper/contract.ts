@@ -149,7 +149,11 @@ export interface Shaper<Pace extends string = never> {
   readonly waiting: number;
   /** How many jobs run in this process, over all keys. */
   readonly running: number;
-  /** What is known about a key, for health pages. Takes nothing. A promise unless the store is in memory. */
+  /**
+   * What is known about a key, for health pages. Takes nothing. A promise unless the store is in memory.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`
+   */
   stats(key: string): ShaperStats | Promise<ShaperStats>;
   /**
    * Holds back all starts of the key for this time, in every process. A further pause can make it longer, never
