@@ -31,6 +31,7 @@ describe('codes', () => {
     ['`fixedWindow`, ', store.makeRule('fixed-window', 3, MINUTE, 3, 'first-request')],
     ['`slidingWindow`', store.makeRule('sliding-window-counter', 3, MINUTE)],
     ['`slidingLog`', store.makeRule('sliding-window-log', 3, MINUTE)],
+    ['`penalty: lockFor(...)`', store.makeLockRule(3, SECOND, [SECOND], MINUTE)],
     ['`distinct`', store.makeDistinctRule(3, MINUTE)],
     ['`createShaper`', store.makeShaperRule(3, SECOND, 1, SECOND)],
     ['`concurrencyLimit`', store.makeLeasesRule(3, MINUTE)],
@@ -70,6 +71,12 @@ const CASES: readonly Case[] = [
     example: 1,
   },
   { what: 'windows', rule: store.makeRule('fixed-window', 3, MINUTE), acts: [{}, {}], example: 0 },
+  {
+    what: 'limit with a penalty',
+    rule: store.makeLockRule(2, MINUTE, [5 * MINUTE], MINUTE),
+    acts: [{}, {}],
+    example: 0,
+  },
   {
     what: 'claim',
     rule: store.makeClaimsRule(30 * SECOND, MINUTE),

@@ -6,6 +6,7 @@ import {
   distinct,
   fixedWindow,
   type LiveLimits,
+  lockFor,
   type RuleOptions,
 } from '@spillway/core';
 import { makeClaimsRule, makeLeasesRule, makeShaperRule } from '@spillway/core/store';
@@ -203,6 +204,23 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(shown.get('partner')).toMatchObject({ used: 0, remaining: 2 });
     expect((await spillway(['show', 'once', 'acme'])).out).toContain('No count: ');
     expect((await spillway(['show', 'quotas', 'acme'])).code).toBe(2);
+  });
+
+  it('shows a limit with a penalty, and when the lock of a key ends', async () => {
+    const penalty = lockFor(['15m', '1.5h']);
+    const options = { name: 'logins', limit: 2, window: '10m', penalty } as const;
+    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+    const numbers = '2 per 10m, locked for 15m, then 90m (lock)';
+    expect((await spillway(['status'])).out).toContain(numbers);
+    const { show } = await json<{ show: { counts: object[] } }>('show', 'logins', 'ada');
+    expect(show.counts).toMatchObject([{ used: 2, remaining: 0 }]);
+    const { resetMs } = show.counts[0] as { resetMs: number };
+    expect(resetMs).toBeGreaterThan(800_000);
+    expect((await spillway(['show', 'logins', 'ada'])).out).toContain(numbers);
+    expect((await spillway(['reset', 'logins', 'ada', ...because])).code).toBe(0);
+    expect((await limiter.consume('ada')).used).toBe(1);
   });
 
   it.each(['quarter@UTC', 'day@Mars/Base'])(

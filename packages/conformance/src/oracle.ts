@@ -34,8 +34,9 @@ export interface Verdict extends Numbers {
  * 3. All takes are decided, on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with one exception. If the clock went back and left a state that the
- * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected.
+ * Only steps that charge or refund change a state, with two exceptions. If the clock went back and left a state that
+ * the rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected. A rejection may start a
+ * lock.
  *
  * @example
  * ```ts run
@@ -161,6 +162,8 @@ export class Oracle {
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
+    } else if (merged.binding && !passes && mayRepair(merged)) {
+      after = machine.reject?.(rule, view, now, cost);
     }
     const charged = charges && after !== undefined;
     const isStale = after === undefined && state !== undefined && mayRepair(merged);

@@ -103,7 +103,8 @@ class Replay {
       key: `key-${this.trace.meet ? key % 2 : key}`,
     };
     const isLease = subject.rule.machine === 'leases';
-    if (picked.op === 'hold' && subject.rule.machine === 'queue') {
+    const { machine } = subject.rule;
+    if (picked.op === 'hold' && (machine === 'queue' || machine === 'lock')) {
       return { step: step('hold', subject, 0, { holdUs: heldOf(picked.hold, subject.rule) }) };
     }
     const op =

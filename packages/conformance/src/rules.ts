@@ -7,10 +7,12 @@ import {
   calendarNamed,
   type DistinctRule,
   type LeasesRule,
+  type LockRule,
   makeCalendarRule,
   makeClaimsRule,
   makeDistinctRule,
   makeLeasesRule,
+  makeLockRule,
   makeRule,
   makeShaperRule,
   type QueueRule,
@@ -137,6 +139,36 @@ export const calendarRules: fc.Arbitrary<CalendarRule> = fc
   )
   .map(([limit, name]) => makeCalendarRule(limit, calendarNamed(name)));
 
+const MINUTE_US = 60_000_000;
+
+/** Limits with a penalty: a few units per window, and locks that are shorter and longer than it. */
+export const lockRules: fc.Arbitrary<LockRule> = fc
+  .tuple(
+    fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 1_000_000_000)),
+    fc.constantFrom(MILLISECOND_US, 7_000_003, MINUTE_US),
+    fc.array(fc.constantFrom(MILLISECOND_US, 5_000_001, MINUTE_US, DAYS_400_US), {
+      minLength: 1,
+      maxLength: 3,
+    }),
+    fc.constantFrom(MILLISECOND_US, 20_000_000, 3_600_000_000, DAYS_400_US),
+  )
+  .map(([limit, windowUs, locksUs, forgetUs]) => makeLockRule(limit, windowUs, locksUs, forgetUs));
+
+/** Rules that a limit with a penalty may be changed to during a lock. Most share one count. */
+export const changedLockRules: fc.Arbitrary<readonly LockRule[]> = fc.array(
+  fc
+    .tuple(
+      fc.constantFrom(1, 2, 5),
+      fc.constantFrom(1_000_000, 2_000_000, 30_000_000),
+      fc.constantFrom([2_000_000, 8_000_000], [5_000_000], [1_000_000, 1_000_000, 60_000_000]),
+      fc.constantFrom(10_000_000, 10_000_000, 40_000_000),
+    )
+    .map(([limit, windowUs, locksUs, forgetUs]) =>
+      makeLockRule(limit, windowUs, locksUs, forgetUs),
+    ),
+  { minLength: 2, maxLength: 4 },
+);
+
 /** Token buckets and counts by calendar with debt; some share a count. */
 export const debtRules: fc.Arbitrary<Rule> = fc
   .tuple(
@@ -203,6 +235,7 @@ const anyRule: fc.Arbitrary<Rule> = fc.oneof(
   queueRules,
   leasesRules,
   claimsRules,
+  lockRules,
   distinctRules,
 );
 
@@ -244,6 +277,7 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
     },
     { weight: 1, arbitrary: calendarRules },
     { weight: 1, arbitrary: claimsRules },
+    { weight: 1, arbitrary: lockRules },
     {
       weight: 2,
       arbitrary: fc
@@ -300,6 +334,10 @@ export function describe(rule: Rule): string {
   }
   const debt = rule.debt === undefined ? '' : `, debt ${rule.debt}`;
   if (rule.machine === 'calendar') return `${rule.limit} per ${rule.calendar.name}${debt}`;
+  if (rule.machine === 'lock') {
+    const { limit, windowUs, locksUs, forgetUs } = rule;
+    return `${limit} per ${windowUs} us, locked for ${locksUs} us, forgotten after ${forgetUs} us`;
+  }
   const algorithm = {
     bucket: 'token-bucket',
     queue: 'shaper',

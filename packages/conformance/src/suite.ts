@@ -15,6 +15,7 @@ import { logChecks } from './checks/logs.js';
 import { operationChecks } from './checks/operations.js';
 import { partialPutChecks } from './checks/partial-puts.js';
 import { pauseChecks } from './checks/pauses.js';
+import { penaltyChecks } from './checks/penalties.js';
 import { promiseChecks } from './checks/promises.js';
 import { queueChecks } from './checks/queues.js';
 import { replayChecks } from './checks/replays.js';
@@ -55,6 +56,7 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...valueChecks(harness),
     ...anchoredChecks(harness),
     ...calendarChecks(harness),
+    ...penaltyChecks(harness),
     ...debtChecks(harness, settings),
     ...distinctChecks(harness),
     ...logChecks(harness, settings),

@@ -12,6 +12,7 @@ import { logMutants } from './log-mutants.js';
 import type { Mutant } from './mutant.js';
 import { mutants } from './mutants.js';
 import { naiveStores, openSlidingWindow } from './naive-stores.js';
+import { penaltyMutants } from './penalty-mutants.js';
 import { putMutants } from './put-mutants.js';
 import { queueMutants } from './queue-mutants.js';
 
@@ -30,6 +31,7 @@ describe('a store is caught that', () => {
     ...putMutants,
     ...anchoredMutants,
     ...calendarMutants,
+    ...penaltyMutants,
     ...debtMutants,
     ...distinctMutants,
     ...logMutants,

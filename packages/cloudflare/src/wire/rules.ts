@@ -8,6 +8,7 @@ import {
   makeClaimsRule,
   makeDistinctRule,
   makeLeasesRule,
+  makeLockRule,
   makeRule,
   makeShaperRule,
   type Period,
@@ -54,6 +55,7 @@ export class Rules {
     log: makeRule('sliding-window-log', 1, 1_000).logic,
     leases: makeLeasesRule(1, 1_000_000).logic,
     claims: makeClaimsRule(1_000_000, 1_000_000).logic,
+    lock: makeLockRule(1, 1_000, [1_000], 1_000).logic,
     distinct: makeDistinctRule(1, 1_000).logic,
   };
 

@@ -11,12 +11,14 @@ import {
   ALGORITHMS,
   calendarRules,
   changedDistinctRules,
+  changedLockRules,
   changedQueueRules,
   claimsRules,
   distinctRules,
   extremesOf,
   kinRules,
   leasesRules,
+  lockRules,
   queueRules,
   type RateAlgorithm,
   rateRule,
@@ -59,6 +61,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     ),
     check('replays live changes of a bucket that waits exactly as the oracle', harness, (probe) =>
       forAll(traces(changedQueueRules, { width: 2, meet: true }), settings, (trace) =>
+        replay(probe, trace),
+      ),
+    ),
+    check('replays traces of limits with a penalty exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(lockRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays changes of limits with a penalty exactly as the oracle', harness, (probe) =>
+      forAll(traces(changedLockRules, { width: 2, meet: true }), settings, (trace) =>
         replay(probe, trace),
       ),
     ),

@@ -4,7 +4,7 @@ import { SpillwayError, type Step } from '@spillway/core';
 import type { CalendarRule, Rule } from '@spillway/core/store';
 import { isCount } from './counts.js';
 
-/** The steps of a group with the same operation on the same count, merged into one step with their summed cost, or all their items. */
+/** The steps of a group with the same operation on the same count, merged into one step with the sum of their costs. */
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
@@ -92,7 +92,7 @@ function checkStep(step: Step): void {
   if (fault) {
     throw new SpillwayError('SPW_GROUP_INVALID', `invalid ${op} of ${limiter}: ${fault}`);
   }
-  if (op === 'hold' && rule.machine !== 'queue') {
+  if (op === 'hold' && rule.machine !== 'queue' && rule.machine !== 'lock') {
     throw new SpillwayError('SPW_GROUP_INVALID', `invalid hold of ${limiter}: not a shaper`);
   }
 }

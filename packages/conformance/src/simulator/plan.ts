@@ -10,6 +10,10 @@ interface RatePlan {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number | undefined;
+  /** Units beyond the limit that are charged after the fact; of token buckets only. */
+  readonly debt: number | undefined;
+  /** The locks of its penalty, if it has one. */
+  readonly locksMs: readonly number[] | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
 
@@ -87,14 +91,24 @@ export function planOf(seed: number, size: number): Plan {
     driftPpm: random.chance(0.4) ? 0 : random.between(-200, 200),
     offsetUs: random.pick([0, 0, -3_600, 61, 86_400]) * SECOND_US,
   }));
-  const rates = Array.from({ length: random.between(1, 3) }, (_, at) => ({
-    name: `rate-${at}`,
-    algorithm: random.pick(ALGORITHMS),
-    limit: random.pick([1, 2, 3, 5, 7, 10, 40]),
-    windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
-    burst: random.pick([undefined, undefined, 1, 3, 12]),
-    mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
-  }));
+  // Random numbers apart, so that the plans of a seed stay what they were otherwise.
+  const penalties = new Random(~seed);
+  const rates = Array.from({ length: random.between(1, 3) }, (_, at) => {
+    const algorithm = random.pick(ALGORITHMS);
+    return {
+      name: `rate-${at}`,
+      algorithm,
+      limit: random.pick([1, 2, 3, 5, 7, 10, 40]),
+      windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
+      burst: random.pick([undefined, undefined, 1, 3, 12]),
+      debt: undefined,
+      locksMs:
+        algorithm === 'fixedWindow'
+          ? penalties.pick([undefined, [300], [200, 1_500], [900, 100, 4_001]])
+          : undefined,
+      mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
+    };
+  });
   const focus = random.pick([
     'rates',
     'rates',
@@ -111,7 +125,7 @@ export function planOf(seed: number, size: number): Plan {
   return {
     seed,
     clocks,
-    rates,
+    rates: rates.map((rate) => withDebt(rate, new Random(seed + 2 ** 30))),
     onStoreError: random.pick(['local', 'local', 'local', 'allow', 'deny']),
     permits: random.pick([1, 2, 5]),
     leaseMs: random.pick([1_000, 1_000, 3_000]),
@@ -123,6 +137,12 @@ export function planOf(seed: number, size: number): Plan {
     acts,
     faults,
   };
+}
+
+/** Some limits have debt. Random numbers of their own leave the rest of the plan of each seed as it was. */
+function withDebt(rate: RatePlan, random: Random): RatePlan {
+  if (rate.algorithm !== 'tokenBucket' || !random.chance(0.4)) return rate;
+  return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
 }
 
 interface Shape {

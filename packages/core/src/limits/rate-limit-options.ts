@@ -12,6 +12,7 @@ import {
   type Anchor,
   type CalendarWindow,
   capacityOf,
+  type Penalty,
   type DistinctAlgorithm,
   type RateAlgorithm,
   type Rule,
@@ -46,9 +47,15 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
+   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
+   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   */
+  readonly penalty?: Penalty | undefined;
+  /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts one limit beyond its
-   * burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above the limit are rejected.
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket
+   * counts one limit beyond its burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above
+   * the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */
@@ -90,6 +97,7 @@ const NAMES: NamesOf<RateLimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   status: 1,
   key: 1,

@@ -125,6 +125,7 @@ const NUMBERS = {
   distinct: ['nowUs', 'used', 'freesUs', 'lastUs'],
   leases: ['nowUs', 'used', 'critical'],
   claims: ['nowUs', 'endsUs'],
+  lock: ['nowUs', 'endUs', 'current', 'untilUs'],
 } as const;
 
 const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
