@@ -149,16 +149,6 @@ describe('each alert', () => {
       expect(annotations['runbook_url']).toBe(`${RUNBOOK}#${alert.toLowerCase()}`);
     }
   });
-
-  it('is in the table of the metrics page', () => {
-    const page = readFileSync(join(ROOT, 'docs', 'metrics.md'), 'utf8');
-    const rows = [...page.matchAll(/^\| `(Spillway\w+)` \|/gm)].map(([, name = '']) => name);
-    expect(rows.sort()).toEqual(
-      alertRules()
-        .map(({ alert }) => alert)
-        .sort(),
-    );
-  });
 });
 
 const program = findTool('promtool');

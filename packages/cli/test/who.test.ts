@@ -268,7 +268,8 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
           if (out.includes('long')) screen.kill();
         });
         await once(screen, 'close');
-        expect(out).toMatch(/\u001b\[H\u001b\[J\u001b\[\?7l.*long .*\u001b\[\?7h/s);
+        const shown = out.replaceAll('\u001b', 'ESC');
+        expect(shown).toMatch(/ESC\[HESC\[JESC\[\?7l.*long .*ESC\[\?7h/s);
       },
     );
 
