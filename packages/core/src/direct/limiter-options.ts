@@ -4,9 +4,10 @@ import type { NamesOf } from '../base/option-names.js';
 import type { BillingPeriod } from '../contract/calendar.js';
 import type { Control } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
+import type { MeteredCost, Reservation } from '../contract/metered-cost.js';
 import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { Items, Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
@@ -29,12 +30,19 @@ export interface LimiterOptions extends LimitOptions {
   readonly name?: string | undefined;
 }
 
+/** Options of a limiter whose cost is known afterwards. */
+export interface MeteredLimiterOptions<Usage> extends LimiterOptions {
+  /** What `cost()` of a `meter()` returns. */
+  readonly cost: MeteredCost<never, Usage>;
+}
+
 export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
   limit: 1,
   window: 1,
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   mode: 1,
   share: 1,
@@ -47,6 +55,7 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   mode: 1,
   share: 1,
@@ -104,6 +113,27 @@ export interface CostOptions {
   readonly plan?: Plan | null | undefined;
   /** The key's billing period, for a limit whose window is `calendar` with a function. */
   readonly period?: BillingPeriod | undefined;
+  /** The things that the key touches, for a limit with `distinct()`: at most 100. Null or undefined: none. */
+  readonly item?: Items;
+}
+
+/** Options of a call to a limiter whose cost is known afterwards. */
+export interface ReserveOptions extends Omit<CostOptions, 'cost'> {
+  /** Units, or what `reserve()` of the meter returns. Default 1. */
+  readonly cost?: number | Reservation | undefined;
+}
+
+/** A limiter whose cost is known afterwards. */
+export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> {
+  /** Like {@link KeyedLimiter.consume}, for a reservation: at most `maxReserve` of its cost can reject. */
+  consume(key: string, options?: ReserveOptions): Timely<S, Decision>;
+  /**
+   * Charges what was really used, or gives back the difference. Works once for each decision, for one window, and not
+   * after `refund`. Returns true the first time.
+   *
+   * @throws SpillwayError `SPW_COST_INVALID` for an invalid usage
+   */
+  settle(decision: Decision, usage: Usage): Timely<S, boolean>;
 }
 
 /** One decision on several keys. */
