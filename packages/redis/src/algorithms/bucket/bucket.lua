@@ -15,7 +15,7 @@
 -- has the time that was left to charge (plus 1), if `all` was more, and otherwise 0.
 
 local function bucket(letter)
-  local owes = letter == 'd'
+  local owes = letter == 'o'
 
   local function read(key)
     local text = call('GET', key)
@@ -157,7 +157,7 @@ local function bucket(letter)
     }
     if owes then
       step.all, step.deepest, step.all_num, step.deepest_num = number(), number(), 0, 0
-      step.room, step.room_num, step.settles = 0, 0, true
+      step.room, step.room_num = 0, 0
       if den > 1 then
         step.all_num, step.deepest_num = number(), number()
       end
