@@ -11,7 +11,7 @@
 -- and a numerator. The denominator is the rule's, which is part of the key's name. Redis stores a plain integer in one
 -- machine word.
 --
--- With debt (`letter` is `d`), a take or record charges `all` instead of `inc`, up to `deepest`. Then the reply also
+-- With debt (`letter` is `o`), a take or record charges `all` instead of `inc`, up to `deepest`. Then the reply also
 -- has the time that was left to charge (plus 1), if `all` was more, and otherwise 0.
 
 local function bucket(letter)
@@ -157,7 +157,7 @@ local function bucket(letter)
     }
     if owes then
       step.all, step.deepest, step.all_num, step.deepest_num = number(), number(), 0, 0
-      step.room, step.room_num = 0, 0
+      step.room, step.room_num, step.settles = 0, 0, true
       if den > 1 then
         step.all_num, step.deepest_num = number(), number()
       end
