@@ -10,6 +10,7 @@ import {
   type Rule,
   receiptOfStep,
   type Step,
+  sameRule,
   withDebt,
 } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
@@ -141,6 +142,17 @@ describe('the count of a bucket with debt', () => {
     expect(used - 1 + forgiven).toBe(1_000 - 1 + 1);
     expect(ask('take', 1).retryAfterMs).toBe(2 ** 51 / 1000);
   });
+});
+
+it('makes another rule, so that one group or name cannot stand for both', () => {
+  for (const rule of Object.values(RULES)) {
+    const owing = withDebt(rule, 50, 100);
+    expect(sameRule(owing, withDebt(rule, 50, 100))).toBe(true);
+    expect([rule, withDebt(rule, 51, 100)].map((other) => sameRule(other, owing))).toEqual([
+      false,
+      false,
+    ]);
+  }
 });
 
 it('is only for token buckets and calendars', () => {

@@ -407,7 +407,7 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
 export function sameRule(a: Rule, b: Rule): boolean {
   const same =
     a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
-  return same && a.soft?.limit === b.soft?.limit && a.debt === b.debt;
+  return same && a.soft?.limit === b.soft?.limit;
 }
 
 /** The rule that counts and admits what exceeds `rule`; undefined if its algorithm can't. */

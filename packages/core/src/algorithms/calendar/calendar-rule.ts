@@ -11,7 +11,8 @@ import { CalendarShelf } from './calendar-shelf.js';
 import { BILLING } from './periods.js';
 
 const calendarMachine: Machine = {
-  same: (rule: CalendarRule, other: CalendarRule) => rule.calendar.name === other.calendar.name,
+  same: (rule: CalendarRule, other: CalendarRule) =>
+    rule.calendar.name === other.calendar.name && rule.debt === other.debt,
   capacity: ({ limit }: CalendarRule) => limit,
   // A longer window would not be a period of the calendar.
   share: (rule: CalendarRule, share) => ({
