@@ -24,6 +24,7 @@ const SLOW = [
   'tests/adapters/',
   'tests/conformance/postgres.test.ts',
   'tests/edge/',
+  'tests/examples/rehearsal.test.ts',
   'tests/examples/runtimes.test.ts',
   'tests/examples/servers.test.ts',
   'tests/fleet/',

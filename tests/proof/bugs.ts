@@ -110,6 +110,18 @@ const buckets: readonly Bug[] = [
     '    if us < now then\n      us, num = now, 0\n    end\n    if owes',
     '    if us < 0 then\n      us, num = now, 0\n    end\n    if owes',
   ]),
+  bug('a bucket in debt forgets what is beyond its limit', BUCKET, [
+    'most, most_num = now + step.deepest, step.deepest_num',
+    'most, most_num = now + step.tol, step.tol_num',
+  ]),
+  bug('a settlement goes on beyond the debt', BUCKET, [
+    '      next, next_num = most, most_num\n',
+    '',
+  ]),
+  bug('a bucket admits until its debt is used up', 'redis/src/algorithms/bucket/bucket-codec.ts', [
+    'rule.tolUs}',
+    '(rule.deepest ?? rule).tolUs}',
+  ]),
   bug(
     'a bucket holds what its rate says, not its burst',
     'core/src/algorithms/bucket/bucket-rule.ts',

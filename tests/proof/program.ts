@@ -6,6 +6,7 @@ import { redisControl, redisStore } from '@spillway/redis';
 import { clientOf } from './link-client.js';
 
 export { fetchGuard } from '@spillway/core/fetch';
+export { withDebt } from '@spillway/core/store';
 export { createShaper } from '@spillway/outgoing';
 export { core };
 

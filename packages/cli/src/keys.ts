@@ -19,6 +19,7 @@ import {
   makeRule,
   makeShaperRule,
   type Rule,
+  withDebt,
 } from '@spillway/core/store';
 import type { KnownLimiter } from '@spillway/redis';
 import { authorOf } from './author.js';
@@ -122,7 +123,13 @@ function rulesOfKey(
   declared: readonly DeclaredNumbers[],
   limits: LiveLimits | undefined,
 ): readonly Rule[] {
-  return limits ? declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits))) : [];
+  if (!limits) return [];
+  return declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits)).map(inDebt(numbers)));
+}
+
+/** Gives a rule the debt of declared numbers, in proportion to its limit. */
+function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
+  return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
 /** The rule of a rate; none for other algorithms, or those of a later release. */
@@ -142,7 +149,7 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
   const [, calendar] = algorithm.split('calendar:');
-  if (calendar) return [makeCalendarRule(limit, calendarOf(calendar))];
+  if (calendar) return [makeCalendarRule(limit, calendarOf(calendar))].map(inDebt(numbers));
   const lock = lockIn(numbers);
   if (lock)
     return [
@@ -157,7 +164,7 @@ export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
     return [{ ...makeLeasesRule(limit, leaseMs * 1000), open }];
   }
   return maxWaitMs === undefined
-    ? rateRuleOf(numbers)
+    ? rateRuleOf(numbers).map(inDebt(numbers))
     : [makeShaperRule(limit, windowMs * 1000, burst, maxWaitMs * 1000)];
 }
 

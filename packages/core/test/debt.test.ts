@@ -103,6 +103,22 @@ describe.each(Object.entries(RULES))('debt in a %s', (name, plain) => {
   });
 });
 
+it('decides as the example in docs/algorithms.md says', () => {
+  const { ask } = keyOf(withDebt(RULES['token bucket'], 100, 100));
+  const rows = [
+    ask('take', 50, { owed: 8 }),
+    ask('record', 80),
+    ask('take', 1),
+    ask('record', 175),
+  ].map(({ allowed, used, forgiven, retryAfterMs }) => [allowed, used, forgiven, retryAfterMs]);
+  expect(rows).toEqual([
+    [true, 58, 0, 4_800],
+    [false, 138, 0, 70_800],
+    [false, 138, 0, 23_400],
+    [false, 200, 113, Number.POSITIVE_INFINITY],
+  ]);
+});
+
 describe('the count of a bucket with debt', () => {
   const codeOf = (limit: number, ofLimit = limit, debt = ofLimit) =>
     withDebt(makeRule('token-bucket', limit, MINUTE_US), debt, ofLimit).code;

@@ -12,6 +12,8 @@ interface RatePlan {
   readonly burst: number | undefined;
   /** The locks of its penalty, if it has one. */
   readonly locksMs: readonly number[] | undefined;
+  /** Units beyond the limit that are charged after the fact; of token buckets only. */
+  readonly debt: number | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
 
@@ -104,6 +106,7 @@ export function planOf(seed: number, size: number): Plan {
           ? penalties.pick([undefined, [300], [200, 1_500], [900, 100, 4_001]])
           : undefined,
       mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
+      debt: undefined,
     };
   });
   const focus = random.pick([
@@ -122,7 +125,7 @@ export function planOf(seed: number, size: number): Plan {
   return {
     seed,
     clocks,
-    rates,
+    rates: rates.map((rate) => withDebt(rate, new Random(seed + 2 ** 30))),
     onStoreError: random.pick(['local', 'local', 'local', 'allow', 'deny']),
     permits: random.pick([1, 2, 5]),
     leaseMs: random.pick([1_000, 1_000, 3_000]),
@@ -134,6 +137,12 @@ export function planOf(seed: number, size: number): Plan {
     acts,
     faults,
   };
+}
+
+/** Some limits have debt. Random numbers of their own leave the rest of the plan of each seed as it was. */
+function withDebt(rate: RatePlan, random: Random): RatePlan {
+  if (rate.algorithm !== 'tokenBucket' || !random.chance(0.4)) return rate;
+  return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
 }
 
 interface Shape {

@@ -9,6 +9,7 @@ import type {
   LimiterSettings,
   Limiters,
   LimitRequest,
+  RateAlgorithm,
   Step,
   Store,
 } from '@spillway/core';
@@ -31,6 +32,8 @@ export interface Program {
     options: { name: string; limit: number; window: number; burst: number; maxWait: string },
     settings: { store: Store; localShare: number; logger: false },
   ) => Shaper;
+  /** Of @spillway/core/store. Without it no limit has debt. */
+  readonly withDebt?: typeof import('@spillway/core/store').withDebt;
   /** Opens the store on a connection to the server. */
   open(link: Link): Store;
   /** Opens a control on a connection to the server. Without it, no limit is changed live. */
@@ -69,7 +72,9 @@ const CLOSE_US = 5_000_000;
 
 /** After so long nothing counts any more. */
 function forgottenUs({ rates }: Plan): number {
-  const longest = rates.map(({ limit, windowMs, burst = limit }) => windowMs * (2 + burst / limit));
+  const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
+    return windowMs * (2 + (burst + debt) / limit);
+  });
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
@@ -177,7 +182,7 @@ class Running {
     const isOther = (at + (this.deploys.get(at) ?? 0)) % 2 === 1;
     const text = (isOther && subject.other) || subject.program;
     const program = process.boot(text) as Program;
-    const { core, createShaper } = program;
+    const { core, createShaper, withDebt } = program;
     const link = host.connect(process);
     const store = this.recorded(program.open(link), process);
     const { onStoreError, permits, leaseMs } = plan;
@@ -185,11 +190,18 @@ class Running {
     const control = changes ? program.openControl?.(link) : undefined;
     const settings = { store, onStoreError, logger: false, validate: false } as const;
     const live = control ? { ...settings, control } : settings;
-    const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, locksMs, mode }) => ({
+    const inDebt = (debt: number, limit: number): RateAlgorithm => ({
+      name: 'token-bucket',
+      makeRule(...numbers) {
+        const rule = core.tokenBucket.makeRule(...numbers);
+        return withDebt?.(rule, debt, limit) ?? rule;
+      },
+    });
+    const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, locksMs, mode, debt }) => ({
       name,
       limit,
       window: windowMs,
-      algorithm: core[algorithm],
+      algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
       mode,
       ...(locksMs && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
       ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
@@ -321,7 +333,10 @@ class Running {
         const decision = await asked.call(limiters, keys, { cost: act.cost });
         outcome.decisions = Object.values(decision.decisions);
         outcome.allowed = decision.allowed;
-        if (act.kind === 'consume' && decision.allowed) granted.push(decision);
+        if (act.kind === 'consume' && decision.allowed) {
+          granted.push(decision);
+          this.settle(app, act, outcome.act);
+        }
         if (act.again !== undefined) this.again(app, keys, act.cost, act.again, outcome.act);
         return;
       }
@@ -358,6 +373,20 @@ class Running {
           this.starts.push({ key: act.key, atUs: this.world.nowUs, serverUs: this.host.nowUs() });
         });
     }
+  }
+
+  /** Charges limits with debt again, up to three times as much, when the work is done. */
+  private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
+    const owing = asks.flatMap((one) => {
+      const rate = this.plan.rates[one];
+      return rate?.debt === undefined ? [] : [[rate.name, key] as const];
+    });
+    if (owing.length === 0 || at % 4 === 0) return;
+    const { world } = this;
+    const charge = async (): Promise<void> => {
+      await app.limiters.record(Object.fromEntries(owing), { cost: cost * (at % 4) });
+    };
+    world.at(world.nowUs + 20_000, () => void charge().catch(() => undefined), app.process);
   }
 
   private refundsOf(decision: object): number {

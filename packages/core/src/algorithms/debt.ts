@@ -1,6 +1,6 @@
 /**
- * Limits with debt: units beyond the limit that are charged after the fact, for costs that are known afterwards. A count
- * in debt rejects until it has recovered.
+ * Limits with debt: units beyond the limit that are charged after the fact, for costs that are known afterwards. A
+ * count in debt rejects until it has recovered.
  */
 
 import { mustBe } from '../base/errors.js';
@@ -58,6 +58,7 @@ function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): Bucket
   const code = bucketCode(deepest, den);
   const logic: Machine = {
     ...owing(rule, debt, ofLimit),
+    expiresAfterUs: () => deepest.tolUs + 1,
     measure: measureInDebt,
     chargeDebt,
     soften: (own: BucketRule) => ({
@@ -94,6 +95,7 @@ function owing({ logic }: Rule, debt: number, ofLimit: number): Machine {
   return {
     ...logic,
     share: (own, share) => withDebt({ ...logic.share(own, share), logic } as Rule, debt, ofLimit),
+    declared: (own) => ({ ...logic.declared(own), debt: own.debt ?? 0 }),
     described(own) {
       const { limit, windowUs } = own as BucketRule;
       const text = logic.described?.(own) ?? `${limit} per ${windowUs / 1000} ms`;

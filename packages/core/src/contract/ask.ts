@@ -60,8 +60,8 @@ export interface Ask<Rule> {
   /** See {@link Step.binding}. */
   readonly binding?: boolean;
   /**
-   * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They can't
-   * reject. An integer from 0; stores ignore it under other rules.
+   * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They
+   * can't reject. An integer from 0; stores ignore it under other rules.
    */
   readonly owed?: number | undefined;
   /** For `put`: the grant to give back. */

@@ -356,6 +356,8 @@ export interface DeclaredNumbers {
   readonly windowMs?: number;
   /** Units at once, for a token bucket whose burst differs from its limit. */
   readonly burst?: number;
+  /** Units beyond the limit that may be charged after the fact. */
+  readonly debt?: number;
   /** The most requests in flight that are not critical. */
   readonly open?: number;
   readonly leaseMs?: number;

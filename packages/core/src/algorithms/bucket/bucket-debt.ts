@@ -17,7 +17,8 @@ import type { BucketState } from './bucket-step.js';
  * import { chargeDebt, makeRule, type Rule } from '@spillway/core/store';
  *
  * const { logic, ...numbers } = makeRule('token-bucket', 10, 1_000_000);
- * const rule = { ...numbers, debt: 10, deepest: { tolUs: 2_000_000, tolNum: 0 }, logic: { ...logic, chargeDebt } } as Rule;
+ * const deepest = { tolUs: 2_000_000, tolNum: 0 };
+ * const rule = { ...numbers, debt: 10, deepest, logic: { ...logic, chargeDebt } } as Rule;
  * rule.logic.chargeDebt === chargeDebt; // true
  * ```
  */

@@ -17,7 +17,7 @@ const MOST_REFILL_US = 2 ** 52;
 
 export const bucket: Codec<BucketRule> = {
   letter: 'g',
-  debtLetter: 'd',
+  debtLetter: 'o',
   lua: [lua],
   maker: 'bucket',
 

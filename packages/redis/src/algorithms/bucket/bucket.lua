@@ -11,11 +11,11 @@
 -- and a numerator. The denominator is the rule's, which is part of the key's name. Redis stores a plain integer in one
 -- machine word.
 --
--- With debt (`letter` is `d`), a take or record charges `all` instead of `inc`, up to `deepest`. Then the reply also has
--- the time that was left to charge, if `all` was more, and otherwise 0.
+-- With debt (`letter` is `d`), a take or record charges `all` instead of `inc`, up to `deepest`. Then the reply also
+-- has the time that was left to charge (plus 1), if `all` was more, and otherwise 0.
 
 local function bucket(letter)
-  local owes = letter == 'd'
+  local owes = letter == 'o'
 
   local function read(key)
     local text = call('GET', key)
