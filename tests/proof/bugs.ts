@@ -167,7 +167,10 @@ const locks: readonly Bug[] = [
     'elseif op <= SHADOW and not passes',
   ]),
   bug('a lock is forgotten at its end', LOCK, ['now >= ended + step.forget', 'now >= ended']),
-  bug('a cost that never passes locks', LOCK, ['locked == 0 and cost <= limit then', 'locked == 0 then']),
+  bug('a cost that never passes locks', LOCK, [
+    'locked == 0 and cost <= limit then',
+    'locked == 0 then',
+  ]),
   bug('a locked key has no expiry', LOCK, [", 'PX', lifetime(expires - now))", ')']),
   bug('a lock is cached for a minute', 'core/src/algorithms/lock/lock-rule.ts', [
     'const CACHED_MS = 1_000;',

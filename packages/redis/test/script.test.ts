@@ -23,7 +23,9 @@ describe('the script', () => {
   });
 
   it('knows each algorithm by a letter that no other has', () => {
-    const letters = allCodecs().flatMap(({ letter, debtLetter }) => [letter, debtLetter ?? []].flat());
+    const letters = allCodecs().flatMap(({ letter, debtLetter }) =>
+      [letter, debtLetter ?? []].flat(),
+    );
     expect(new Set(letters).size).toBe(letters.length);
   });
 

@@ -10,8 +10,8 @@ import { replay } from '../replay.js';
 import {
   ALGORITHMS,
   calendarRules,
-  changedLockRules,
   changedDistinctRules,
+  changedLockRules,
   changedQueueRules,
   claimsRules,
   distinctRules,

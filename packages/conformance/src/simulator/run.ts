@@ -197,15 +197,17 @@ class Running {
         return withDebt?.(rule, debt, limit) ?? rule;
       },
     });
-    const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, locksMs, mode, debt }) => ({
-      name,
-      limit,
-      window: windowMs,
-      algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
-      mode,
-      ...(locksMs && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
-      ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
-    }));
+    const limits = plan.rates.map(
+      ({ name, algorithm, limit, windowMs, burst, locksMs, mode, debt }) => ({
+        name,
+        limit,
+        window: windowMs,
+        algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
+        mode,
+        ...(locksMs && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
+        ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
+      }),
+    );
     const byName = Object.fromEntries(limits.map(({ name, ...options }) => [name, options]));
     const guard = core.createGuard<Caller>(
       [
