@@ -10,10 +10,10 @@ interface RatePlan {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number | undefined;
-  /** The locks of its penalty, if it has one. */
-  readonly locksMs: readonly number[] | undefined;
   /** Units beyond the limit that are charged after the fact; of token buckets only. */
   readonly debt: number | undefined;
+  /** The locks of its penalty, if it has one. */
+  readonly locksMs: readonly number[] | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
 
@@ -101,12 +101,12 @@ export function planOf(seed: number, size: number): Plan {
       limit: random.pick([1, 2, 3, 5, 7, 10, 40]),
       windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
       burst: random.pick([undefined, undefined, 1, 3, 12]),
+      debt: undefined,
       locksMs:
         algorithm === 'fixedWindow'
           ? penalties.pick([undefined, [300], [200, 1_500], [900, 100, 4_001]])
           : undefined,
       mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
-      debt: undefined,
     };
   });
   const focus = random.pick([

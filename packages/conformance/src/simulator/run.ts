@@ -198,13 +198,15 @@ class Running {
       },
     });
     const limits = plan.rates.map(
-      ({ name, algorithm, limit, windowMs, burst, locksMs, mode, debt }) => ({
+      ({ name, algorithm, limit, windowMs, burst, debt, locksMs, mode }) => ({
         name,
         limit,
         window: windowMs,
         algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
         mode,
-        ...(locksMs && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
+        // A build of an older release may have no penalties.
+        ...(locksMs &&
+          'lockFor' in core && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
         ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
       }),
     );
