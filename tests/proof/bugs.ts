@@ -172,10 +172,6 @@ const locks: readonly Bug[] = [
     'locked == 0 then',
   ]),
   bug('a locked key has no expiry', LOCK, [", 'PX', lifetime(expires - now))", ')']),
-  bug('a lock is cached for a minute', 'core/src/algorithms/lock/lock-rule.ts', [
-    'const CACHED_MS = 1_000;',
-    'const CACHED_MS = 60_000;',
-  ]),
 ];
 
 const windows: readonly Bug[] = [

@@ -73,6 +73,7 @@ const RARE = [
   'calls wait for a text of the script that was lost',
   'each renewal that fails releases its permit anew, whatever is under way',
   'a timer stays for each call',
+  'a refund keeps the level of the lock that it ends',
 ];
 
 test('each planted bug that shows often is caught within 50 histories', {

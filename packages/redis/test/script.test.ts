@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { allCodecs } from '../src/algorithms/codecs.js';
 import { productionScript, testScript } from '../src/codec/script.js';
 
 describe('the script', () => {
@@ -19,6 +20,13 @@ describe('the script', () => {
       'local now = tonumber(table.remove(ARGV))',
       'local tick, spare = math.huge, 600000',
     ]);
+  });
+
+  it('knows each algorithm by a letter that no other has', () => {
+    const letters = allCodecs().flatMap(({ letter, debtLetter }) =>
+      [letter, debtLetter ?? []].flat(),
+    );
+    expect(new Set(letters).size).toBe(letters.length);
   });
 
   it('is called by the name that Redis gives it', () => {

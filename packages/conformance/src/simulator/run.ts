@@ -204,7 +204,9 @@ class Running {
         window: windowMs,
         algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
         mode,
-        ...(locksMs && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
+        // A build of an older release may have no penalties.
+        ...(locksMs &&
+          'lockFor' in core && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
         ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
       }),
     );
