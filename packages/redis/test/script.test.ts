@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { allCodecs } from '../src/algorithms/codecs.js';
 import { productionScript, testScript } from '../src/codec/script.js';
 
 describe('the script', () => {
@@ -19,6 +20,11 @@ describe('the script', () => {
       'local now = tonumber(table.remove(ARGV))',
       'local tick, spare = math.huge, 600000',
     ]);
+  });
+
+  it('has a letter of its own for each algorithm, and for buckets with debt', () => {
+    const letters = allCodecs().flatMap(({ letter, debtLetter = letter }) => [letter, debtLetter]);
+    expect(new Set(letters).size).toBe(allCodecs().length + 1);
   });
 
   it('is called by the name that Redis gives it', () => {

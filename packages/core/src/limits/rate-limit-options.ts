@@ -12,8 +12,8 @@ import {
   type Anchor,
   type CalendarWindow,
   capacityOf,
-  type Penalty,
   type DistinctAlgorithm,
+  type Penalty,
   type RateAlgorithm,
   type Rule,
 } from '../contract/rule.js';
