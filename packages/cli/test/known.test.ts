@@ -157,7 +157,8 @@ describe.skipIf(redisProgram === null)('spillway', () => {
 
   it('shows how many different things are counted for a key, under its own limit, and forgets them', async () => {
     const options = { name: 'cards', limit: 5, window: '1h', algorithm: distinct() } as const;
-    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    const store = redisStore(redis());
+    const limiter = createLimiter(options, { store, storeTimeout: '10s' });
     await limiter.consume('acme', { item: ['4242', '5555'] });
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
     await spillway(['limits', 'cards', '--key', 'acme', '--limit', '3', ...because]);

@@ -335,7 +335,7 @@ export interface Machine {
    * @param limiter the name of the limiter, for faults
    */
   complete?<S extends Ask<Rule>>(step: S, given: Given, limiter: string, sink: FaultSink): S;
-  /** The option of a limiter that finds {@link Given} in a request, and its name in faults. Omitted where none does. */
+  /** The option of a limiter that finds {@link Given} in a request, and its name in faults. Omitted if it has none. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
   /** What a step has that two steps on one count are merged into, besides the sum of their costs. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;

@@ -6,7 +6,7 @@ import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './distinct.lua';
 
 export const distinct: Codec<DistinctRule> = {
-  letter: 'd',
+  letter: 'i',
   lua: [lua],
   maker: 'distinct',
   idOf: ({ items = [] }: Step) => items.join(''),
