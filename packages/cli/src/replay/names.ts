@@ -71,8 +71,7 @@ export class Names {
   private encode(name: string): void {
     const { text } = this;
     const half = LONGEST / 2;
-    const short =
-      name.length > LONGEST ? `${name.slice(0, half - 1)}…${name.slice(-half)}` : name;
+    const short = name.length > LONGEST ? `${name.slice(0, half - 1)}…${name.slice(-half)}` : name;
     // Nearly all names are ASCII, which a loop writes faster.
     let length = 0;
     while (length < short.length && short.charCodeAt(length) < 128) {

@@ -56,7 +56,9 @@ export class Rehearsal {
   }
 
   private release(admission: Admission, { status }: LogEntry): Promise<void> | undefined {
-    return admission.pending ? admission.release(status === undefined ? {} : { status }) : undefined;
+    return admission.pending
+      ? admission.release(status === undefined ? {} : { status })
+      : undefined;
   }
 
   private note({ limiter, source, error }: Fault): void {

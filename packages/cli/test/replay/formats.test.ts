@@ -143,7 +143,9 @@ describe('a log is read', () => {
   });
 
   it('if it is compressed and damaged, up to 16 kB before the damage', async () => {
-    const lines = Array.from({ length: 20_000 }, (_, at) => combined(at * 10, `192.0.2.${at % 200}`));
+    const lines = Array.from({ length: 20_000 }, (_, at) =>
+      combined(at * 10, `192.0.2.${at % 200}`),
+    );
     const bytes = gzipSync(linesOf(...lines));
     const middle = Math.floor(bytes.length / 2);
     bytes.fill(0xff, middle, middle + 64);
