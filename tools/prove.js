@@ -1,6 +1,6 @@
 /**
- * `npm run prove`, `prove:bugs`, `prove:agreement`: bundles what they run, of tests/proof and the packages' sources, and
- * runs it.
+ * `npm run prove`, `prove:all`, `prove:bugs`, `prove:agreement`: bundles what they run, of tests/proof and the packages'
+ * sources, and runs it.
  */
 
 import { mkdirSync } from 'node:fs';

@@ -1,3 +1,3 @@
 import { library } from '../../tools/tsdown.js';
 
-export default library(['index']);
+export default library(['index', 'undici']);

@@ -107,7 +107,7 @@ type Numbers = Pick<Verdict, (typeof FIELDS)[number]>;
 function numbersOf({ rule, cost }: Step, answer: QueueAnswer): Numbers {
   const { allowed, pausedUntilUs } = answer;
   const delayMs = delayOf(rule as QueueRule, answer);
-  return { allowed, ...measure(rule, answer, cost), delayMs, pausedUntilUs, claim: '' };
+  return { allowed, ...measure(rule, answer, cost), delayMs, pausedUntilUs, forgiven: 0, claim: '' };
 }
 
 const picked = (numbers: Numbers): object =>

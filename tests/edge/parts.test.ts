@@ -8,7 +8,7 @@ const WINDOWS = /\/core\/src\/algorithms\/window\//;
 const LOGS = /\/core\/src\/algorithms\/log\//;
 /** What is for stores that can be slow or fail. */
 const RESILIENCE =
-  /\/core\/src\/stores\/(calls|circuit-breaker|deadline|denial-cache|fallback|fallback-counters|group-parts|health|outage-log|probe|remote-store)\.ts/;
+  /\/core\/src\/stores\/(calls|circuit-breaker|deadline|denial-cache|fallback|group-parts|outage-log|probe|remote-store)\.ts/;
 
 /** What is for live settings. */
 const LIVE =

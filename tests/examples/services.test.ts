@@ -41,13 +41,6 @@ describe('docs/recipes/internal.md', () => {
     gone.abort();
     await Promise.all(asked);
   });
-
-  it('skips health checks by their path', async () => {
-    stopClock();
-    const { statuses } = await serveExample(exampleOf(PAGE, 'Health checks'));
-    expect(await statuses(150, '/healthz')).toEqual(repeat(150, 200));
-    expect(await statuses(101, '/other')).toEqual([...repeat(100, 404), 429]);
-  });
 });
 
 describe('docs/recipes/nestjs.md', () => {

@@ -1,6 +1,7 @@
 /** Versions of the packages on one Redis: those of one stored format count together, those of two never meet. */
 
-import type { Control } from '@spillway/core';
+import type { Control, RateAlgorithm } from '@spillway/core';
+import { withDebt } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
@@ -71,6 +72,27 @@ describe.skipIf(redisProgram === null)('on one Redis', () => {
 
   it('an older format does not: the same trace differs', async () => {
     await expect(play([before, here], 1, 250, new Map())).rejects.toThrow();
+  });
+
+  it('the first release never reads a bucket with debt, and has its own beside it', async () => {
+    const clock = new ManualClock();
+    const store = here.redisTesting.redisStoreAt(redis, clock);
+    const algorithm: RateAlgorithm = {
+      name: 'token-bucket',
+      makeRule: (...numbers) => withDebt(here.core.tokenBucket.makeRule(...numbers), 5, 5),
+    };
+    const numbers = { name: 'bucket', limit: 5, window: '10s' } as const;
+    const owing = here.core.createLimiter({ ...numbers, algorithm }, { store, logger: false });
+    const old = limitersOf(release, clock);
+    expect((await owing.record('ada', { cost: 9 })).binding).toMatchObject({ used: 9 });
+    expect(await old.rate('consume', 'bucket', 'ada', 5)).toMatchObject({ allowed: true, used: 5 });
+    expect(await old.rate('consume', 'bucket', 'ada', 1)).toMatchObject({ allowed: false });
+    expect(await owing.peek('ada')).toMatchObject({
+      allowed: false,
+      used: 9,
+      retryAfterMs: 10_000,
+    });
+    await old.close();
   });
 
   it('the settings of any version are read by the others', async () => {

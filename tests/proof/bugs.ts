@@ -8,8 +8,6 @@ export interface Bug {
   /** Where others had it: a repository with the number of its issue or pull request. */
   readonly seenIn?: string | undefined;
   readonly mutations: readonly Mutation[];
-  /** No law sees it yet. */
-  readonly isMissed?: true;
 }
 
 type Replacement = readonly [from: string, to: string];
@@ -27,6 +25,7 @@ const LOG = `${LUA}/log/log.lua`;
 const LEASES = `${LUA}/leases/leases.lua`;
 const CLAIMS = `${LUA}/claims/claims.lua`;
 const QUEUE = `${LUA}/queue/takes.lua`;
+const LOCK = `${LUA}/lock/lock.lua`;
 const MAIN = 'redis/src/lua/main.lua';
 const STORES = 'core/src/stores';
 const UPKEEP = 'core/src/algorithms/upkeep';
@@ -108,8 +107,20 @@ const buckets: readonly Bug[] = [
     'us, num = now - 1, 0',
   ]),
   bug('a bucket beside others never refills', BUCKET, [
-    '    if us < now then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
-    '    if us < 0 then\n      us, num = now, 0\n    end\n    us, num = us + step.inc',
+    '    if us < now then\n      us, num = now, 0\n    end\n    if owes',
+    '    if us < 0 then\n      us, num = now, 0\n    end\n    if owes',
+  ]),
+  bug('a bucket in debt forgets what is beyond its limit', BUCKET, [
+    'most, most_num = now + step.deepest, step.deepest_num',
+    'most, most_num = now + step.tol, step.tol_num',
+  ]),
+  bug('a settlement goes on beyond the debt', BUCKET, [
+    '      next, next_num = most, most_num\n',
+    '',
+  ]),
+  bug('a bucket admits until its debt is used up', 'redis/src/algorithms/bucket/bucket-codec.ts', [
+    'rule.tolUs}',
+    '(rule.deepest ?? rule).tolUs}',
   ]),
   bug(
     'a bucket holds what its rate says, not its burst',
@@ -117,6 +128,51 @@ const buckets: readonly Bug[] = [
     ['mulDiv(burst, period, den)', 'mulDiv(limit, period, den)'],
     'kent8192/reinhardt-web#2229',
   ),
+];
+
+const locks: readonly Bug[] = [
+  bug(
+    'each attempt extends a lock',
+    LOCK,
+    [
+      'elseif op == TAKE and not passes and locked == 0 and cost <= limit then',
+      'elseif op == TAKE and not passes and cost <= limit then',
+    ],
+    'VilnaCRM/user-service#476',
+  ),
+  bug(
+    'each lock is as long as the first',
+    LOCK,
+    ['locks[min(level + 1, #locks)]', 'locks[1]'],
+    'dsh-auth-gate#81',
+  ),
+  bug('a refund ends no lock', LOCK, [
+    'if locked > 0 then\n        level, locked = level - 1, 0\n      end',
+    '',
+  ]),
+  bug('a refund keeps the level of the lock that it ends', LOCK, [
+    'level, locked = level - 1, 0',
+    'locked = 0',
+  ]),
+  bug('a late refund ends any lock', LOCK, [
+    'return step.at == step.ends and step.current > 0',
+    'return step.current > 0',
+  ]),
+  bug('the units that led to a lock count after it', LOCK, [
+    'ended, locked, current = locked, 0, 0',
+    'ended, locked = locked, 0',
+  ]),
+  bug('a limit in shadow mode locks', LOCK, [
+    'elseif op == TAKE and not passes',
+    'elseif op <= SHADOW and not passes',
+  ]),
+  bug('a lock is forgotten at its end', LOCK, ['now >= ended + step.forget', 'now >= ended']),
+  bug('a cost that never passes locks', LOCK, ['locked == 0 and cost <= limit then', 'locked == 0 then']),
+  bug('a locked key has no expiry', LOCK, [", 'PX', lifetime(expires - now))", ')']),
+  bug('a lock is cached for a minute', 'core/src/algorithms/lock/lock-rule.ts', [
+    'const CACHED_MS = 1_000;',
+    'const CACHED_MS = 60_000;',
+  ]),
 ];
 
 const windows: readonly Bug[] = [
@@ -275,6 +331,17 @@ const permits: readonly Bug[] = [
     ['(op == RECORD or (op <= SHADOW and go))', '(op == RECORD or op <= SHADOW)'],
     'gadget-inc/silo#269',
   ),
+  {
+    name: 'each renewal that fails releases its permit anew, whatever is under way',
+    mutations: [
+      {
+        file: `${UPKEEP}/lease-cycle.ts`,
+        from: 'const last = this.endSteps.get(step);',
+        to: 'const last = step.claim ? this.endSteps.get(step) : releaseOf(step);',
+      },
+      { file: `${UPKEEP}/lost-releases.ts`, from: 'this.underWay.add(release);', to: '' },
+    ],
+  },
   bug('no lease is renewed', `${UPKEEP}/lease-cycle.ts`, [
     'for (const step of due) {',
     'for (const step of due.slice(0, 0)) {',
@@ -420,19 +487,18 @@ const resilience: readonly Bug[] = [
     ],
     'upstash/ratelimit-js#122',
   ),
-  bug('the fallback counts nothing', `${STORES}/fallback-counters.ts`, [
+  bug('calls wait for a text of the script that was lost', 'redis/src/calls/transport.ts', [
+    'inTime(reply, systemClock.nowUs() + LOAD_US)',
+    'reply',
+  ]),
+  bug('the fallback counts nothing', `${STORES}/fallback.ts`, [
     'const MAX_ENTRIES = 100_000;',
     'const MAX_ENTRIES = 1;',
   ]),
-  // Cached rejections hide it: they reject in an outage what the store has rejected before.
-  {
-    ...bug(
-      'the fallback does not know what was admitted before',
-      `${STORES}/fallback-counters.ts`,
-      ['if (!steps.some(isCountedHere)) return answers;', 'if (steps) return answers;'],
-    ),
-    isMissed: true,
-  },
+  bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
+    'if (!steps.some(isCountedHere)) return answers;',
+    'if (steps) return answers;',
+  ]),
   bug('deadlines are sent by the clock of the process', 'redis/src/calls/server-time.ts', [
     'const instant = deadlineUs + Math.max(this.latest, this.before);',
     'const instant = deadlineUs;',
@@ -455,6 +521,7 @@ const settings: readonly Bug[] = [
 export const BUGS: readonly Bug[] = [
   ...buckets,
   ...windows,
+  ...locks,
   ...groups,
   ...permits,
   ...claims,

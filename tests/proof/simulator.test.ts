@@ -2,7 +2,7 @@ import { simulate } from '@spillway/conformance/simulator';
 import { expect, test } from 'vitest';
 import { BUGS } from './bugs.js';
 import { plant } from './plant.js';
-import { bundle, subjectOf } from './subject.js';
+import { bundle, release, subjectOf } from './subject.js';
 
 const HISTORIES = 400;
 const MINUTES = 60_000;
@@ -17,14 +17,17 @@ test(`${HISTORIES} histories of the real code keep every law`, {
   }
 });
 
-test('two builds run side by side', { timeout: MINUTES }, async () => {
-  const subject = await subjectOf();
-  // The text differs, so that each build has modules of its own.
-  const other = { ...subject, other: `${subject.program}\n;` };
-  for (let seed = 1; seed <= 30; seed += 1) {
-    const { failure } = await simulate(other, { seed });
+test('this version and the packed release run side by side, and replace each other', {
+  timeout: 2 * MINUTES,
+}, async () => {
+  const subject = { ...(await subjectOf()), other: await release() };
+  let deploys = 0;
+  for (let seed = 1; seed <= 60; seed += 1) {
+    const { failure, history } = await simulate(subject, { seed });
     expect(failure, `seed ${seed}`).toBeUndefined();
+    deploys += history.plan.faults.filter(({ kind }) => kind === 'deploy').length;
   }
+  expect(deploys).toBeGreaterThan(3);
 });
 
 test('one seed gives one history', async () => {
@@ -66,6 +69,9 @@ const RARE = [
   'the leases of a key have no expiry',
   'the breaker never opens',
   'the fallback counts nothing',
+  'the fallback does not know what was admitted before',
+  'calls wait for a text of the script that was lost',
+  'each renewal that fails releases its permit anew, whatever is under way',
   'a timer stays for each call',
 ];
 
@@ -73,7 +79,7 @@ test('each planted bug that shows often is caught within 50 histories', {
   timeout: 15 * MINUTES,
 }, async () => {
   const missed: string[] = [];
-  for (const bug of BUGS.filter(({ name, isMissed }) => !isMissed && !RARE.includes(name))) {
+  for (const bug of BUGS.filter(({ name }) => !RARE.includes(name))) {
     const { histories } = await plant(bug, 1, 50, 0);
     if (histories === 0) missed.push(bug.name);
   }

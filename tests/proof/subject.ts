@@ -28,7 +28,7 @@ export async function bundle(
   mutations: readonly Mutation[] = [],
   entry: string = 'program.ts',
 ): Promise<string> {
-  const isForNode = entry !== 'program.ts';
+  const isForNode = entry === 'linearizable-worker.ts';
   const changed = new Map<string, string>();
   for (const { file, from, to } of mutations) {
     const path = join(PACKAGES, file);
@@ -70,6 +70,11 @@ export async function bundle(
 /** The real code on the model of Redis, with these mutations in all processes. */
 export async function subjectOf(mutations: readonly Mutation[] = []): Promise<Subject> {
   return { program: await bundle(mutations), server: () => new RedisServer() };
+}
+
+/** The program of the packed release, with which this version shares its counts. */
+export function release(): Promise<string> {
+  return bundle([], 'release.ts');
 }
 
 /** The real code on a real Redis, which is told the simulated time. Each history begins with an empty one. */

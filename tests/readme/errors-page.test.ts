@@ -74,13 +74,6 @@ describe('docs/errors.md', () => {
     expect([...anchors]).toContain(anchor);
   });
 
-  it('lists each code at its top', () => {
-    const index = page.slice(0, page.indexOf('\n## '));
-    const listed = [...index.matchAll(/\[`(SPW_\w+)`\]\(#(\w+)\)/g)];
-    expect(listed.map(([, code]) => code).sort()).toEqual([...CODES].sort());
-    for (const [, code = '', anchor] of listed) expect(anchor).toBe(code.toLowerCase());
-  });
-
   it('is linked to at headings that it has', () => {
     const links = markdownFiles().flatMap((file) => [
       ...text(file).matchAll(/\]\([^)\s]*errors\.md#([^)\s]+)\)/g),

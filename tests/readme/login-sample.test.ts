@@ -58,12 +58,16 @@ for (const [index, { source, code }] of samples.entries()) {
 }
 
 const BEFORE = `import express from 'express';\nexport const app = express();\n`;
+/** A client, for samples that leave it to the reader. */
+const CLIENT = `import { Redis } from 'ioredis';\nconst redis = new Redis('redis://localhost');\n`;
 const AFTER = `\nexport const client = typeof redis === 'undefined' ? undefined : redis;\n`;
 
 /** Runs the sample's app in front of a login that answers as it is told. */
 async function serve(name: string, code: string) {
   const file = join(dir, `${name}.ts`);
-  const printed = code.replace(/'redis:\/\/[^']*'/, `'${redis.url}/${database++ % 16}'`);
+  const isWithout = /redisStore\(redis\)/.test(code) && !/const redis =/.test(code);
+  const whole = `${isWithout ? CLIENT : ''}${code}`;
+  const printed = whole.replace(/'redis:\/\/[^']*'/, `'${redis.url}/${database++ % 16}'`);
   writeFileSync(file, `${BEFORE}${printed}${AFTER}`);
   const { app, client } = (await import(/* @vite-ignore */ file)) as {
     app: Express;

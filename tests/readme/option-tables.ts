@@ -1,4 +1,4 @@
-/** The options of an interface as a table, out of its source: names, types, defaults and meanings of doc comments. */
+/** The options of an interface, out of its source: names, types, defaults and meanings of doc comments. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -36,7 +36,7 @@ for (const text of sources.values()) {
 }
 
 /** The options of an interface, with those that it inherits, in the order of their declaration. */
-export function optionsOf(name: string, file: string): readonly Option[] {
+export function optionsOf(name: string, file: string = ''): readonly Option[] {
   const { own, parents } = parse(name, fileOf(name, file));
   const inherited = parents.flatMap((parent) => inheritedOf(parent, file));
   const names = new Set(own.map((option) => option.name));
@@ -113,7 +113,7 @@ function toldBy(comment: string): { meaning: string; defaultText: string } {
   const sentence = /(?:^| )Default:? ((?:`[^`]*`|[^.`]|\.(?=\S))*)\.(?= |$)/.exec(text);
   if (!sentence)
     return {
-      meaning: text,
+      meaning: text.replace(' (default)', ''),
       defaultText: DEFAULT_IN_SENTENCE.exec(text)?.slice(1).find(Boolean) ?? '',
     };
   const [whole, said = ''] = sentence;

@@ -1,4 +1,4 @@
-/** The tables of docs/options.md are what the sources say: `npx vitest run tests/readme/options.test.ts -u` writes them. */
+/** The lists of docs/options.md are what the sources say: `npx vitest run tests/readme/options.test.ts -u` writes them. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,10 @@ import { ROOT } from './snippets.js';
 
 const FILE = join(ROOT, 'docs', 'options.md');
 const page = readFileSync(FILE, 'utf8');
-const MARKS = /(<!-- (\w+) of (\S+)(?: without (\w+(?: \w+)*))? -->)[\s\S]*?(<!-- end -->)/g;
+/** `<!-- Interface -->`, of which file if several declare it, and whose options another list has; then the list. */
+const MARKS = /(<!-- (\w+)(?: of (\S+))?(?: without (\w+(?: \w+)*))? -->\n\n)[\s\S]*?(?=\n\n|\n$)/g;
+/** Options for tests, which the page names once. */
+const FOR_TESTS: readonly string[] = ['random'];
 
 /** Where an option has a section of its own, wherever it is given. */
 const LINKS: Readonly<Record<string, string>> = {
@@ -37,28 +40,67 @@ const LINKS: Readonly<Record<string, string>> = {
   validate: 'errors.md#probable-mistakes',
 };
 
-function tableOf(of: string, options: readonly Option[]): string {
-  const rows = options.map(({ name, type, defaultText, meaning }) => {
-    const link = LINKS[`${of}.${name}`] ?? LINKS[name];
-    const cells = [
-      link ? `[\`${name}\`](${link})` : `\`${name}\``,
-      type,
-      defaultText ?? '*required*',
-      meaning,
-    ];
-    return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  });
-  return ['| option | type | default | meaning |', '|---|---|---|---|', ...rows].join('\n');
+/** The items of a list, by what they say. */
+function itemsOf(of: string, options: readonly Option[]): Map<string, string> {
+  return new Map(
+    options.map(({ name, type, defaultText, meaning }) => {
+      const link = LINKS[`${of}.${name}`] ?? LINKS[name];
+      const head = link ? `[\`${name}\`](${link})` : `\`${name}\``;
+      const given = defaultText && `default ${defaultText}`;
+      const facts = [type, given ?? 'required'].filter(Boolean).join('; ');
+      return [`- ${head} (${facts}): ${meaning}`, name];
+    }),
+  );
 }
 
-it('shows every option of every maker, with its type, its default and its meaning', async () => {
-  const filled = page.replace(MARKS, (_, begin, name, file, without = '', end) => {
-    const elsewhere = String(without)
+/** A link to the section in which an index of the page is. */
+function sectionAt(index: number): string {
+  const [, heading = ''] = [...page.slice(0, index).matchAll(/^#+ (.*)$/gm)].at(-1) ?? [];
+  const anchor = heading.toLowerCase().replaceAll(/[^\w -]/g, '');
+  return `[${heading}](#${anchor.replaceAll(' ', '-')})`;
+}
+
+/** A list without the items that earlier lists have, whose sections it names. `homes`: the section of each item. */
+function listOf(items: Map<string, string>, section: string, homes: Map<string, string>): string {
+  const own: string[] = [];
+  const elsewhere = new Map<string, string[]>();
+  for (const [item, name] of items) {
+    const home = homes.get(item);
+    if (home) elsewhere.set(home, [...(elsewhere.get(home) ?? []), `\`${name}\``]);
+    else own.push(wrapped(item, '  '));
+    homes.set(item, home ?? section);
+  }
+  const others = [...elsewhere].map(([home, names]) => `${home}: ${names.join(', ')}`);
+  if (others.length > 0) own.push(wrapped(`- As in ${others.join('; as in ')}.`, '  '));
+  return own.join('\n');
+}
+
+/** Breaks a text into lines, but no code: `'draft-11'` of a line ends on it. */
+function wrapped(text: string, indent: string): string {
+  const words = text.match(/(?:`[^`]*`|[^\s`])+/g) ?? [];
+  const lines = [''];
+  for (const word of words) {
+    const line = lines.at(-1) ?? '';
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (longer.length <= 120) lines[lines.length - 1] = longer;
+    else lines.push(indent + word);
+  }
+  return lines.join('\n');
+}
+
+it('shows every option of every maker once, with its type, its default and its meaning', async () => {
+  const homes = new Map<string, string>();
+  const filled = page.replace(MARKS, (_, begin, name, file, without = '', index) => {
+    const others = String(without)
       .split(' ')
-      .filter((other) => other !== '')
-      .flatMap((other) => optionsOf(other, file).map((option) => option.name));
-    const options = optionsOf(name, file).filter((option) => !elsewhere.includes(option.name));
-    return `${begin}\n\n${tableOf(name, options)}\n\n${end}`;
+      .filter((other) => other !== '');
+    const elsewhere = others.flatMap((other) =>
+      optionsOf(other, file).map((option) => option.name),
+    );
+    const options = optionsOf(name, file).filter(
+      (option) => ![...elsewhere, ...FOR_TESTS].includes(option.name),
+    );
+    return `${begin}${listOf(itemsOf(name, options), sectionAt(index), homes)}`;
   });
   await expect(filled).toMatchFileSnapshot(FILE);
 });

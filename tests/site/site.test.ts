@@ -77,9 +77,9 @@ it('has a logo and an icon', () => {
 });
 
 it('names the column of each cell, which a phone shows in place of the heading row', () => {
-  const options = pages.get('options.html') ?? '';
-  expect(options).toContain('<td data-label="default">');
-  expect(options.match(/<td/g)).toHaveLength(options.match(/<td data-label=/g)?.length ?? 0);
+  const decisions = pages.get('decisions.html') ?? '';
+  expect(decisions).toContain('<td data-label="meaning">');
+  expect(decisions.match(/<td/g)).toHaveLength(decisions.match(/<td data-label=/g)?.length ?? 0);
 });
 
 it('draws diagrams, and loads nothing from other servers', () => {

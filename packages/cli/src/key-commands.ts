@@ -5,6 +5,7 @@ import { clearKey, type NoteOptions, ruleOnKey } from './changes.js';
 import { addressed, anyway, common, examples, noted, signed } from './command-options.js';
 import { type KeyOptions, reset } from './keys.js';
 import { dropClaim, showClaim } from './once.js';
+import { showShapers } from './shapers.js';
 import { show } from './show.js';
 
 type Options = NoteOptions & KeyOptions;
@@ -43,6 +44,14 @@ export function addKeys(program: Command): void {
   );
   limiterAndKey(shows).action(show);
   examples(shows, 'show quota acme', 'show per-address --address 203.0.113.7');
+
+  const paced = common(
+    program
+      .command('shapers')
+      .description('show the next start of a key of a shaper, its pause, and how many jobs run'),
+  );
+  limiterAndKey(paced).action(showShapers);
+  examples(paced, 'shapers partner acme', "shapers '*' acme");
 
   const resets = common(
     anyway(

@@ -2,7 +2,8 @@
 
 import type { Step } from '@spillway/core';
 import { type Answer, type DeclaredNumbers, measure, type Rule } from '@spillway/core/store';
-import { type CommonOptions, connected } from './connection.js';
+import type { KnownLimiter } from '@spillway/redis';
+import { type CommonOptions, type Connection, connected } from './connection.js';
 import { inForce, liveOf } from './in-force.js';
 import { type KeyOptions, keyFrom, rulesOf } from './keys.js';
 import { limitersNamed } from './known.js';
@@ -21,6 +22,14 @@ interface Count {
   readonly resetMs: number;
 }
 
+/** A rule in force for a key, and the store's answer to a look at its count. */
+export interface LookedAt {
+  readonly limiter: string;
+  readonly numbers: DeclaredNumbers;
+  readonly rule: Rule;
+  readonly answer: Answer;
+}
+
 /** Prints the counts of a key under the numbers in force. Changes nothing. */
 export function show(
   limiter: string,
@@ -28,28 +37,41 @@ export function show(
   options: CommonOptions & KeyOptions,
 ): Promise<void> {
   const counted = keyFrom(key, options);
-  return connected(options, async ({ control, store }) => {
-    const named = (await limitersNamed(control, limiter, {})) ?? [];
-    await control.refresh(); // for the limits of the key
-    const overrides = await control.list();
-    const counts: Count[] = [];
-    for (const known of named) {
-      const limits = control.limitsOf?.(known.name, counted);
-      const numbers = limits
-        ? known.declared.map((declared) => liveOf(declared, limits))
-        : inForce(known, overrides).numbers;
-      for (const own of numbers) {
-        for (const rule of rulesOf(own)) {
-          // One call each: two sets of numbers may share a count.
-          const [answer] = await store.apply([lookAt(known.name, counted, rule)]);
-          const { used, remaining, resetMs } = measure(rule, answer as Answer, 1);
-          counts.push({ limiter: known.name, numbers: own, used, remaining, resetMs });
-        }
-      }
-    }
+  return connected(options, async (connection) => {
+    const named = (await limitersNamed(connection.control, limiter, {})) ?? [];
+    const looks = await lookAtAll(connection, named, counted);
+    const counts = looks.map(({ limiter: name, numbers, rule, answer }): Count => {
+      const { used, remaining, resetMs } = measure(rule, answer, 1);
+      return { limiter: name, numbers, used, remaining, resetMs };
+    });
     if (options.json) printJson({ show: { key: counted, counts } });
     else print(countsTable(counts, Date.now()));
   });
+}
+
+/** Looks at the counts of a key under the numbers in force. */
+export async function lookAtAll(
+  { control, store }: Pick<Connection, 'control' | 'store'>,
+  named: readonly KnownLimiter[],
+  key: string,
+): Promise<readonly LookedAt[]> {
+  await control.refresh(); // for the limits of the key
+  const overrides = await control.list();
+  const looks: LookedAt[] = [];
+  for (const known of named) {
+    const limits = control.limitsOf?.(known.name, key);
+    const own = limits
+      ? known.declared.map((declared) => liveOf(declared, limits))
+      : inForce(known, overrides).numbers;
+    for (const numbers of own) {
+      for (const rule of rulesOf(numbers)) {
+        // One call each: two sets of numbers may share a count.
+        const [answer] = await store.apply([lookAt(known.name, key, rule)]);
+        looks.push({ limiter: known.name, numbers, rule, answer: answer as Answer });
+      }
+    }
+  }
+  return looks;
 }
 
 function lookAt(limiter: string, key: string, rule: Rule): Step {

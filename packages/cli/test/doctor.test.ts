@@ -92,6 +92,21 @@ describe('what a server says', () => {
     });
   });
 
+  it('calls eviction a problem where it would forget a quota', () => {
+    const declared = (algorithm: string) => [{ algorithm, limit: 10_000 }];
+    const known = { isFollowed: true, untilMs: 0 };
+    const rate = { ...known, name: 'requests', declared: declared('token-bucket') };
+    const quota = { ...known, name: 'monthly', declared: declared('calendar:month@UTC') };
+    const evicts = { maxmemory_policy: 'volatile-lru' };
+    expect(findings(evicts, { limiters: [rate] })['eviction']?.verdict).toBe('warning');
+    const { eviction } = findings(evicts, { limiters: [rate, quota] });
+    expect(eviction).toMatchObject({
+      verdict: 'problem',
+      found: expect.stringContaining('the quotas of monthly'),
+    });
+    expect(findings({}, { limiters: [rate, quota] })['eviction']?.verdict).toBe('ok');
+  });
+
   it('tells a server that is far away, and a clock that is wrong', () => {
     const facts = (roundTripMs: number, aheadMs: number): Partial<Facts> => ({
       servers: [{ address: 'a:1', roundTripMs, aheadMs }],

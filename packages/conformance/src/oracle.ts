@@ -18,6 +18,8 @@ export interface Verdict extends Numbers {
   readonly delayMs: number;
   /** The end of the pause, in microseconds since the epoch; 0 if there is none, NaN under rules without waits. */
   readonly pausedUntilUs: number;
+  /** Units that were not charged, because the count is at the limit and debt of its rule. */
+  readonly forgiven: number;
   /** A claim's state, owner, end and note as one string; `''` under other rules. */
   readonly claim: string;
   /** The state after the step, as a store's answer. */
@@ -32,8 +34,9 @@ export interface Verdict extends Numbers {
  * 3. All takes are decided, on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with one exception. If the clock went back and left a state that the
- * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected.
+ * Only steps that charge or refund change a state, with two exceptions. If the clock went back and left a state that
+ * the rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected. A rejection may start a
+ * lock.
  *
  * @example
  * ```ts run
@@ -133,7 +136,12 @@ export class Oracle {
 
     let after: unknown;
     let allowed = passes;
-    if (charges) {
+    let forgiven = 0n;
+    if (charges && rule.debt !== undefined) {
+      const units = smaller(smaller(cost, MOST) + merged.owed, MOST);
+      after = machine.record(rule, view, now, units, step);
+      forgiven = machine.forgiven?.(rule, view, after, now, units) ?? 0n;
+    } else if (charges) {
       after =
         op === 'take'
           ? machine.charge(rule, this.viewFrom(merged, now, starts), now, cost, step)
@@ -154,17 +162,28 @@ export class Oracle {
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
-    } else if (mayRepair(merged) && state !== undefined && machine.impossible(rule, state, now)) {
+    } else if (merged.binding && !passes && mayRepair(merged)) {
+      after = machine.reject?.(rule, view, now, cost);
+    }
+    const charged = charges && after !== undefined;
+    const isStale = after === undefined && state !== undefined && mayRepair(merged);
+    if (isStale && machine.impossible(rule, state, now)) {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
     if (after !== undefined) this.counts.storeState(step, after);
-    return verdict(rule, cost, now, after ?? view, allowed, charges && after !== undefined);
+    const told = verdict(rule, cost, now, after ?? view, allowed, charged);
+    if (forgiven === 0n) return told;
+    const units = Number(forgiven);
+    return { ...told, forgiven: units, answer: { ...told.answer, forgiven: units } };
   }
 }
 
-/** The rule of a step, with the billing period that the step names. */
-function ruleOf({ rule, period }: Step): Rule {
-  return period ? (Object.assign({}, rule, { period }) as Rule) : rule;
+/** The most units of a step. */
+const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+
+/** The rule of a step, with the billing period or the items that the step names. */
+function ruleOf({ rule, period, items }: Step): Rule {
+  return period || items ? (Object.assign({}, rule, { period, items }) as Rule) : rule;
 }
 
 /** Whether the step is a take that could have charged something. */
@@ -194,6 +213,7 @@ function verdict(
     resetMs: Number(resetUs ?? Number.NaN) / 1000,
     delayMs: Number(delayUs ?? Number.NaN) / 1000,
     pausedUntilUs: 'pausedUntilUs' in answer ? answer.pausedUntilUs : Number.NaN,
+    forgiven: 0,
     claim: claimIn(answer),
     answer,
   };

@@ -22,6 +22,7 @@ export interface Seen extends Numbers {
   /** As in {@link Verdict}. */
   readonly delayMs: number;
   readonly pausedUntilUs: number;
+  readonly forgiven: number;
   readonly claim: string;
   readonly answer: Answer;
 }
@@ -35,18 +36,22 @@ export const FIELDS = [
   'resetMs',
   'delayMs',
   'pausedUntilUs',
+  'forgiven',
   'claim',
 ] as const;
 
 /** Parts of a step that checks rarely set. */
 type StepExtras = Partial<
-  Pick<Step, 'binding' | 'receipt' | 'holdUs' | 'together' | 'lease' | 'claim' | 'onStoreError'>
+  Pick<
+    Step,
+    'binding' | 'owed' | 'receipt' | 'holdUs' | 'together' | 'lease' | 'claim' | 'onStoreError'
+  >
 >;
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
-  const { limiter, key, rule, claim, period } = subject;
-  const named = { ...(claim && { claim }), ...(period && { period }) };
+  const { limiter, key, rule, claim, period, items } = subject;
+  const named = { ...(claim && { claim }), ...(period && { period }), ...(items && { items }) };
   return { op, limiter, key, rule, cost, binding: true, ...named, ...extras };
 }
 
@@ -70,6 +75,7 @@ export function seen(rule: Rule, answer: Answer, cost: number): Seen {
     ...measure(rule, answer, cost),
     delayMs: waits ? delayOf(rule, answer) : Number.NaN,
     pausedUntilUs: waits ? answer.pausedUntilUs : Number.NaN,
+    forgiven: answer.forgiven ?? 0,
     claim: claimIn(answer),
   };
 }
@@ -78,6 +84,7 @@ export function seen(rule: Rule, answer: Answer, cost: number): Seen {
 export function receiptOf(answer: Answer, units: number): Receipt {
   if ('critical' in answer || 'state' in answer) return { atUs: 0, num: 0, units };
   if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum, units };
+  if ('untilUs' in answer) return { atUs: answer.endUs, num: 0, units };
   return { atUs: 'startUs' in answer ? answer.startUs : answer.lastUs, num: 0, units };
 }
 

@@ -17,6 +17,8 @@ export interface StepPick {
   readonly rule: number;
   readonly key: number;
   readonly cost: CostPick;
+  /** Under a rule with debt: the units that are owed. */
+  readonly owed: number;
   readonly binding: boolean;
   /** Whether a take of a shaper's rule starts together with others. */
   readonly together: boolean;
@@ -65,6 +67,7 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
   rule: fc.nat(7),
   key: fc.nat(2),
   cost: costs,
+  owed: weighted([6, 0], [2, 1], [3, 7], [1, 90], [1, 2 ** 31]),
   binding: weighted([6, true], [1, false]),
   together: weighted([2, false], [1, true]),
   grant: fc.nat(3),
@@ -115,6 +118,7 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
       [1, 'above-rest'],
       [1, 'capacity'],
     ),
+    owed: fc.constant(0),
     binding: fc.constant(true),
     together: fc.constant(false),
     grant: fc.nat(150),

@@ -6,10 +6,13 @@ import { anchoredMutants, rightCounter } from './anchored-mutants.js';
 import { calendarMutants } from './calendar-mutants.js';
 import { claimMutants } from './claim-mutants.js';
 import { countMutants } from './count-mutants.js';
+import { debtMutants } from './debt-mutants.js';
+import { distinctMutants } from './distinct-mutants.js';
 import { logMutants } from './log-mutants.js';
 import type { Mutant } from './mutant.js';
 import { mutants } from './mutants.js';
 import { naiveStores, openSlidingWindow } from './naive-stores.js';
+import { penaltyMutants } from './penalty-mutants.js';
 import { putMutants } from './put-mutants.js';
 import { queueMutants } from './queue-mutants.js';
 
@@ -28,6 +31,9 @@ describe('a store is caught that', () => {
     ...putMutants,
     ...anchoredMutants,
     ...calendarMutants,
+    ...penaltyMutants,
+    ...debtMutants,
+    ...distinctMutants,
     ...logMutants,
     ...queueMutants,
     ...claimMutants,
@@ -59,12 +65,12 @@ describe('a failed replay', () => {
     const coarse = mutants.find(({ name }) => name === 'decides in whole milliseconds') as Mutant;
     const [message] = await failures({ ...coarse, caughtBy: 'replays sliding-window-log' });
     expect(message).toMatchInlineSnapshot(`
-      "Error: step 1, retryAfterMs: expected 1, got 0.001
+      "Error: step 1, retryAfterMs: expected 1, got 0.876
       rules:
-        limiter-82: sliding-window-log 1 per 1000 us
+        limiter-114: sliding-window-log 1 per 1000 us
       steps:
-        1. at 1767225600000999  take 1 of limiter-82/key-0
-      (seed 20260101, run 1, shrunk 24 times)"
+        1. at 1767225600000124  take 1 of limiter-114/key-0
+      (seed 20260101, run 1, shrunk 26 times)"
     `);
   });
 });

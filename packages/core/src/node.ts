@@ -3,9 +3,13 @@
 export type { NodeRequest, NodeResponse } from './node/closed.js';
 export { type NodeGuard, type NodeGuardOptions, nodeGuard } from './node/http.js';
 export { type MachineSignal, type MachineSignalOptions, machineSignal } from './node/machine.js';
-export { NodeExchange } from './node/node-exchange.js';
+export {
+  NodeExchange,
+  type NodeHead,
+  type NodeIncoming,
+  NodeLimitRequest,
+} from './node/node-exchange.js';
 export { NodeRecorder } from './node/node-recorder.js';
-export { type NodeHead, type NodeIncoming, NodeLimitRequest } from './node/node-request.js';
 export { type EventLoopSignal, eventLoopSignal } from './node/utilization.js';
 export {
   type EventLoopWaitOptions,

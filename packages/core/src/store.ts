@@ -1,12 +1,15 @@
 /** @spillway/core/store: building blocks for stores that keep counts elsewhere. */
 
-export { refillTime } from './algorithms/bucket/bucket-rule.js';
+export { chargeDebt } from './algorithms/bucket/bucket-debt.js';
+export { refillTime, unitsRefilled } from './algorithms/bucket/bucket-rule.js';
 export { makeCalendarRule } from './algorithms/calendar/calendar-rule.js';
 export { periodsOf } from './algorithms/calendar/calendar-step.js';
 export { calendarNamed } from './algorithms/calendar/periods.js';
 export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
 export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
+export { withDebt } from './algorithms/debt.js';
 export { measure } from './algorithms/decide.js';
+export { makeDistinctRule } from './algorithms/distinct/distinct-rule.js';
 export {
   groupPasses,
   MAX_STEPS,
@@ -19,9 +22,16 @@ export {
 export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './algorithms/known-counts.js';
 export { makeLeasesRule } from './algorithms/leases/lease-rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/lease-step.js';
+export { makeLockRule } from './algorithms/lock/lock-rule.js';
 export { delayOf, makeShaperRule } from './algorithms/queue/queue-rule.js';
 export { MAX_HOLD_US } from './algorithms/queue/queue-step.js';
-export { givenBack, receiptFrom, receiptOfRest } from './algorithms/receipt.js';
+export {
+  givenBack,
+  receiptFrom,
+  receiptOfRest,
+  receiptOfStep,
+  unitsOf,
+} from './algorithms/receipt.js';
 export { makeRule } from './algorithms/rules.js';
 export { type StateText, type SteppedText, stepText } from './algorithms/texts.js';
 export { bytesOfText, textOfBytes } from './base/bytes-text.js';
@@ -39,6 +49,7 @@ export {
   type ClaimsAnswer,
   isEnd,
   type LeasesAnswer,
+  type LockAnswer,
   type LogAnswer,
   type QueueAnswer,
   type Receipt,
@@ -55,7 +66,9 @@ export {
   countOf,
   type DeclaredNumbers,
   type DenialMemory,
+  type DistinctRule,
   type LeasesRule,
+  type LockRule,
   type LogRule,
   type Machine,
   type QueueRule,

@@ -19,11 +19,9 @@ import { addressingFinder } from './trust.js';
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
    * Answers a rejected request instead of the problem document. The status and the headers are already set, except
-   * `Content-Type`. Errors it throws or passes to `next(error)` go to the app's error handler, as a 500.
-   *
-   * A rejected request never reaches the next handler. The problem document is sent and `onFault` is called if this
-   * function calls `next()`, doesn't start to answer within 10 s, or returns a promise that resolves without an answer
-   * (in this case 1 s later).
+   * `Content-Type`. Errors it throws or passes to `next(error)` go to the app's error handler, as a 500. If it calls
+   * `next()`, doesn't start to answer within 10 s, or resolves without an answer, the problem document is sent and
+   * `onFault` is called.
    */
   readonly onRejected?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)

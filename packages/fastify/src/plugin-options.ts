@@ -34,8 +34,8 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
    * Answers a rejected request instead of the problem document, by `reply.send` or by its return value. The status and
    * the headers are already set, except `Content-Type`. Errors it throws go to the app's error handler, as a 500.
    *
-   * The problem document is sent and `onFault` is called if this function doesn't start to answer within 10 s, or
-   * returns a promise that resolves without an answer (in this case 1 s later).
+   * If it doesn't start to answer within 10 s, or resolves without an answer, the problem document is sent and
+   * `onFault` is called.
    */
   readonly onRejected?:
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)

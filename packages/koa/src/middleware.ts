@@ -23,8 +23,8 @@ export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
    * Answers a rejected request instead of the problem document: sets a body or another status. The status and the
    * headers are already set, except `Content-Type`. Koa handles errors it throws, as a 500.
    *
-   * A rejected request never reaches the next middleware. The problem document is sent and `onFault` is called if this
-   * function calls `next()`, ends without an answer, or returns a promise that doesn't settle within 10 s.
+   * If it calls `next()`, or ends without an answer, or doesn't end within 10 s, the problem document is sent and
+   * `onFault` is called.
    */
   readonly onRejected?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }

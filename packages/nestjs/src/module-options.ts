@@ -9,9 +9,9 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
   /** The limiters of every handler. Decorators add limiters, or override those of the same name. Default: none. */
   readonly limiters?: readonly Limiter<ExecutionContext>[] | undefined;
   /**
-   * How an HTTP request is rejected. `answer` (default): the guard sends the problem document, as with every framework;
-   * interceptors and exception filters don't see the request. `throw`: the exception filters get a
-   * {@link SpillwayException}. Calls without a separate HTTP response (GraphQL, WebSockets, RPC) always throw.
+   * How an HTTP request is rejected. `answer` (default): the guard sends the problem document; interceptors and
+   * exception filters don't see the request. `throw`: the exception filters get a {@link SpillwayException}. Calls
+   * without a separate HTTP response (GraphQL, WebSockets, RPC) always throw.
    */
   readonly rejection?: 'answer' | 'throw' | undefined;
   /**
@@ -24,10 +24,7 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
 
 /** Settings that are needed before `useFactory` has returned the options. */
 export interface SpillwayModuleSettings {
-  /**
-   * Whether the guard runs before every handler (default true), or only where `@UseGuards(SpillwayGuard)` binds it, for
-   * example after a controller's guard that authenticates.
-   */
+  /** Whether the guard runs before every handler (default true), or only where `@UseGuards(SpillwayGuard)` binds it. */
   readonly globalGuard?: boolean | undefined;
 }
 

@@ -1,6 +1,6 @@
 /** An observer whose counts an OpenTelemetry meter collects. */
 
-import { type Histogram, type Meter, metrics } from '@opentelemetry/api';
+import { type Histogram, type Meter, metrics, trace } from '@opentelemetry/api';
 import type { Observer, StoreCallEvent } from '@spillway/core';
 import {
   checkOptions,
@@ -74,7 +74,15 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
     }
     this.latency.record(durationMs / 1000, attributes);
   }
+
+  /** An event of the span in which the job was scheduled. */
+  onWait({ limiter, waitMs, outcome }: Wait): void {
+    trace.getActiveSpan()?.addEvent('spillway.wait', { limiter, wait_ms: waitMs, outcome });
+  }
 }
+
+/** What {@link Observer.onWait} gets. */
+type Wait = Parameters<NonNullable<Observer['onWait']>>[0];
 
 function addInstrument(metric: Metric, tally: Tally, meter: Meter): void {
   const { name, help: description, unit } = metric;

@@ -1,10 +1,19 @@
 /** The observer for OpenTelemetry: its instruments, by the conventions. */
 
-import { metrics } from '@opentelemetry/api';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  type Context,
+  type ContextManager,
+  context,
+  metrics,
+  ROOT_CONTEXT,
+  trace,
+} from '@opentelemetry/api';
 import { MeterProvider, type MetricData, MetricReader } from '@opentelemetry/sdk-metrics';
 import { createGuard, createLimiters, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { openTelemetryObserver } from '@spillway/opentelemetry';
+import { createShaper } from '@spillway/outgoing';
 import { afterEach, describe, expect, it } from 'vitest';
 
 const request = {
@@ -123,5 +132,34 @@ describe('the observer for OpenTelemetry', () => {
     expect(buckets.boundaries[0]).toBe(0.0005);
     expect(sum).toBeGreaterThan(0);
     expect(sum).toBeLessThan(0.05); // it was answered before the deadline
+  });
+
+  it('adds an event for each wait to the span in which a job of a shaper was scheduled', async () => {
+    const events: unknown[] = [];
+    const span = {
+      addEvent: (name: string, attributes: object) => events.push([name, attributes]),
+    };
+    const contexts = new AsyncLocalStorage<Context>();
+    const manager: ContextManager = {
+      active: () => contexts.getStore() ?? ROOT_CONTEXT,
+      with: (active, run, self, ...args) => contexts.run(active, () => run.apply(self, args)),
+      bind: (_, target) => target,
+      enable: () => manager,
+      disable: () => manager,
+    };
+    context.setGlobalContextManager(manager);
+    const shaper = createShaper(
+      { name: 'partner', limit: 100, window: '1s' },
+      { observers: [openTelemetryObserver()] },
+    );
+    const inSpan = trace.setSpan(ROOT_CONTEXT, span as never);
+    await context.with(inSpan, () => shaper.schedule('acme', () => 'sent'));
+    await shaper.schedule('acme', () => 'sent, without a span');
+    await shaper.close();
+    context.disable();
+    const wait_ms = expect.any(Number);
+    expect(events).toEqual([
+      ['spillway.wait', { limiter: 'partner', wait_ms, outcome: 'started' }],
+    ]);
   });
 });

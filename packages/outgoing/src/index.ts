@@ -8,6 +8,7 @@ export type { PauseEvent } from './fetch/pauses.js';
 export type {
   Drained,
   Reservation,
+  RunningJob,
   ScheduleOptions,
   Shaper,
   ShaperCost,

@@ -58,8 +58,7 @@ export interface RedisStoreOptions {
   /** Whether decisions of one event loop turn share a script call. Default true; over HTTP, false. */
   readonly coalesce?: boolean | undefined;
   /**
-   * Logs one line, at most once a minute, when Redis cannot store or read the list of limiters: a reset then clears
-   * only the counts that this process knows. Default: the console.
+   * Logs one line, at most once a minute, when Redis cannot store or read the list of limiters. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
   /**

@@ -28,7 +28,8 @@ export function findingsOf(facts: Facts): Finding[] {
   ];
 }
 
-function serverFindings(server: ServerFacts, { isCluster, servers }: Facts): Finding[] {
+function serverFindings(server: ServerFacts, facts: Facts): Finding[] {
+  const { isCluster, servers } = facts;
   const { info } = server;
   const findings = [connection(server), clock(server)];
   if (isCluster) findings.push(coverage(server));
@@ -36,7 +37,7 @@ function serverFindings(server: ServerFacts, { isCluster, servers }: Facts): Fin
     findings.push(
       version(info),
       role(info),
-      eviction(info),
+      eviction(info, calendarNames(facts)),
       memory(info),
       evicted(info),
       cluster(info, isCluster),
@@ -128,17 +129,29 @@ function role(info: ReadonlyMap<string, string>): Finding {
   };
 }
 
-function eviction(info: ReadonlyMap<string, string>): Finding {
+/** @param quotas the limiters whose counts a caller has paid for, so losing one is worse than losing a rate */
+function eviction(info: ReadonlyMap<string, string>, quotas: readonly string[]): Finding {
   const check = 'eviction';
   const policy = info.get('maxmemory_policy');
   if (policy === undefined) return { check, verdict: 'unknown', found: 'not in INFO' };
   if (policy === 'noeviction') return { check, verdict: 'ok', found: 'noeviction' };
+  const isQuota = quotas.length > 0;
+  const lost = isQuota
+    ? `forgets what was used of the quotas of ${quotas.join(', ')}`
+    : 'evicts counts of callers who are over their limit';
   return {
     check,
-    verdict: 'warning',
-    found: `maxmemory-policy is ${policy}: a full Redis evicts counts of callers who are over their limit`,
+    verdict: isQuota ? 'problem' : 'warning',
+    found: `maxmemory-policy is ${policy}: a full Redis ${lost}`,
     todo: `Give limits a separate Redis, and CONFIG SET maxmemory-policy noeviction. See ${OPERATIONS}#when-redis-is-full`,
   };
+}
+
+/** The limiters with calendar windows. */
+function calendarNames({ limiters }: Facts): string[] {
+  if (limiters instanceof Error) return [];
+  const isCalendar = ({ algorithm }: { algorithm: string }) => algorithm.startsWith('calendar:');
+  return limiters.filter(({ declared }) => declared.some(isCalendar)).map(({ name }) => name);
 }
 
 function memory(info: ReadonlyMap<string, string>): Finding {

@@ -4,7 +4,9 @@ import { Names } from './names.js';
 
 /** The numbers of a caller, in their order. */
 const REQUESTS = 0;
-/** Rejected with all requests at the start of their second, and evenly spread. */
+/**
+ * Rejected requests, in two columns: if all came at the start of their second, and if they were evenly spread over it.
+ */
 const REJECTED = 1;
 /** The second of the latest request, since the epoch. */
 const LATEST = 3;

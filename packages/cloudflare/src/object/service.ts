@@ -13,7 +13,7 @@ import {
 import { unknownCall } from '../failures.js';
 import {
   type Call,
-  FORM,
+  FORMS,
   type GroupCall,
   type Reply,
   readCall,
@@ -54,7 +54,7 @@ export class Service {
   async handleCall(text: string): Promise<string> {
     try {
       const call = readCall(text);
-      if (call.form !== FORM) throw unknownCall('the form of the call');
+      if (!FORMS.includes(call.form)) throw unknownCall('the form of the call');
       return writeReply(await this.perform(call));
     } catch (error) {
       if (isSpillwayError(error)) return writeFailure(error);

@@ -6,10 +6,10 @@ import { noReply } from '../failures.js';
 import { numbersOf, type RuleNumbers } from './rules.js';
 
 /**
- * The version of the call format. An object rejects an unknown version: shortly after a deploy, it may still run older
- * code than its Worker.
+ * The versions of the call format: 2 for calls with a rule that has debt, which objects of older releases would not
+ * count. An object rejects an unknown version: shortly after a deploy, it may still run older code than its Worker.
  */
-export const FORM = 1;
+export const FORMS = [1, 2] as const;
 
 /** A step whose rule has only its numbers. */
 type PlainStep = Omit<Step, 'rule'> & { readonly rule: RuleNumbers };
@@ -52,10 +52,11 @@ export function plainStep(step: Step, key: string, nowUs: number): PlainStep {
 }
 
 export function writeCall(call: Call): string {
-  return JSON.stringify({ form: FORM, ...call });
+  const owes = 'steps' in call && call.steps.some(({ rule }) => rule['debt'] !== undefined);
+  return JSON.stringify({ form: FORMS[owes ? 1 : 0], ...call });
 }
 
-export function readCall(text: string): Call & { readonly form: unknown } {
+export function readCall(text: string): Call & { readonly form: (typeof FORMS)[number] } {
   return JSON.parse(text);
 }
 

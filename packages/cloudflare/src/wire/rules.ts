@@ -2,10 +2,13 @@
 
 import {
   type Calendar,
+  chargeDebt,
   type Machine,
   makeCalendarRule,
   makeClaimsRule,
+  makeDistinctRule,
   makeLeasesRule,
+  makeLockRule,
   makeRule,
   makeShaperRule,
   type Period,
@@ -52,15 +55,20 @@ export class Rules {
     log: makeRule('sliding-window-log', 1, 1_000).logic,
     leases: makeLeasesRule(1, 1_000_000).logic,
     claims: makeClaimsRule(1_000_000, 1_000_000).logic,
+    lock: makeLockRule(1, 1_000, [1_000], 1_000).logic,
+    distinct: makeDistinctRule(1, 1_000).logic,
   };
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
   ruleOf(numbers: RuleNumbers): Rule {
-    const { machine, limit, calendar } = numbers;
+    const { machine, limit, debt, calendar } = numbers;
     if (machine === 'calendar') {
-      return makeCalendarRule(limit as number, calendarOf(calendar as SentCalendar));
+      const plain = makeCalendarRule(limit as number, calendarOf(calendar as SentCalendar));
+      return debt === undefined ? plain : { ...plain, debt: debt as number };
     }
     if (!Object.hasOwn(this.logics, machine)) throw unknownCall('one of the algorithms');
-    return { ...numbers, logic: this.logics[machine] } as unknown as Rule;
+    const logic = this.logics[machine];
+    const own = machine === 'bucket' && debt !== undefined ? { ...logic, chargeDebt } : logic;
+    return { ...numbers, logic: own } as unknown as Rule;
   }
 }

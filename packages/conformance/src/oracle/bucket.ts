@@ -21,6 +21,13 @@ export function tolerance(rule: Numbers): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }
 
+/** Tolerance and debt: the farthest that the instant is ever ahead of now. */
+function deepest(rule: Numbers): Fraction {
+  if (rule.machine === 'queue' || !rule.deepest) return tolerance(rule);
+  const { tolUs, tolNum } = rule.deepest;
+  return Fraction.of(tolUs).plus(Fraction.of(tolNum, denominator(rule)));
+}
+
 export function debt(view: BucketState, now: bigint): Fraction {
   return greater(view.tat.minus(Fraction.of(now)), ZERO);
 }
@@ -37,17 +44,17 @@ export function denominator(rule: Numbers): bigint {
 
 export const bucketMachine: Machine<BucketRule, BucketState> = {
   shares(a, b) {
-    const sameTolerance = tolerance(a).atMost(tolerance(b)) && tolerance(b).atMost(tolerance(a));
-    return sameTolerance && denominator(a) === denominator(b);
+    const sameDepth = deepest(a).atMost(deepest(b)) && deepest(b).atMost(deepest(a));
+    return sameDepth && denominator(a) === denominator(b);
   },
 
   view(rule, state, now) {
     if (!state) return { tat: Fraction.of(now) };
-    return { tat: lesser(state.tat, Fraction.of(now).plus(tolerance(rule))) };
+    return { tat: lesser(state.tat, Fraction.of(now).plus(deepest(rule))) };
   },
 
   impossible(rule, state, now) {
-    return !state.tat.minus(Fraction.of(now)).atMost(tolerance(rule));
+    return !state.tat.minus(Fraction.of(now)).atMost(deepest(rule));
   },
 
   passes(rule, view, now, cost) {
@@ -60,7 +67,12 @@ export const bucketMachine: Machine<BucketRule, BucketState> = {
 
   record(rule, view, now, cost) {
     const charged = greater(view.tat, Fraction.of(now)).plus(refill(rule, cost));
-    return { tat: lesser(charged, Fraction.of(now).plus(tolerance(rule))) };
+    return { tat: lesser(charged, Fraction.of(now).plus(deepest(rule))) };
+  },
+
+  forgiven(rule, view, after, now, units) {
+    const charged = after.tat.minus(greater(view.tat, Fraction.of(now)));
+    return refill(rule, units).minus(charged).over(unit(rule)).ceil();
   },
 
   put(rule, view, now, cost, receipt) {
@@ -74,10 +86,14 @@ export const bucketMachine: Machine<BucketRule, BucketState> = {
   numbers(rule, view, now, cost) {
     const owed = debt(view, now);
     const room = tolerance(rule).minus(owed);
+    let retryUs: bigint | null = null;
+    if (cost === 0n) retryUs = 0n;
+    else if (cost <= BigInt(rule.burst))
+      retryUs = larger(refill(rule, cost).minus(room).ceil(), 0n);
     return {
       used: owed.over(unit(rule)).ceil(),
-      remaining: room.over(unit(rule)).floor(),
-      retryUs: cost > BigInt(rule.burst) ? null : larger(refill(rule, cost).minus(room).ceil(), 0n),
+      remaining: larger(room.over(unit(rule)).floor(), 0n),
+      retryUs,
       resetUs: owed.ceil(),
     };
   },

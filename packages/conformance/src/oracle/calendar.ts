@@ -109,8 +109,10 @@ export const calendarMachine: Machine<Ruled, CalendarState> = {
 
   charge: (_rule, view, _now, cost) => ({ ...view, current: view.current + cost }),
 
-  record({ limit }, view, _now, cost) {
-    const most = larger(view.current, BigInt(limit));
+  forgiven: (_rule, view, after, _now, units) => units - (after.current - view.current),
+
+  record({ limit, debt = 0 }, view, _now, cost) {
+    const most = larger(view.current, BigInt(limit) + BigInt(debt));
     return { ...view, current: smaller(view.current + cost, most) };
   },
 

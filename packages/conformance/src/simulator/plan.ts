@@ -10,6 +10,10 @@ interface RatePlan {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number | undefined;
+  /** Units beyond the limit that are charged after the fact; of token buckets only. */
+  readonly debt: number | undefined;
+  /** The locks of its penalty, if it has one. */
+  readonly locksMs: readonly number[] | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
 
@@ -50,7 +54,8 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'down' | 'hang'; readonly forUs: number }
   | { readonly kind: 'clock'; readonly byUs: number }
   | { readonly kind: 'freeze'; readonly process: number; readonly forUs: number }
-  | { readonly kind: 'kill'; readonly process: number }
+  /** `deploy`: the process closes, and one with the other build takes its place. */
+  | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
 export interface Plan {
@@ -74,6 +79,8 @@ const ALGORITHMS = [
 ] as const;
 const SECOND_US = 1_000_000;
 const KEYS = ['ada', 'bob', 'eve'] as const;
+/** So many that most have units left when an outage begins. */
+const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
 /** The plan of a seed, with about so many acts. */
 export function planOf(seed: number, size: number): Plan {
@@ -84,14 +91,24 @@ export function planOf(seed: number, size: number): Plan {
     driftPpm: random.chance(0.4) ? 0 : random.between(-200, 200),
     offsetUs: random.pick([0, 0, -3_600, 61, 86_400]) * SECOND_US,
   }));
-  const rates = Array.from({ length: random.between(1, 3) }, (_, at) => ({
-    name: `rate-${at}`,
-    algorithm: random.pick(ALGORITHMS),
-    limit: random.pick([1, 2, 3, 5, 7, 10, 40]),
-    windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
-    burst: random.pick([undefined, undefined, 1, 3, 12]),
-    mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
-  }));
+  // Random numbers apart, so that the plans of a seed stay what they were otherwise.
+  const penalties = new Random(~seed);
+  const rates = Array.from({ length: random.between(1, 3) }, (_, at) => {
+    const algorithm = random.pick(ALGORITHMS);
+    return {
+      name: `rate-${at}`,
+      algorithm,
+      limit: random.pick([1, 2, 3, 5, 7, 10, 40]),
+      windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
+      burst: random.pick([undefined, undefined, 1, 3, 12]),
+      debt: undefined,
+      locksMs:
+        algorithm === 'fixedWindow'
+          ? penalties.pick([undefined, [300], [200, 1_500], [900, 100, 4_001]])
+          : undefined,
+      mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
+    };
+  });
   const focus = random.pick([
     'rates',
     'rates',
@@ -99,14 +116,16 @@ export function planOf(seed: number, size: number): Plan {
     'permits',
     'claims',
     'jobs',
+    'outages',
     'all',
   ] as const);
   const acts = actsOf(random, { focus, size, lengthUs, processes, rates: rates.length });
-  const faults = random.chance(0.4) ? [] : faultsOf(random, focus, lengthUs, processes);
+  const isCalm = focus !== 'outages' && random.chance(0.4);
+  const faults = isCalm ? [] : faultsOf(random, focus, lengthUs, processes);
   return {
     seed,
     clocks,
-    rates,
+    rates: rates.map((rate) => withDebt(rate, new Random(seed + 2 ** 30))),
     onStoreError: random.pick(['local', 'local', 'local', 'allow', 'deny']),
     permits: random.pick([1, 2, 5]),
     leaseMs: random.pick([1_000, 1_000, 3_000]),
@@ -120,8 +139,14 @@ export function planOf(seed: number, size: number): Plan {
   };
 }
 
+/** Some limits have debt. Random numbers of their own leave the rest of the plan of each seed as it was. */
+function withDebt(rate: RatePlan, random: Random): RatePlan {
+  if (rate.algorithm !== 'tokenBucket' || !random.chance(0.4)) return rate;
+  return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
+}
+
 interface Shape {
-  readonly focus: 'rates' | 'changes' | 'permits' | 'claims' | 'jobs' | 'all';
+  readonly focus: 'rates' | 'changes' | 'permits' | 'claims' | 'jobs' | 'outages' | 'all';
   readonly size: number;
   readonly lengthUs: number;
   readonly processes: number;
@@ -134,13 +159,23 @@ const KINDS: Readonly<Record<Shape['focus'], readonly Act['kind'][]>> = {
   permits: ['request', 'request', 'request', 'consume'],
   claims: ['once', 'once', 'once', 'consume'],
   jobs: ['job', 'job', 'consume'],
+  outages: ['consume'],
   all: ['consume', 'consume', 'refund', 'request', 'once', 'job'],
 };
 
 function actsOf(random: Random, shape: Shape): Act[] {
   const { focus, size, lengthUs, processes, rates } = shape;
   // Requests, with bodies and responses, take ten times as long to simulate.
-  const scale = { rates: 1, changes: 1, permits: 0.6, claims: 0.15, jobs: 0.3, all: 0.4 }[focus];
+  const scales = {
+    rates: 1,
+    changes: 1,
+    permits: 0.6,
+    claims: 0.15,
+    jobs: 0.3,
+    outages: 1,
+    all: 0.4,
+  };
+  const scale = scales[focus];
   const count = Math.ceil(random.between(size / 2, size * 1.5) * scale);
   const acts: Act[] = [];
   let atUs = 0;
@@ -154,6 +189,7 @@ function actsOf(random: Random, shape: Shape): Act[] {
         random.pick(KINDS[focus]),
         { atUs, process: random.between(0, processes - 1) },
         rates,
+        focus === 'outages' ? MANY_KEYS : KEYS,
       ),
     );
   }
@@ -165,8 +201,10 @@ function actOf(
   kind: Act['kind'],
   base: Pick<Act, 'atUs' | 'process'>,
   rates: number,
+  keys: readonly string[],
 ): Act {
-  const key = random.chance(0.7) ? KEYS[0] : random.pick(KEYS);
+  const isMostAsked = keys === KEYS && random.chance(0.7);
+  const key = isMostAsked ? KEYS[0] : random.pick(keys);
   switch (kind) {
     case 'consume':
     case 'peek': {
@@ -215,6 +253,7 @@ const FAULTS = [
   'freeze',
   'freeze',
   'kill',
+  'deploy',
 ] as const;
 
 function faultsOf(
@@ -225,21 +264,28 @@ function faultsOf(
 ): Fault[] {
   // Who holds something must be able to lose it.
   const isHeld = focus === 'claims' || focus === 'permits';
-  return Array.from({ length: random.between(1, 4) }, (): Fault => {
-    const atUs = random.between(0, lengthUs);
+  let lastUs = 0;
+  return Array.from({ length: random.between(1, 4) }, (_, at): Fault => {
+    // What comes shortly after another fault meets what that one has left behind.
+    const follows = at > 0 && random.chance(0.4);
+    const ownUs = random.chance(0.15) ? 0 : random.between(0, lengthUs);
+    const atUs = follows ? lastUs + random.between(0, 400_000) : ownUs;
+    lastUs = atUs;
+    if (focus === 'outages') return outageOf(random, atUs);
     const forUs = random.pick([30_000, 300_000, 1_500_000, 3_000_000]);
     const process = random.between(0, processes - 1);
     const kind = isHeld && random.chance(0.5) ? 'freeze' : random.pick(FAULTS);
     switch (kind) {
       case 'weather': {
         const of = random.pick(['loseRequest', 'loseReply', 'repeat', 'late'] as const);
-        return { atUs, kind, forUs, of, share: random.pick([0.05, 0.3, 1]) };
+        return { atUs, kind, forUs, of, share: random.pick([0.05, 0.5, 1]) };
       }
       case 'restart':
         return { atUs, kind, keeps: random.pick(['all', 'nothing', 'replicated']) };
       case 'clock':
         return { atUs, kind, byUs: random.pick([-5_000_000, -40_000, -1, 40_000, 3_000_000]) };
       case 'kill':
+      case 'deploy':
         return { atUs, kind, process };
       case 'freeze':
         return { atUs, kind, process, forUs };
@@ -247,6 +293,14 @@ function faultsOf(
         return { atUs, kind, forUs };
     }
   });
+}
+
+/** The store answers nobody. */
+function outageOf(random: Random, atUs: number): Fault {
+  const forUs = random.pick([500_000, 1_500_000, 3_000_000]);
+  const kind = random.pick(['down', 'hang', 'weather'] as const);
+  if (kind !== 'weather') return { atUs, kind, forUs };
+  return { atUs, kind, forUs, of: random.pick(['loseRequest', 'loseReply'] as const), share: 1 };
 }
 
 /**

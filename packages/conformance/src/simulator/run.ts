@@ -9,6 +9,7 @@ import type {
   LimiterSettings,
   Limiters,
   LimitRequest,
+  RateAlgorithm,
   Step,
   Store,
 } from '@spillway/core';
@@ -31,6 +32,8 @@ export interface Program {
     options: { name: string; limit: number; window: number; burst: number; maxWait: string },
     settings: { store: Store; localShare: number; logger: false },
   ) => Shaper;
+  /** Of @spillway/core/store. Without it no limit has debt. */
+  readonly withDebt?: typeof import('@spillway/core/store').withDebt;
   /** Opens the store on a connection to the server. */
   open(link: Link): Store;
   /** Opens a control on a connection to the server. Without it, no limit is changed live. */
@@ -53,7 +56,7 @@ interface Shaper {
 /** What {@link simulate} needs: the text of a {@link Program}, and servers for it. */
 export interface Subject {
   readonly program: string;
-  /** Of each second process, to run two builds side by side. Default: `program`. */
+  /** Of each second process, and of what a deploy puts in the place of the others. Default: `program`. */
   readonly other?: string | undefined;
   /** Makes a server, empty. */
   server(): Server;
@@ -61,10 +64,17 @@ export interface Subject {
 
 const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
+/** After so long without a lock the next one is the first again. */
+const FORGET_MS = 3_000;
+/** How long a process waits for its requests before it closes, and how long it may take to close. */
+const DRAIN_US = 4_000_000;
+const CLOSE_US = 5_000_000;
 
 /** After so long nothing counts any more. */
 function forgottenUs({ rates }: Plan): number {
-  const longest = rates.map(({ limit, windowMs, burst = limit }) => windowMs * (2 + burst / limit));
+  const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
+    return windowMs * (2 + (burst + debt) / limit);
+  });
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
@@ -119,6 +129,8 @@ class Running {
   private readonly runs: Run[] = [];
   private readonly starts: Start[] = [];
   private readonly refunds = new Map<object, number>();
+  /** How often each process was replaced by one of the other build. */
+  private readonly deploys = new Map<number, number>();
   /** The act that runs now. */
   private acting: number | undefined;
 
@@ -160,15 +172,17 @@ class Running {
     };
   }
 
+  /** Boots a process, in place of one that has ended. */
   private boot(at: number): void {
     const { plan, world, host, subject } = this;
     const clock = plan.clocks[at];
     if (!clock) return;
     const process = new Process(`p${at}`, world, clock);
     this.processes.push(process);
-    const text = (at % 2 === 1 && subject.other) || subject.program;
+    const isOther = (at + (this.deploys.get(at) ?? 0)) % 2 === 1;
+    const text = (isOther && subject.other) || subject.program;
     const program = process.boot(text) as Program;
-    const { core, createShaper } = program;
+    const { core, createShaper, withDebt } = program;
     const link = host.connect(process);
     const store = this.recorded(program.open(link), process);
     const { onStoreError, permits, leaseMs } = plan;
@@ -176,14 +190,24 @@ class Running {
     const control = changes ? program.openControl?.(link) : undefined;
     const settings = { store, onStoreError, logger: false, validate: false } as const;
     const live = control ? { ...settings, control } : settings;
-    const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, mode }) => ({
-      name,
-      limit,
-      window: windowMs,
-      algorithm: core[algorithm],
-      mode,
-      ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
-    }));
+    const inDebt = (debt: number, limit: number): RateAlgorithm => ({
+      name: 'token-bucket',
+      makeRule(...numbers) {
+        const rule = core.tokenBucket.makeRule(...numbers);
+        return withDebt?.(rule, debt, limit) ?? rule;
+      },
+    });
+    const limits = plan.rates.map(
+      ({ name, algorithm, limit, windowMs, burst, debt, locksMs, mode }) => ({
+        name,
+        limit,
+        window: windowMs,
+        algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
+        mode,
+        ...(locksMs && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
+        ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
+      }),
+    );
     const byName = Object.fromEntries(limits.map(({ name, ...options }) => [name, options]));
     const guard = core.createGuard<Caller>(
       [
@@ -311,7 +335,10 @@ class Running {
         const decision = await asked.call(limiters, keys, { cost: act.cost });
         outcome.decisions = Object.values(decision.decisions);
         outcome.allowed = decision.allowed;
-        if (act.kind === 'consume' && decision.allowed) granted.push(decision);
+        if (act.kind === 'consume' && decision.allowed) {
+          granted.push(decision);
+          this.settle(app, act, outcome.act);
+        }
         if (act.again !== undefined) this.again(app, keys, act.cost, act.again, outcome.act);
         return;
       }
@@ -348,6 +375,20 @@ class Running {
           this.starts.push({ key: act.key, atUs: this.world.nowUs, serverUs: this.host.nowUs() });
         });
     }
+  }
+
+  /** Charges limits with debt again, up to three times as much, when the work is done. */
+  private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
+    const owing = asks.flatMap((one) => {
+      const rate = this.plan.rates[one];
+      return rate?.debt === undefined ? [] : [[rate.name, key] as const];
+    });
+    if (owing.length === 0 || at % 4 === 0) return;
+    const { world } = this;
+    const charge = async (): Promise<void> => {
+      await app.limiters.record(Object.fromEntries(owing), { cost: cost * (at % 4) });
+    };
+    world.at(world.nowUs + 20_000, () => void charge().catch(() => undefined), app.process);
   }
 
   private refundsOf(decision: object): number {
@@ -460,8 +501,30 @@ class Running {
         if (!process) return;
         process.isDead = true;
         later(RESTART_US, () => this.boot(fault.process));
+        return;
       }
+      case 'deploy':
+        this.deploy(fault.process);
     }
+  }
+
+  /** As orchestrators do: the process gets no more requests, finishes those that it has, and closes. */
+  private deploy(at: number): void {
+    const { world, apps, deploys } = this;
+    const app = apps[at];
+    if (!app || app.process.isDead) return;
+    const { process, guard, once } = app;
+    delete apps[at];
+    deploys.set(at, (deploys.get(at) ?? 0) + 1);
+    const close = (): void => {
+      void guard.close();
+      void once.close();
+    };
+    world.at(world.nowUs + DRAIN_US, close, process);
+    world.at(world.nowUs + DRAIN_US + CLOSE_US, () => {
+      process.isDead = true;
+    });
+    world.at(world.nowUs + RESTART_US, () => this.boot(at));
   }
 
   /** Whether every process that lives is answered by the store again. */

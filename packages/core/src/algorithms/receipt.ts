@@ -1,6 +1,6 @@
 /** Receipts of grants: a later `put` gives a grant back by its receipt. */
 
-import type { Answer, Receipt } from '../contract/ask.js';
+import type { Answer, Ask, Receipt } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
@@ -16,6 +16,17 @@ export function receiptFrom(rule: Rule, answer: Answer, units: number): Receipt 
   if (failure) return { atUs: NOTHING, num: 0, units, ...(fallbackReceipt && { fallbackReceipt }) };
   const receipt = rule.logic.receipt(answer, units);
   return fallbackReceipt ? { ...receipt, fallbackReceipt } : receipt;
+}
+
+/** {@link receiptFrom} for the units that a step has charged. */
+export function receiptOfStep(step: Step, answer: Answer): Receipt {
+  return receiptFrom(step.rule, answer, unitsOf(step) - (answer.forgiven ?? 0));
+}
+
+/** The units that a `take` or `record` charges, those that are owed included. */
+export function unitsOf({ rule, cost, owed }: Pick<Ask<Rule>, 'rule' | 'cost' | 'owed'>): number {
+  if (rule.debt === undefined || !owed) return cost;
+  return Math.min(cost + owed, Number.MAX_SAFE_INTEGER);
 }
 
 /**

@@ -6,8 +6,8 @@ import { type Duration, toMicroseconds } from './duration.js';
 /** Options of limiters that can only estimate when to retry. */
 export interface HintOptions {
   /**
-   * When rejected clients should retry. Each rejection gets a random time between one and two times this value, so that
-   * clients don't all return at once; in whole seconds if the value is at least 1 s. Default `'1s'`.
+   * When rejected clients should retry. Each rejection gets a random time between one and two times this value; in
+   * whole seconds if the value is at least 1 s. Default `'1s'`.
    */
   readonly retryAfter?: Duration | undefined;
   /** Returns a random number from 0 up to 1; for tests. Default `Math.random`. */

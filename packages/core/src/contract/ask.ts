@@ -6,10 +6,12 @@ import type { Period } from './calendar.js';
  * What a step does to one key.
  *
  * - `take`: charges the cost if it passes. Otherwise it changes nothing.
- * - `record`: charges the cost even if it doesn't pass, up to the limit. Answers what `take` would.
+ * - `record`: charges the cost even if it doesn't pass, up to the limit and the debt of the rule. Answers what `take`
+ *   would.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
- * - `hold`: only with a `queue` rule. Starts or extends a pause in which nothing starts. Never shortens it.
+ * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
+ *   extends a lock. Never shortens it.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
  * - `reset`: resets the key in every count of its limiter that is known to the store: see {@link Store.register}. With
  *   a claim, it deletes only that claim, whichever owner has it. Without one, it deletes no claims, because a store
@@ -55,9 +57,19 @@ export interface Ask<Rule> {
   readonly rule: Rule;
   /** Units: an integer from 0 to 2^53 - 1. */
   readonly cost: number;
+  /** See {@link Step.binding}. */
+  readonly binding?: boolean;
+  /**
+   * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They
+   * can't reject. An integer from 0; stores ignore it under other rules.
+   */
+  readonly owed?: number | undefined;
   /** For `put`: the grant to give back. */
   readonly receipt?: Receipt;
-  /** For `hold`: the length of the pause from now, in whole microseconds, at most 24 hours. 0: no pause. */
+  /**
+   * For `hold`: the length of the pause or lock from now, in whole microseconds. A pause is at most 24 hours, a lock at
+   * most the longest of its rule. 0: none.
+   */
   readonly holdUs?: number;
   /**
    * For binding takes with a `queue` rule. Two or more of one key in one group start together: each is charged as if it
@@ -78,6 +90,11 @@ export interface Ask<Rule> {
   readonly claim?: Claim;
   /** With a `calendar` rule for billing periods: the period of the request. */
   readonly period?: Period | undefined;
+  /**
+   * With a `distinct` rule: the things of the request, each once, as the first 16 bytes of a SHA-256 in lower-case
+   * hexadecimal. The cost is their number. More than 100 never pass.
+   */
+  readonly items?: readonly string[] | undefined;
 }
 
 /** Identifies a grant, so that `put` can give it back. */
@@ -88,13 +105,14 @@ export interface Receipt {
    * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
    * - `window`: the start of the charged window ({@link WindowAnswer.startUs});
    * - `calendar`: the start of the charged period ({@link CalendarAnswer.startUs});
-   * - `log`: the time of the added entry ({@link LogAnswer.lastUs});
+   * - `lock`: the first instant after the charged window ({@link LockAnswer.endUs});
+   * - `log`, `distinct`: the time of the added entry or items ({@link LogAnswer.lastUs});
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
   readonly atUs: number;
   /** `bucket`, `queue`: the fraction of that state ({@link BucketAnswer.tatNum}). Others: 0. */
   readonly num: number;
-  /** The granted cost. A `put` gives back at most this many units. */
+  /** The units charged. A `put` gives back at most this many. */
   readonly units: number;
   /** The fallback counters' receipt of the same grant: see {@link AnswerBase.fallbackReceipt}. Stores ignore it. */
   readonly fallbackReceipt?: Receipt;
@@ -108,6 +126,11 @@ interface AnswerBase {
   readonly allowed: boolean;
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
+  /**
+   * `take`, `record`: units that were not charged, because the count is at the limit and the debt of its rule. Rounded
+   * up. Omitted if there are none, and under rules without debt.
+   */
+  readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
   readonly provisional?: boolean;
   /** Set if the store could not answer, and the fallback answered instead. */
@@ -151,11 +174,20 @@ export interface CalendarAnswer extends AnswerBase {
   readonly current: number;
 }
 
-/** State of a log after the step. */
+/** State of a limit with a penalty after the step. */
+export interface LockAnswer extends AnswerBase {
+  /** The first instant after the window. During a lock: after the one in which it began. */
+  readonly endUs: number;
+  readonly current: number;
+  /** When the running lock ends; 0 if there is none. */
+  readonly untilUs: number;
+}
+
+/** State of a log, or of distinct items, after the step. */
 export interface LogAnswer extends AnswerBase {
-  /** Units admitted less than one window ago. */
+  /** Units admitted, or items added, less than one window ago. */
   readonly used: number;
-  /** Time of the entry that must expire before this step's cost passes; -1 if it passes now or never can. */
+  /** Time of the entry or item that must expire before this step passes; -1 if it passes now or never can. */
   readonly freesUs: number;
   /** Time of the newest entry that counts, 0 if there is none. */
   readonly lastUs: number;
@@ -187,6 +219,7 @@ export type Answer =
   | QueueAnswer
   | WindowAnswer
   | CalendarAnswer
+  | LockAnswer
   | LogAnswer
   | LeasesAnswer
   | ClaimsAnswer;

@@ -72,7 +72,8 @@ export interface Policy {
 /** The exact numbers of a decision. NaN if the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up. More than the limit if the limit was lowered meanwhile.
+   * Units that count after this decision, rounded up. More than the limit if the limit was lowered meanwhile, or if
+   * costs were known afterwards.
    *
    * - Token bucket: units that have not refilled.
    * - Window: units of this window, plus the part of the previous one that still counts.

@@ -68,6 +68,17 @@ export interface Observer {
    * response.
    */
   readonly onEnd?: ((request: LimitRequest) => void) | undefined;
+  /**
+   * A job of a shaper no longer waits: it starts, or was rejected or aborted. Called in the async context in which the
+   * job was scheduled.
+   */
+  readonly onWait?:
+    | ((event: {
+        readonly limiter: string;
+        readonly waitMs: number;
+        readonly outcome: 'started' | 'rejected' | 'aborted';
+      }) => void)
+    | undefined;
   /** Something of yours, or the store, failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** A call of the store has ended. */
@@ -92,6 +103,7 @@ export interface Fault {
     | 'cost'
     | 'plan'
     | 'period'
+    | 'item'
     | 'capacity'
     | 'priority'
     | 'signal'

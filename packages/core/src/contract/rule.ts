@@ -17,10 +17,23 @@ interface RuleBase {
    * that is counted. Stores ignore it; steps under such a rule are not binding.
    */
   readonly soft?: Rule;
+  /**
+   * Whole units beyond the limit that may be charged after the fact: by `record`, and by {@link Ask.owed}. Omitted if
+   * the rule has no debt.
+   */
+  readonly debt?: number;
+}
+
+/** How far the instant of a bucket may be ahead of now. */
+export interface Tolerance {
+  /** The time in whole microseconds, rounded down. */
+  readonly tolUs: number;
+  /** Its fraction, a numerator over the denominator of the rule. */
+  readonly tolNum: number;
 }
 
 /** The numbers of a bucket. One unit takes `windowUs / limit` microseconds to refill: exactly `period / den`. */
-export interface BucketNumbers {
+export interface BucketNumbers extends Tolerance {
   /** Units refilled per window, 1 to 10^9. */
   readonly limit: number;
   /** Window in microseconds. */
@@ -33,9 +46,8 @@ export interface BucketNumbers {
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  /** The tolerance, burst x window / limit, in whole microseconds, rounded down. */
+  /** The tolerance: burst x window / limit. */
   readonly tolUs: number;
-  /** The fraction of the tolerance, a numerator over `den`. */
   readonly tolNum: number;
 }
 
@@ -45,6 +57,8 @@ export interface BucketNumbers {
  */
 export interface BucketRule extends RuleBase, BucketNumbers {
   readonly machine: 'bucket';
+  /** With debt: the tolerance and the debt as a time. The instant is never further ahead of now. */
+  readonly deepest?: Tolerance;
 }
 
 /**
@@ -85,9 +99,31 @@ export interface CalendarRule extends RuleBase {
   readonly calendar: Calendar;
 }
 
+/**
+ * A count per window of a key, as in anchored windows. The first binding take that is rejected for lack of units locks
+ * the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the window.
+ */
+export interface LockRule extends RuleBase {
+  readonly machine: 'lock';
+  readonly limit: number;
+  readonly windowUs: number;
+  /** Microseconds of the first and each further lock, at least one. Those after the last are as long as it. */
+  readonly locksUs: readonly number[];
+  /** After this many microseconds since the end of the last lock, the next one is the first again. */
+  readonly forgetUs: number;
+}
+
 /** Every admitted request with its time. Exact over any interval, but stores an entry for each request. */
 export interface LogRule extends RuleBase {
   readonly machine: 'log';
+  readonly limit: number;
+  readonly windowUs: number;
+}
+
+/** The different things of a key, each counted for one window from the request that added it. */
+export interface DistinctRule extends RuleBase {
+  readonly machine: 'distinct';
+  /** Different things at once, 1 to 10,000. */
   readonly limit: number;
   readonly windowUs: number;
 }
@@ -121,10 +157,10 @@ export interface ClaimsRule extends RuleBase {
 }
 
 /** The rule of a rate limit that an algorithm makes. */
-export type RateRule = BucketRule | WindowRule | LogRule;
+export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
 /** The numbers of a limit as data, for any algorithm. */
-export type Rule = RateRule | CalendarRule | QueueRule | LeasesRule | ClaimsRule;
+export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
 /** The names of the algorithms in metrics, the registry and the command line. */
 export type Algorithm =
@@ -141,12 +177,40 @@ export type Anchor = 'epoch' | 'first-request';
 
 /** An algorithm for rate limits, as passed to the option `algorithm`. */
 export interface RateAlgorithm {
-  readonly name: Algorithm;
+  readonly name: Algorithm | 'distinct';
   /**
    * Makes the rule of a limit. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
    * `windowUs` from 1,000 to 400 days.
+   *
+   * @param options all options of the limit
    */
-  makeRule(limit: number, windowUs: number, burst: number, anchor: Anchor): RateRule;
+  makeRule(
+    limit: number,
+    windowUs: number,
+    burst: number,
+    anchor: Anchor,
+    options?: { readonly cost?: unknown },
+  ): RateRule;
+}
+
+/** A limit on different things, as passed to the option `algorithm`; what `distinct()` returns. */
+export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
+  readonly name: 'distinct';
+  /** Finds the things of a request. */
+  readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
+}
+
+/** A thing that a request touches, such as an id: its type counts, so `5` and `'5'` are two. */
+export type Item = string | number | bigint;
+
+/** The things of a request: one, several, or none. */
+export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
+
+/** What an app said about a request beside its key. A part that is undefined could not be found out. */
+export interface Given {
+  readonly cost?: unknown;
+  readonly period?: unknown;
+  readonly item?: unknown;
 }
 
 /** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
@@ -171,9 +235,26 @@ export interface CalendarWindow<Raw = unknown> {
   toString(): string;
 }
 
+/** What follows a rejection, as passed to the option `penalty`; what `lockFor()` returns. */
+export interface Penalty {
+  /**
+   * Makes the rule of a limit, whose `limit` must have been checked.
+   *
+   * @throws SpillwayError `SPW_WINDOW_INVALID`; `SPW_OPTION_INVALID` for options that can't stand beside `penalty`
+   */
+  makeRule(options: {
+    readonly limit: number;
+    readonly window: unknown;
+    readonly algorithm?: { readonly name: string } | undefined;
+    readonly anchor?: unknown;
+    readonly burst?: unknown;
+    readonly overage?: unknown;
+  }): LockRule;
+}
+
 /** Where a machine reports what is wrong with a request. */
 interface FaultSink {
-  fault(fault: { limiter: string; source: 'period'; error: unknown }): void;
+  fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
 }
 
 /**
@@ -190,6 +271,14 @@ export interface Machine {
   share(rule: Rule, share: number): Rule;
   /** The rule that counts beyond the limit, without {@link RuleBase.soft}. Omitted if the algorithm can't. */
   soften?(rule: Rule): Rule;
+  /**
+   * Throws if the numbers of a plan must not replace those declared. Omitted if any may.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID`
+   */
+  checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
+  /** For buckets with debt: charges to the state of the count what a step that is granted, or recorded, charges. */
+  chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   /** The same rule with a limit of 0. */
   closed(rule: Rule): Rule;
   /** The numbers of the rule as clients see them. */
@@ -202,6 +291,11 @@ export interface Machine {
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
+  /**
+   * For how many microseconds the key of a rejected take is locked. Fallback counters lock it, too. Omitted if nothing
+   * locks.
+   */
+  heldUs?(answer: Answer): number;
   /** The receipt of the rest after `given` units were given back. Omitted if only the number of units changes. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /**
@@ -232,10 +326,11 @@ export interface Machine {
   /**
    * Adds to a step what the rule needs of its request. Omitted if it needs nothing.
    *
-   * @param given the period of the request, as the app said it
    * @param limiter the name of the limiter, for faults
    */
-  complete?<S extends Ask<Rule>>(step: S, given: unknown, limiter: string, sink: FaultSink): S;
+  complete?<S extends Ask<Rule>>(step: S, given: Given, limiter: string, sink: FaultSink): S;
+  /** Adds to a merged step what another step on its count needs. Omitted if that is only its cost. */
+  join?<S extends Ask<Rule>>(merged: S, other: S): S;
   /** Reports what the answer shows to be wrong with the request. Omitted if nothing can be. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   /** The code of the count of one claim. Omitted if rules have no claims. */
@@ -252,8 +347,8 @@ export interface Machine {
 export interface DeclaredNumbers {
   /**
    * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
-   * calendar; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the
-   * registry separates its entries with them.
+   * calendar; `lock:`, the milliseconds of the locks, `:` and those of `forget`; `concurrency` for concurrency limits;
+   * `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in flight. */
@@ -261,6 +356,8 @@ export interface DeclaredNumbers {
   readonly windowMs?: number;
   /** Units at once, for a token bucket whose burst differs from its limit. */
   readonly burst?: number;
+  /** Units beyond the limit that may be charged after the fact. */
+  readonly debt?: number;
   /** The most requests in flight that are not critical. */
   readonly open?: number;
   readonly leaseMs?: number;
@@ -286,8 +383,9 @@ export interface DenialMemory {
  * The code that identifies the count of a rule, together with limiter and key. Rules of one limiter share a count only
  * if each can read the other's state unchanged:
  *
- * - buckets with the same tolerance in time and the same denominator,
+ * - buckets with the same tolerance in time, debt included, and the same denominator,
  * - windows and logs with the same window,
+ * - limits with a penalty with the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses the count of that id alone: its code is the rule's code, `:` and the id, escaped as in
@@ -301,7 +399,7 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
 export function sameRule(a: Rule, b: Rule): boolean {
   const same =
     a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);
-  return same && a.soft?.limit === b.soft?.limit;
+  return same && a.soft?.limit === b.soft?.limit && a.debt === b.debt;
 }
 
 /** The rule that counts and admits what exceeds `rule`; undefined if its algorithm can't. */

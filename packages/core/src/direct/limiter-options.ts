@@ -6,7 +6,7 @@ import type { Control } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { Items, Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
@@ -16,8 +16,8 @@ export interface LimitOptions extends RuleOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Mode | undefined;
   /**
-   * Percentage rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. For the others
-   * it is in shadow mode. Default 1.
+   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
+   * mode. Default 1.
    */
   readonly share?: number | undefined;
 }
@@ -35,6 +35,7 @@ export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   mode: 1,
   share: 1,
@@ -47,6 +48,7 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   mode: 1,
   share: 1,
@@ -104,6 +106,8 @@ export interface CostOptions {
   readonly plan?: Plan | null | undefined;
   /** The key's billing period, for a limit whose window is `calendar` with a function. */
   readonly period?: BillingPeriod | undefined;
+  /** The things that the key touches, for a limit with `distinct()`: at most 100. Null or undefined: none. */
+  readonly item?: Items;
 }
 
 /** One decision on several keys. */

@@ -1,5 +1,6 @@
 /** Makes decisions, in guards and for keyed limiters: locally if possible, else by one store call; then observers. */
 
+import { fingerprint } from '../base/fingerprint.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
@@ -17,7 +18,6 @@ import type { Step } from '../contract/store.js';
 import type { Host } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
-import { isInShare } from './share.js';
 
 /** One limiter's part in one decision. */
 export interface Part {
@@ -172,4 +172,14 @@ export class Pipeline<P extends Part> {
     if (!error || (before?.limiter === limiter && before.answer?.failure === error)) return;
     context.fault({ limiter: limiter.name, source: 'store', error });
   }
+}
+
+/** Must never change: a key must be in or out of a share in every process and release. */
+const SEED = { lo: 0x73706c77, hi: 0x73686172 };
+
+/** Whether `key` belongs to the `share` of keys. A key in one share is in every larger one. */
+function isInShare(limiter: string, key: string, share: number): boolean {
+  if (share >= 1) return true;
+  const { lo } = fingerprint(`${limiter} ${key}`, SEED);
+  return (lo >>> 0) / 2 ** 32 < share;
 }

@@ -24,7 +24,7 @@ export interface PeerOptions<Args extends readonly unknown[]> extends AddressOpt
   /**
    * Returns the address of the peer, from the request or from what the platform passes with it: the client's, or with
    * `trustProxy` that of the last proxy. Without this option, a request fails with `SPW_ADDRESS_REQUIRED` if a limiter
-   * that enforces needs the address; if only limiters in shadow mode need it, `onFault` is called.
+   * needs the address; in shadow mode, `onFault` is called.
    */
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
   /** Called when `clientIp` throws, returns a promise, or is missing. */

@@ -1,8 +1,7 @@
 /** The guard of a fetch handler: takes a `Request`, returns a `Response` if it is rejected. */
 
 import { checkCallback } from '../base/checks.js';
-import { isLater } from '../base/host.js';
-import { Turns } from '../base/turns.js';
+import { isLater, Turns } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
 import type { Limiter } from '../contract/limiter.js';
 import type { GuardOptions } from '../guard/guard-options.js';

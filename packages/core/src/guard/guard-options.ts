@@ -15,8 +15,8 @@ import type { StoreClientOptions } from '../stores/store-client.js';
 /** The options of every guard and of every adapter. */
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /**
-   * Which rate limit headers to send. Default `['draft-11']`. `'draft-6'` replaces it with the headers of that version
-   * of the draft, `'legacy'` adds `X-RateLimit-*`, and `[]` sends none. See {@link HeaderStyle}.
+   * Which rate limit headers to send. Default `['draft-11']`. `'draft-6'` replaces it, `'legacy'` adds `X-RateLimit-*`,
+   * and `[]` sends none. See {@link HeaderStyle}.
    */
   readonly headers?: readonly HeaderStyle[] | undefined;
   /** The status for a key that is blocked live. Default 403. Choose 429 for clients that only handle 429. */
@@ -27,8 +27,7 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   readonly control?: Control | undefined;
   /**
    * What happens to CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default)
-   * lets them through uncounted; `count` treats them like any request. Choose `count` if preflights reach a handler
-   * that does work for any method.
+   * lets them through uncounted; `count` treats them like any request, for handlers that do work for any method.
    */
   readonly preflights?: 'pass' | 'count' | undefined;
   /** Which requests bypass all limiters, besides preflights. Only `true`, or a promise of it, skips. */
@@ -36,9 +35,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
   /**
-   * How long one request waits for the promises of its callbacks (`key`, `plan`, `cost`, `skip`, `refundIf` and
-   * others), all together: 1 ms to 60 s. A promise that is late or rejects is treated like a callback that throws.
-   * Default 1 s.
+   * How long one request waits for the promises of all its callbacks together: 1 ms to 60 s. A promise that is late or
+   * rejects is treated like a callback that throws. Default 1 s.
    */
   readonly callbackTimeout?: Duration | undefined;
   /** Called with every decision. The key is for logs that hash it: see {@link Observer}. */
@@ -46,8 +44,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
     | undefined;
   /**
-   * Called when a callback of yours throws or returns an invalid value, and when the store fails. Without it, each kind
-   * of fault is logged through `logger` at most once a minute.
+   * Called when a callback of yours throws or returns an invalid value, and when the store fails. Without it, `logger`
+   * gets a line, at most one per minute for each limiter and source.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */

@@ -1,16 +1,18 @@
 /** The pipeline of decisions for HTTP: adds local limiters, custom limiters and the warning about unknown addresses. */
 
+import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/ask.js';
 import type { ControlLink } from '../contract/control-link.js';
-import type { Decision, Mode } from '../contract/decision.js';
+import { type Decision, type Mode, skippedDecision } from '../contract/decision.js';
+import type { LocalLimiter } from '../contract/limiter.js';
 import type { StepContext } from '../contract/limiter-turn.js';
+import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { type Decider, Pipeline } from '../engine/pipeline.js';
 import { UNKNOWN_ADDRESS } from '../limits/callbacks.js';
 import type { Notices } from '../observe/notices.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
-import { decideLocally, decideStored } from './deciding.js';
 import type { Turn } from './turn.js';
 
 export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
@@ -61,4 +63,61 @@ function unknownAddress(limiter: string): string {
     `limiter "${limiter}" counts all callers without a known address as one: give it a key; ` +
     'behind a proxy on a Unix socket, set trustProxy to the number of proxies, such as 1'
   );
+}
+
+/** The decision of a stored limiter on an answer of the store. */
+function decideStored(
+  limiter: Decider,
+  mode: Mode,
+  step: Step,
+  answer: Answer,
+  context: StepContext,
+): Decision {
+  try {
+    const decision = decided(limiter.name, limiter.decide(step, answer));
+    // A custom limiter may copy the step's name, which differs from its own in a guard without a store.
+    return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
+  } catch (error) {
+    context.fault({ limiter: limiter.name, source: 'decide', error });
+    return brokenDecision(limiter, mode, context);
+  }
+}
+
+/** The decision in place of a limiter that failed: that of `onStoreError`. */
+export function brokenDecision(
+  limiter: Pick<Decider, 'name' | 'onStoreError'>,
+  mode: Mode,
+  context: StepContext,
+): Decision {
+  const denies = (limiter.onStoreError ?? context.onStoreError) === 'deny';
+  return {
+    ...skippedDecision(limiter.name),
+    allowed: mode !== 'enforce' || !denies,
+    outcome: 'error',
+    reason: denies ? 'store-error' : null,
+  };
+}
+
+/** The decision of a limiter without a store. In shadow mode it never rejects. */
+function decideLocally<Raw>(
+  limiter: LocalLimiter<Raw>,
+  mode: Mode,
+  request: LimitRequest<Raw>,
+  context: StepContext,
+): Decision {
+  let decision: Decision;
+  try {
+    decision = decided(limiter.name, limiter.decide(request, context));
+  } catch (error) {
+    context.fault({ limiter: limiter.name, source: 'decide', error });
+    return skippedDecision(limiter.name);
+  }
+  if (decision.allowed || mode === 'enforce') return decision;
+  return { ...decision, allowed: true, outcome: 'would-deny' };
+}
+
+/** Throws if a custom limiter returned something that is not a decision. */
+function decided(limiter: string, own: Decision): Decision {
+  if (typeof own?.allowed === 'boolean') return own;
+  throw new Junk(`decide of limiter "${limiter}"`, own);
 }

@@ -6,10 +6,10 @@ import type { Keeping, Settlement, StoredExchange } from '../contract/keeping.js
 import type { Limiter } from '../contract/limiter.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Notices } from '../observe/notices.js';
-import { isExempt } from './exempt.js';
 import { GuardAdmission } from './guard-admission.js';
 import { type Guard, type GuardLimiter, type GuardOptions, listed } from './guard-options.js';
 import { type Parts, partsOf } from './parts.js';
+import { isExempt } from './questions.js';
 import type { DecidedTurn, Turn } from './turn.js';
 
 /**

@@ -1,6 +1,6 @@
 /** Creates the parts of a guard and connects them. */
 
-import { Turns } from '../base/turns.js';
+import { Turns } from '../base/host.js';
 import type { Control } from '../contract/control.js';
 import type { Keeper, Keeping } from '../contract/keeping.js';
 import type { Limiter } from '../contract/limiter.js';
@@ -18,9 +18,8 @@ import { callbackTimeoutOf, checkGuardOptions, checkLimiters } from './check.js'
 import { Ending } from './ending.js';
 import type { GuardOptions } from './guard-options.js';
 import { GuardPipeline } from './guard-pipeline.js';
-import { Modes } from './modes.js';
 import { Presence } from './presence.js';
-import { Asker, Questions } from './questions.js';
+import { Asker, Modes, Questions } from './questions.js';
 import { Releases } from './releases.js';
 
 export interface Parts<Raw> {

@@ -1,17 +1,18 @@
-/** Asks the limiters of a guard about a request: each returns its step for the store, or a decision. */
+/** Asks the limiters of a guard about a request. First: whether it is exempt, and the mode of each limiter. */
 
 import { isThenable } from '../base/host.js';
-import type { Control } from '../contract/control.js';
+import { Junk } from '../base/junk.js';
+import type { Control, LimiterSettings } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { Limiter, Question, StoredLimiter } from '../contract/limiter.js';
 import type { StepContext } from '../contract/limiter-turn.js';
-import type { LimitRequest } from '../contract/request.js';
+import type { LimitRequest, Per } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
-import { readOption } from '../limits/callbacks.js';
+import { isYes, readOption } from '../limits/callbacks.js';
 import type { Notices } from '../observe/notices.js';
 import type { StoreClient } from '../stores/store-client.js';
-import { brokenDecision } from './deciding.js';
-import type { Modes } from './modes.js';
+import type { GuardOptions } from './guard-options.js';
+import { brokenDecision } from './guard-pipeline.js';
 import { SameKey } from './same-key.js';
 import { Turn } from './turn.js';
 
@@ -146,4 +147,65 @@ function isDecision(question: Step | Decision): question is Decision {
 function isAsking<Raw>(turns: readonly Turn<Raw>[]): boolean {
   for (let i = 0; i < turns.length; i += 1) if (turns[i]?.asking) return true;
   return false;
+}
+
+/** Whether the request is a preflight that passes, or `skip` returns true for it; a promise if `skip` is async. */
+export function isExempt<Raw>(
+  request: LimitRequest<Raw>,
+  { preflights, skip }: GuardOptions<Raw>,
+  context: StepContext,
+): boolean | Promise<boolean> {
+  if (request.method === 'OPTIONS' && preflights !== 'count' && isPreflight(request)) return true;
+  if (!skip) return false;
+  const asking = { limiter: '', request, context };
+  const verdict: unknown = readOption(asking, 'skip', skip);
+  if (!isThenable(verdict)) return isYes(asking, 'skip', verdict);
+  return (verdict as Promise<unknown>).then((own) => isYes(asking, 'skip', own));
+}
+
+/**
+ * As the Fetch standard defines it. A preflight carries no credentials, and rejecting it would hide the real response
+ * from the page.
+ */
+function isPreflight(request: LimitRequest): boolean {
+  return Boolean(request.header('origin') && request.header('access-control-request-method'));
+}
+
+export class Modes<Raw> {
+  private readonly guardMode: Per<Raw, Mode>;
+  private readonly context: StepContext;
+
+  constructor(guardMode: Per<Raw, Mode> = 'enforce', context: StepContext) {
+    this.guardMode = guardMode;
+    this.context = context;
+  }
+
+  /** The guard's mode: the upper bound for all its limiters. */
+  ofGuard(request: LimitRequest<Raw>): Mode {
+    return this.resolveMode('', this.guardMode, request);
+  }
+
+  /** The weaker of the guard's mode and the limiter's. */
+  modeFor(
+    limiter: Limiter<Raw>,
+    settings: LimiterSettings | undefined,
+    request: LimitRequest<Raw>,
+    ofGuard: Mode,
+  ): Mode {
+    const own = this.resolveMode(limiter.name, settings?.mode ?? limiter.mode, request);
+    return own === 'off' || ofGuard === 'enforce' ? own : ofGuard;
+  }
+
+  private resolveMode(limiter: string, mode: Per<Raw, Mode>, request: LimitRequest<Raw>): Mode {
+    let error: unknown;
+    try {
+      const own = typeof mode === 'function' ? mode(request) : mode;
+      if (own === 'enforce' || own === 'shadow' || own === 'off') return own;
+      error = new Junk(limiter === '' ? 'mode of the guard' : `mode of limiter "${limiter}"`, own);
+    } catch (thrown) {
+      error = thrown;
+    }
+    this.context.fault({ limiter, source: 'mode', error });
+    return 'enforce'; // a mistake must not switch a limit off
+  }
 }

@@ -5,7 +5,6 @@
 
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Header } from '../contract/request.js';
-import { integerItem, stringItem } from './structured.js';
 
 /** The value of `Retry-After`: whole seconds until a request of the same cost is admitted, rounded up, at least 1. */
 export function retryAfterSeconds(retryAfterMs: number): number {
@@ -146,4 +145,18 @@ function isUnset(value: unknown): boolean {
 
 function joined(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : String(value);
+}
+
+/** A String item: printable ASCII, quoted and escaped. The text must be printable ASCII already. */
+export function stringItem(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`;
+}
+
+/** The largest Integer; larger numbers are clamped to it. */
+const MAX_INTEGER = 999_999_999_999_999;
+
+/** An Integer item of a non-negative number. */
+function integerItem(value: number): string {
+  const small = value | 0; // V8 formats small integers faster
+  return small === value ? String(small) : String(Math.min(value, MAX_INTEGER));
 }

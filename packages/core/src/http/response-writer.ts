@@ -13,9 +13,9 @@ import {
   policyItem,
   policyItem06,
   retryAfterSeconds,
+  stringItem,
 } from './fields.js';
 import { PROBLEM_TYPE, problemBody, problemHead } from './problem.js';
-import { stringItem } from './structured.js';
 
 /**
  * `draft-11`: `RateLimit` and `RateLimit-Policy`. `draft-6`: `RateLimit-Limit`, `RateLimit-Remaining`,

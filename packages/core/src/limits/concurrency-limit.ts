@@ -24,9 +24,9 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /**
-   * Identifies the caller: a user, a tenant, an API key, or a list such as `[tenant, user]`; the function may be async.
-   * Default: the client's address. The address is also used if the key or a part of it is empty or longer than 8,192
-   * UTF-16 units, or if the function fails.
+   * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; the function may be async. Default:
+   * the client's address. It is also used if the key or a part of it is empty or longer than 8,192 UTF-16 units, or if
+   * the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
 }

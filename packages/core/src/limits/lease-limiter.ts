@@ -38,9 +38,8 @@ import { RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
-   * How long a lease lasts unless renewed, 1 s to 24 h. A running process renews the leases of its requests before a
-   * third of this time has passed, however long they take; after a crash the permits are free again after this time.
-   * Default `'60s'`.
+   * How long a lease lasts unless renewed, 1 s to 24 h. A running process renews the leases of its requests, however
+   * long they take; after a crash the permits are free again after this time. Default `'60s'`.
    */
   readonly lease?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */

@@ -12,6 +12,8 @@ import {
   type Anchor,
   type CalendarWindow,
   capacityOf,
+  type Penalty,
+  type DistinctAlgorithm,
   type RateAlgorithm,
   type Rule,
 } from '../contract/rule.js';
@@ -29,33 +31,41 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
    * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a
    * `name` for metrics. May be async. The declared numbers apply to callers without a plan, and when the function
-   * fails, is late or returns invalid numbers: declare the smallest plan. A plan with a limit of 0 rejects every
-   * request (`never`), whatever the live settings are, without calling the store.
+   * fails, is late or returns invalid numbers: declare the smallest plan. A limit of 0 rejects every request (`never`),
+   * whatever the live settings are.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
   readonly window: Duration | CalendarWindow<Raw>;
   /** Units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
-  /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
-  readonly algorithm?: RateAlgorithm | undefined;
+  /**
+   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
+   * things, each imported.
+   */
+  readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
+   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
+   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   */
+  readonly penalty?: Penalty | undefined;
+  /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts one limit beyond its
    * burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;
   /**
-   * Identifies the caller: a user, a tenant, an API key, or a list such as `[tenant, user]`; the function may be async.
-   * Default: the client's address. The address is also used if the key or a part of it is empty or longer than 8,192
-   * UTF-16 units, or if the function fails.
+   * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; the function may be async. Default:
+   * the client's address. It is also used if the key or a part of it is empty or longer than 8,192 UTF-16 units, or if
+   * the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
-  /** The cost of a request in units: an integer from 0, or a function of the request, which may be async. Default 1. */
+  /** The cost of a request in units: an integer from 0; the function may be async. Default 1. */
   readonly cost?: PerLater<Raw, number> | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
@@ -66,10 +76,9 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly share?: number | undefined;
   /**
    * Called after the response: whether to refund the cost. `(_, { status = 500, aborted }) => status < 400 && !aborted`
-   * counts only failures; note that clients can disconnect before the response. It gets the same request object as the
-   * other callbacks: if its `raw` leads to what a handler found out, such as `res.locals`, the decision need not depend
-   * on the status. The cost is refunded only if it returns `true`, or a promise of it; anything but `true`, `false` and
-   * `undefined` is a fault.
+   * counts only failures. Its request has the `raw` of the other callbacks, and so what a handler has left there, such
+   * as in `res.locals`. The cost is refunded only if it returns `true`, or a promise of it; anything but `true`,
+   * `false` and `undefined` is a fault.
    */
   readonly refundIf?:
     | ((
@@ -87,6 +96,7 @@ const NAMES: NamesOf<RateLimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   status: 1,
   key: 1,

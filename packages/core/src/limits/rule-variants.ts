@@ -83,7 +83,8 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
       const known = this.plans.get(text);
       if (known) return known;
       if ((name ?? limit ?? window ?? burst) == null) throw new Junk(this.sourceOf(source), plan);
-      const { numbers } = this.declared;
+      const { numbers, rule: declared } = this.declared;
+      declared.logic.checkPlan?.(plan);
       const own: Declared = {
         ...numbers,
         limit: limit ?? numbers.limit,

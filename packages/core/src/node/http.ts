@@ -10,8 +10,7 @@ import { Gate, type Passage } from '../passage/gate.js';
 import type { OwnNames } from '../passage/gate-options.js';
 import { type GuardHandle, showGuard } from '../passage/handle.js';
 import type { NodeResponse } from './closed.js';
-import { NodeExchange } from './node-exchange.js';
-import { type NodeIncoming, NodeLimitRequest } from './node-request.js';
+import { NodeExchange, type NodeIncoming, NodeLimitRequest } from './node-exchange.js';
 
 export interface NodeGuardOptions<
   Req extends NodeIncoming = NodeIncoming,
@@ -20,9 +19,8 @@ export interface NodeGuardOptions<
     AddressOptions {
   /**
    * Answers a rejected request instead of the problem document. The status and the headers are set already, except
-   * `Content-Type`. The guard waits only for a promise. If this function has not begun to answer within 10 s, or
-   * returns a promise that resolves without an answer, the problem document is sent after all (in the last case 1 s
-   * later), and `onFault` is called. What it throws, the guard throws, and the status is 500.
+   * `Content-Type`. If it doesn't start to answer within 10 s, or resolves without an answer, the problem document is
+   * sent and `onFault` is called. What it throws, the guard throws, and the status is 500.
    */
   readonly onRejected?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }

@@ -17,9 +17,9 @@ export interface MachineSignalOptions {
    */
   readonly name: string;
   /**
-   * The folder in which each worker has an empty file. It is created if missing, and must be writable only by this
-   * user. Default: a folder in the system's temporary directory, named after the user and `name`. Set it if workers
-   * that belong together have different temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
+   * The folder in which each worker has an empty file, writable only by this user. Default: a folder in the system's
+   * temporary directory, named after the user and `name`. Set it if workers that belong together have different
+   * temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
    */
   readonly directory?: string | undefined;
 }

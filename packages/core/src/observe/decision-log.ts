@@ -36,7 +36,7 @@ export interface DecisionLogEntry {
 
 /** Options of {@link decisionLog}. */
 export interface DecisionLogOptions {
-  /** Writes an entry. It runs during the request, so pass the entry to a logger that buffers. */
+  /** Writes an entry during the request: to a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
   /** Sampling rate of requests that pass or are replayed, 0 to 1. Default 0.01. */
   readonly sample?: number | undefined;

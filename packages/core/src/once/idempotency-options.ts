@@ -28,9 +28,9 @@ type MayBeLater<T> = T | PromiseLike<T>;
 /** Options of {@link idempotency}. */
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
-   * The caller, as identified by your authentication, never by what the request claims. Keys of different callers never
-   * match. May be async. If it returns no string of 1 to 8,192 UTF-16 units, throws or is late, the request is rejected
-   * with 503, or runs unprotected if `onStoreError` is `allow`.
+   * The caller, as identified by your authentication. Keys of different callers never match. May be async. If it
+   * returns no string of 1 to 8,192 UTF-16 units, throws or is late, the request is rejected with 503, or runs
+   * unprotected if `onStoreError` is `allow`.
    */
   readonly scope: (request: LimitRequest<Raw>) => MayBeLater<string | undefined>;
   /**
@@ -55,48 +55,36 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly maxRun?: Duration | undefined;
   /** How long a response is stored, 1 s to 400 days. Default `'24h'`. Document it for your clients. */
   readonly keep?: Duration | undefined;
-  /**
-   * Whether response bodies are stored. If not, a retry gets a 409 saying that the request was already completed.
-   * Default true.
-   */
+  /** Whether response bodies are stored. If not, a retry gets a 409. Default true. */
   readonly keepBody?: boolean | undefined;
-  /**
-   * Whether to end a response only after it was stored: then a client that has read it completely gets the same
-   * response again. Default false.
-   */
+  /** Whether to end a response only after it was stored. Default false. */
   readonly keepFirst?: boolean | undefined;
   /**
    * Called with a response that would be stored. If it returns `false`, the key is freed instead, and a retry runs
-   * again: use it for responses that mean that nothing was done. Must be synchronous: a promise is a fault, and the
-   * response is stored.
+   * again. Must be synchronous: a promise is a fault, and the response is stored.
    */
   readonly keepIf?:
     | ((answer: FinalResponse, request: LimitRequest<Raw>) => boolean | undefined)
     | undefined;
   /**
    * Statuses that mean that nothing was done: such a response frees the key, and a retry runs again. Default `[408,
-   * 425, 429, 503]`. Omit a status that a timeout in your app sends while the handler continues; otherwise a retry runs
-   * beside it. Rejections by a guard always free the key.
+   * 425, 429, 503]`. Omit a status that a timeout in your app sends while the handler continues. Rejections by a guard
+   * always free the key.
    */
   readonly freeOn?: readonly number[] | undefined;
   /** The largest response body that is stored, in bytes, 0 to 1,000,000. Default 65,536. */
   readonly maxBody?: number | undefined;
-  /**
-   * Names of additional response headers to store. `Set-Cookie`, and headers that are only valid for one response,
-   * cannot be stored.
-   */
+  /** Names of additional response headers to store, but never `Set-Cookie`. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
    * Returns what to compare instead of the body, such as a few of its members. Method, host, path, query, media type
-   * and encodings are always compared. Called when the request arrives; may be async. If it returns undefined, the body
-   * is compared. If it fails or returns something that cannot be compared, such as a Blob, that is a fault and the body
-   * is compared.
+   * and encodings are always compared. May be async. If it returns undefined, the body is compared, also if it fails or
+   * returns something that cannot be compared, such as a Blob (a fault).
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
    * Whether a request to another host (`Host`, `X-Forwarded-Host`) is a different request. Default true, because apps
-   * may identify tenants by host. Set it to false if clients retry at another host of the same service; then `scope`
-   * must include the tenant.
+   * may identify tenants by host. If false, `scope` must include the tenant.
    */
   readonly compareHost?: boolean | undefined;
   /** The status for a key that was used for a different request. Default 422. */

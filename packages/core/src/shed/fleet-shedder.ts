@@ -19,13 +19,11 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
   readonly name: string;
   /**
    * How many requests all processes together can have in flight: an integer from 1 to 1,000,000,000, or a function that
-   * is called for each request, for a fleet that grows and shrinks (then set `defaultCapacity` too). If the function
-   * returns 0, only critical requests pass; others are rejected with reason `never`.
+   * is called for each request (then set `defaultCapacity` too). At 0 only critical requests pass; others are rejected
+   * with reason `never`.
    */
   readonly capacity: number | (() => number | PromiseLike<number>);
-  /**
-   * The capacity to use when the `capacity` function throws or does not return a capacity. Required with a function.
-   */
+  /** The capacity when the `capacity` function fails. Required with a function. */
   readonly defaultCapacity?: number | undefined;
   /** The share of the capacity that only critical requests may use, 0 to 1. Default 0.2. */
   readonly reserve?: number | undefined;

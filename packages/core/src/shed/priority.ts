@@ -16,8 +16,8 @@ export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | u
 /** How requests are classified. */
 export interface PriorityOptions<Raw = unknown> {
   /**
-   * At least two names. The first is the critical class, which is shed last; the last class is shed first. Default
-   * `['critical', 'post', 'get', 'test']`.
+   * At least two names. The first is the critical class; the last is shed first. Default `['critical', 'post', 'get',
+   * 'test']`.
    */
   readonly classes?: readonly string[] | undefined;
   /**

@@ -23,8 +23,8 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
   /**
-   * The ladder: its own signal, or false for no ladder. Default: uses `signal`. If the brake reads the `wait` of the
-   * ladder's signal, the ladder rises only while the brake is at its maximum or has no readings.
+   * The ladder: its own signal, or false for no ladder. Default: uses `signal`. With one signal for both, the ladder
+   * rises only while the brake is at its maximum or has no readings.
    */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
   /** The brake: its own signal, or false for no brake. Default: uses `signal.wait`. */

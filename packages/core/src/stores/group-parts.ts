@@ -1,7 +1,7 @@
 /** Groups whose steps lie in several parts of a store: all or nothing, by putting back what was taken. */
 
 import { groupPasses } from '../algorithms/group.js';
-import { receiptFrom } from '../algorithms/receipt.js';
+import { receiptOfStep } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 
@@ -169,5 +169,6 @@ class GroupInParts<Name> {
 const NOTHING_KNOWN = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
 function putOf(step: Step, answer: Answer): Step {
-  return { ...step, op: 'put', receipt: receiptFrom(step.rule, answer, step.cost) };
+  const receipt = receiptOfStep(step, answer);
+  return { ...step, op: 'put', cost: receipt.units, receipt };
 }

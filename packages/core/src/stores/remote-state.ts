@@ -1,12 +1,12 @@
 /** State that all users of a remote store share, such as its breaker and denial cache: one record per store. */
 
 import { type Clock, systemClock } from '../base/clock.js';
-import { Turns } from '../base/turns.js';
+import { Turns } from '../base/host.js';
 import type { Store } from '../contract/store.js';
 import type { BreakerSettings } from '../contract/store-link.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import { DenialCache } from './denial-cache.js';
-import { FallbackCounters } from './fallback-counters.js';
+import { FallbackCounters } from './fallback.js';
 
 export class RemoteState {
   readonly counters: FallbackCounters;

@@ -23,10 +23,9 @@ export interface ResilienceOptions {
   /**
    * When to stop calling the store. The breaker opens at the first `SPW_STORE_UNAVAILABLE`, and after `failures` failed
    * calls in a row (default 5). It also opens if, of at least 20 calls in 10 s, more than a fifth failed, or more than
-   * a tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). While it is open, no
-   * request waits. It closes when probes in the background succeed, at most one per `probeEvery` (default 100 ms). All
-   * users of a store share one breaker, with the options of the first; each part of the store (a node of a Cluster) has
-   * a separate state. `false`: no breaker.
+   * a tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). It closes when probes
+   * succeed, at most one per `probeEvery` (default 100 ms). All users of a store share one breaker, with the options of
+   * the first. `false`: no breaker.
    */
   readonly breaker?:
     | {
@@ -37,9 +36,8 @@ export interface ResilienceOptions {
     | false
     | undefined;
   /**
-   * Gets one line when the store fails and one when it is back, at most one per minute if it keeps failing and
-   * recovering. Without `onFault`, also faults: at most one line per minute for each limiter and source. `false`: no
-   * logging. Default: the console.
+   * Gets one line when the store fails and one when it is back, at most one per minute. Without `onFault`, also faults:
+   * at most one line per minute for each limiter and source. `false`: no logging. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
 }

@@ -20,19 +20,18 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store. Stores
-   * decide by their own clock. The first user of a store sets it for all. Default: the process's monotonic clock.
+   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store, where
+   * that of its first user counts. Stores decide by their own clock. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
    * Whether a rejected key is rejected again without calling the store until its `retryAfterMs` has passed. Applies to
-   * asynchronous stores such as Redis. Refunds and resets take effect at once if this process makes them through the
-   * same store object, otherwise within a minute. Default true.
+   * asynchronous stores such as Redis. Refunds and resets of other processes take effect within a minute. Default true.
    */
   readonly denialCache?: boolean | undefined;
   /**
    * Which warnings about probable mistakes go to `logger`, each once: all (`true`, default), none (`false`), or all but
-   * some, as in `{ SPW_WINDOW_SHORT: false }`. Errors are thrown in any case.
+   * some, as in `{ SPW_WINDOW_SHORT: false }`.
    */
   readonly validate?: Validate | undefined;
 }

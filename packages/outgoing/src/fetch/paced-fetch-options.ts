@@ -8,12 +8,12 @@ import {
   checkFlag,
   checkHas,
   integerBetween,
-  isThenable,
   randomOf,
   shareFromZero,
 } from '@spillway/core/direct';
 import { durationBetween, systemClock } from '@spillway/core/store';
 import type { Shaper } from '../shaper/contract.js';
+import { callSafely } from '../shaper/outcomes.js';
 import { type HostFetch, type HostRequest, hostClasses } from './call.js';
 import { type PauseEvent, Pauses } from './pauses.js';
 
@@ -21,15 +21,14 @@ import { type PauseEvent, Pauses } from './pauses.js';
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
    * The key of a call, from a request without its body; undefined means the host. Default: the host with its port, such
-   * as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 all keys of the host.
-   * The name of a host is a key like any other, so do not use it for something else.
+   * as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 all keys of the host;
+   * none of them may be a host's name.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
    * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Each retry waits for a new
-   * slot, and so for the end of the pause. Redirects of a call share its retries. If there is no slot for a retry, the
-   * call returns the response it has. Default 0. Calls whose body is a stream, or a `Request` with a body, are never
-   * retried.
+   * slot. If there is none, the call returns the response it has. Redirects of a call share its retries. Default 0.
+   * Calls whose body is a stream, or a `Request` with a body, are never retried.
    */
   readonly retries?: number | undefined;
   /**
@@ -51,8 +50,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * How much a pause is lengthened at random, as a share of it from 0 to 1, so that clients do not all come back at
-   * once. For a spent quota, a share of one period. Default 0.2.
+   * How much a pause is lengthened at random, as a share of it from 0 to 1; for a spent quota, of one period. Default
+   * 0.2.
    */
   readonly jitter?: number | undefined;
   /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */
@@ -138,14 +137,7 @@ function makePauses<Pace extends string>(shaper: Shaper<Pace>, options: PacedFet
     jitter: shareFromZero('jitter', options.jitter ?? 0.2),
     random: safeRandom(randomOf(options), onCallbackError),
     withX: options.xRateLimit === true,
-    onPause: (event) => {
-      try {
-        const returned: unknown = onPause?.(event);
-        if (isThenable(returned)) returned.then(undefined, onCallbackError);
-      } catch (error) {
-        onCallbackError(error);
-      }
-    },
+    onPause: (event) => callSafely(() => onPause?.(event), onCallbackError),
     onError: (error) => reportFault('store', error),
   });
 }

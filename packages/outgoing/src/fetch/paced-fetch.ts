@@ -3,7 +3,7 @@
 import { isSpillwayError } from '@spillway/core';
 import { checkKey, disregard } from '@spillway/core/direct';
 import type { WebResponse, WebSignal } from '@spillway/core/fetch';
-import type { HostSignal, Shaper } from '../shaper/contract.js';
+import type { ScheduleOptions, Shaper } from '../shaper/contract.js';
 import { type Call, hostClasses, type PacedFetch, readCall, type WebInit } from './call.js';
 import {
   type PacedFetchConfig,
@@ -48,7 +48,7 @@ export function pacedFetch<Pace extends string = never>(
   const paced = async (input: unknown, init?: WebInit): Promise<WebResponse> => {
     const call = readCall(input, init);
     if (call.host === '') return fetchNow(call, config);
-    return new PacedCall(shaper as Shaper<string>, config, call).fetchWithRetries();
+    return new PacedCall(config, call).fetchWithRetries();
   };
   return paced as PacedFetch<Pace>;
 }
@@ -58,15 +58,13 @@ type TryResult = { readonly response: WebResponse } | { readonly error: unknown 
 
 /** A call with its retries and redirects. */
 class PacedCall {
-  private readonly shaper: Shaper<string>;
   private readonly config: PacedFetchConfig;
   private call: Call;
   private key: string;
   private redirectCount = 0;
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
-  constructor(shaper: Shaper<string>, config: PacedFetchConfig, call: Call) {
-    this.shaper = shaper;
+  constructor(config: PacedFetchConfig, call: Call) {
     this.config = config;
     this.call = call;
     this.key = keyOf(call, config);
@@ -119,15 +117,10 @@ class PacedCall {
 
   /** Makes the call in a slot. Returns undefined if there is no slot for a retry after `last`. */
   private async tryOnce(last: TryResult | undefined): Promise<TryResult | undefined> {
-    const { call, key, config, shaper } = this;
-    const signal = call.signal as HostSignal | undefined;
+    const { call, key, config } = this;
+    const job = { ...call.pace, signal: call.signal } as ScheduleOptions;
     try {
-      for (;;) {
-        if (key !== call.host) config.pauses.prefetchHostPause(call.host);
-        const job = { ...call.pace, signal };
-        const result = await shaper.schedule(key, () => this.start(last), job);
-        if (result !== 'host-paused') return result;
-      }
+      return await config.pauses.runInSlot(key, call.host, job, () => this.start(last));
     } catch (error) {
       if (last === undefined) throw error;
       if (isSpillwayError(error) && !call.signal?.aborted) return undefined;
@@ -136,18 +129,15 @@ class PacedCall {
     }
   }
 
-  /** Runs in the slot. `host-paused`: the host was paused while the call waited for a slot of its key. */
-  private async start(last: TryResult | undefined): Promise<TryResult | 'host-paused'> {
+  private async start(last: TryResult | undefined): Promise<TryResult> {
     const { pauses } = this.config;
-    const { host } = this.call;
-    if (this.key !== host && (await pauses.copyHostPause(host, this.key))) return 'host-paused';
     if (last) discardBody(last);
     const startMs = pauses.nowMs();
     try {
       const response = await fetchNow(this.call, this.config);
       const trip = { startMs, endMs: pauses.nowMs() };
       // A custom `fetch` may return anything, which is passed on.
-      if (response?.headers) await pauses.handleResponse(this.key, host, response, trip);
+      if (response?.headers) await pauses.handleResponse(this.key, this.call.host, response, trip);
       return { response };
     } catch (error) {
       return { error };

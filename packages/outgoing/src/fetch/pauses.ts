@@ -4,7 +4,7 @@ import type { Clock } from '@spillway/core';
 import { outside } from '@spillway/core/direct';
 import type { WebResponse } from '@spillway/core/fetch';
 import { after } from '@spillway/core/store';
-import type { Shaper } from '../shaper/contract.js';
+import type { ScheduleOptions, Shaper } from '../shaper/contract.js';
 import { CHECK_AHEAD_US, checkDurationUs } from '../shaper/pause-check-time.js';
 import { Quota, type RoundTrip } from './quota.js';
 import {
@@ -45,7 +45,14 @@ interface PausesOptions {
 /** A shaper, whatever its paces. */
 type AnyShaper = Pick<
   Shaper,
-  'name' | 'periodMs' | 'maxConcurrent' | 'queueLength' | 'waitOf' | 'pauseOf' | 'pause'
+  | 'name'
+  | 'periodMs'
+  | 'maxConcurrent'
+  | 'queueLength'
+  | 'waitOf'
+  | 'pauseOf'
+  | 'pause'
+  | 'schedule'
 >;
 
 /** The state of a key. */
@@ -115,9 +122,22 @@ export class Pauses {
     }
   }
 
-  /** Starts to ask whether the host is paused, for a call whose key is not the host. See {@link HostPauses}. */
-  prefetchHostPause(host: string): void {
-    void this.hostPauses.refresh(host);
+  /** Runs `work` in a slot of the key, once neither the key nor the host is paused. Rejects as `schedule` does. */
+  async runInSlot<Value>(
+    key: string,
+    host: string,
+    job: ScheduleOptions,
+    work: () => Promise<Value>,
+  ): Promise<Value> {
+    const start = async (): Promise<Value | 'host-paused'> => {
+      const isPaused = key !== host && (await this.copyHostPause(host, key));
+      return isPaused ? 'host-paused' : work();
+    };
+    for (;;) {
+      if (key !== host) void this.hostPauses.refresh(host);
+      const result = await this.shaper.schedule(key, start, job);
+      if (result !== 'host-paused') return result;
+    }
   }
 
   /** See {@link HostPauses.copyTo}. */

@@ -60,6 +60,18 @@ export interface ScheduleOptions<Pace extends string = never>
   readonly signal?: HostSignal | undefined;
 }
 
+/** A job that runs: the second argument of its work. */
+export interface RunningJob<Pace extends string = never> {
+  /**
+   * Corrects what the job costs, once its real units are known: with several paces only those that it names. Each pace
+   * is settled once; later calls do nothing. Units above the cost are charged, and delay later jobs by at most
+   * `maxWait`. Units that were not used are given back, unless a later slot of that pace is taken already.
+   *
+   * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
+   */
+  settle(units: Units<Pace>): void;
+}
+
 /** What a shaper knows about a key. */
 export interface ShaperStats {
   /** Jobs that wait in this process. */
@@ -112,7 +124,7 @@ export interface Shaper<Pace extends string = never> {
   ): Promise<Reservation | Unreserved>;
   /**
    * Waits for a slot, runs the work, and settles as the work does. The work gets `signal`, or a signal that is never
-   * aborted.
+   * aborted, and the job, whose cost it can correct.
    *
    * Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`, `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` if there is no slot;
    * with `SPW_SHAPER_WAIT` also if a pause or an outage keeps the job from starting within `maxWait`; and with the
@@ -120,7 +132,7 @@ export interface Shaper<Pace extends string = never> {
    */
   schedule<T>(
     key: string,
-    work: (signal: HostSignal) => T | PromiseLike<T>,
+    work: (signal: HostSignal, job: RunningJob<Pace>) => T | PromiseLike<T>,
     options?: ScheduleOptions<Pace>,
   ): Promise<T>;
   /**

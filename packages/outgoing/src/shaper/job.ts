@@ -2,10 +2,10 @@
 
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
 import { checkHas } from '@spillway/core/direct';
-import type { HostSignal, ScheduleOptions, WaitOptions } from './contract.js';
+import type { HostSignal, RunningJob, ScheduleOptions, WaitOptions } from './contract.js';
 import type { Cost } from './paces.js';
 
-export type Work = (signal: HostSignal) => unknown;
+export type Work = (signal: HostSignal, job: RunningJob) => unknown;
 
 declare const AbortController: new () => { readonly signal: HostSignal };
 
@@ -44,6 +44,7 @@ export class Job {
   /** Rejects {@link ready}, and later the result. */
   private rejectResult!: (reason: unknown) => void;
   private waits = true;
+  private running: RunningJob | undefined;
   private readonly onAborted: () => void;
 
   /** @param onAborted called if the job is aborted while it waits or runs */
@@ -74,14 +75,19 @@ export class Job {
     return this.waits;
   }
 
+  get isAborted(): boolean {
+    return this.signal?.aborted === true;
+  }
+
   reject(error: Error): void {
     this.stopWaiting();
     this.rejectResult(error);
   }
 
   /** Its slot has come. The caller of {@link runJob} continues. */
-  start(): void {
+  start(running: RunningJob): void {
     this.waits = false;
+    this.running = running;
     this.resolveReady();
   }
 
@@ -101,8 +107,9 @@ export class Job {
   private async runWork(): Promise<unknown> {
     const { signal } = this;
     try {
-      if (signal?.aborted) throw signal.reason; // after its slot came
-      return await this.work((signal ?? new AbortController().signal) as HostSignal);
+      if (this.isAborted) throw signal?.reason; // after its slot came
+      const given = (signal ?? new AbortController().signal) as HostSignal;
+      return await this.work(given, this.running as RunningJob);
     } finally {
       this.stopWaiting();
     }

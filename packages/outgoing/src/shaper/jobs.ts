@@ -1,11 +1,12 @@
 /** The jobs of a shaper in this process: those that wait, and those that run. */
 
 import type { Job } from './job.js';
+import { PendingCalls } from './pending-calls.js';
 
 export class Jobs {
   private readonly waitingJobs = new Set<Job>();
   private readonly runningJobs = new Set<Job>();
-  private whenIdle: (() => void)[] = [];
+  private readonly all = new PendingCalls();
 
   get waiting(): number {
     return this.waitingJobs.size;
@@ -23,43 +24,28 @@ export class Jobs {
 
   add(job: Job): void {
     this.waitingJobs.add(job);
+    void this.all.track(job.ready.then(() => job.ended));
   }
 
   /** An aborted job runs until its work has ended. */
   start(job: Job): void {
     this.waitingJobs.delete(job);
     this.runningJobs.add(job);
-    void job.ended.then(() => {
-      this.runningJobs.delete(job);
-      this.tellIdle();
-    });
+    void job.ended.then(() => this.runningJobs.delete(job));
   }
 
   /** The job was rejected or aborted. */
   stopWaiting(job: Job): void {
     this.waitingJobs.delete(job);
-    this.tellIdle();
   }
 
   rejectWaiting(error: () => Error): void {
     for (const job of this.waitingJobs) job.reject(error());
     this.waitingJobs.clear();
-    this.tellIdle();
   }
 
   /** Resolves when no job waits or runs. */
-  async idle(): Promise<void> {
-    if (this.waiting + this.running === 0) return;
-    await new Promise<void>((resolve) => this.whenIdle.push(resolve));
-  }
-
-  /** Resolves when the jobs that run now have ended. */
-  async runningEnd(): Promise<void> {
-    await Promise.all([...this.runningJobs].map(({ ended }) => ended));
-  }
-
-  private tellIdle(): void {
-    if (this.waiting + this.running > 0) return;
-    for (const resolve of this.whenIdle.splice(0)) resolve();
+  idle(): Promise<void> {
+    return this.all.whenIdle();
   }
 }

@@ -5,8 +5,9 @@
 import type { Duration, KeyOverride, LiveLimits } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import { liveNumbers } from '@spillway/core/control';
-import type { DirectClient, LiveNumbers } from '@spillway/core/direct';
+import { type DirectClient, disregard, isThenable, type LiveNumbers } from '@spillway/core/direct';
 import type { Rule, StoreErrorPolicy } from '@spillway/core/store';
+import type { ShaperPlan } from './shaper-options.js';
 
 /** The numbers from which a rule is made. */
 export interface RuleNumbers {
@@ -21,6 +22,12 @@ export interface RuleInForce<R extends Rule> {
   readonly onStoreError: StoreErrorPolicy;
 }
 
+/** Looks up a plan, and picks the numbers of one rule from it. */
+interface Plan {
+  readonly of: (key: string) => ShaperPlan | undefined;
+  readonly pick: (plan: ShaperPlan) => Partial<RuleNumbers> | undefined;
+}
+
 /** The most planned rules that are cached. */
 const MAX_PLANS = 256;
 
@@ -30,7 +37,7 @@ export class LiveRule<R extends Rule> {
   readonly declared: RuleInForce<R>;
   private readonly numbers: RuleNumbers;
   private readonly make: (numbers: RuleNumbers) => R;
-  private readonly planOf: ((key: string) => Partial<RuleNumbers> | undefined) | undefined;
+  private readonly plan: Plan | undefined;
   private readonly client: DirectClient;
   /** Made of live limits. */
   private readonly live = new WeakMap<LiveLimits, RuleInForce<R>>();
@@ -41,13 +48,13 @@ export class LiveRule<R extends Rule> {
     name: string,
     numbers: RuleNumbers,
     make: (numbers: RuleNumbers) => R,
-    planOf: ((key: string) => Partial<RuleNumbers> | undefined) | undefined,
+    plan: Plan | undefined,
     client: DirectClient,
   ) {
     this.name = name;
     this.numbers = numbers;
     this.make = make;
-    this.planOf = planOf;
+    this.plan = plan;
     this.client = client;
     this.declared = this.withPolicy(make(numbers));
   }
@@ -60,13 +67,14 @@ export class LiveRule<R extends Rule> {
   /** As in guards, an override of the key comes first, then its plan, then the live numbers of all keys. */
   ruleFor(key: string): RuleInForce<R> {
     const { control } = this.client;
-    const plan = this.planOf?.(key);
-    if (!control && !plan) return this.declared;
+    if (!control && !this.plan) return this.declared;
     const forAll = control?.settingsOf(this.name)?.limits;
     const own = control?.limitsOf?.(this.name, key);
+    const plan = this.plan && this.readPlan(this.plan, key);
     if (!plan) return this.withLimits(own ?? forAll);
     const appliesToPlans = forAll?.factor !== undefined || forAll?.allPlans;
-    return this.withPlan(plan, own ?? (appliesToPlans ? forAll : undefined));
+    const limits = own ?? (appliesToPlans ? forAll : undefined);
+    return limits ? this.changedRule(plan.numbers, limits) : plan.inForce;
   }
 
   /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
@@ -79,36 +87,49 @@ export class LiveRule<R extends Rule> {
     if (limits === undefined) return this.declared;
     let found = this.live.get(limits);
     if (!found) {
-      found = this.tryMake(this.numbers, limits);
+      found = this.changedRule(this.numbers, limits);
       this.live.set(limits, found);
     }
     return found;
   }
 
-  private withPlan(plan: Partial<RuleNumbers>, limits: LiveLimits | undefined): RuleInForce<R> {
-    const { limit, window, burst } = this.numbers;
-    const numbers = {
-      limit: plan.limit ?? limit,
-      window: plan.window ?? window,
-      burst: plan.burst ?? burst,
-    };
-    if (limits) return this.tryMake(numbers, limits);
-    const id = `${numbers.limit} ${numbers.window} ${numbers.burst}`;
-    let found = this.planned.get(id);
-    if (!found) {
-      found = this.tryMake(numbers, undefined);
-      if (this.planned.size >= MAX_PLANS) this.planned.clear();
-      this.planned.set(id, found);
+  /** Undefined if the key has no plan. Invalid numbers and errors are faults; then the declared numbers apply. */
+  private readPlan(
+    { of, pick }: Plan,
+    key: string,
+  ): { readonly numbers: RuleNumbers; readonly inForce: RuleInForce<R> } | undefined {
+    try {
+      const given: unknown = of(key) ?? undefined;
+      if (given === undefined) return undefined;
+      if (typeof given !== 'object' || isThenable(given)) {
+        disregard(given);
+        throw mustBe('plan', 'a function that returns an object or undefined', given);
+      }
+      const plan = pick(given as ShaperPlan);
+      if (!plan) return undefined;
+      const { limit = this.numbers.limit, window = this.numbers.window } = plan;
+      const numbers = { limit, window, burst: plan.burst ?? this.numbers.burst };
+      // Not a template: the text '10' is not the number 10.
+      const id = JSON.stringify([limit, window, numbers.burst]);
+      let inForce = this.planned.get(id);
+      if (!inForce) {
+        inForce = this.withPolicy(this.make(numbers));
+        if (this.planned.size >= MAX_PLANS) this.planned.clear();
+        this.planned.set(id, inForce);
+      }
+      return { numbers, inForce };
+    } catch (error) {
+      this.reportFault('plan', error);
+      return undefined;
     }
-    return found;
   }
 
-  /** Invalid numbers are reported as a fault; then the declared ones apply. */
-  private tryMake(numbers: RuleNumbers, limits: LiveLimits | undefined): RuleInForce<R> {
+  /** Invalid live numbers are a fault; then the declared ones apply. */
+  private changedRule(numbers: RuleNumbers, limits: LiveLimits): RuleInForce<R> {
     try {
-      return this.withPolicy(this.make(limits ? this.changed(numbers, limits) : numbers));
+      return this.withPolicy(this.make(this.changed(numbers, limits)));
     } catch (error) {
-      this.reportFault(limits ? 'control' : 'plan', error);
+      this.reportFault('control', error);
       return this.declared;
     }
   }

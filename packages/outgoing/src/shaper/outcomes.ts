@@ -1,9 +1,16 @@
 /** How jobs and reservations end: errors and values for callers, decisions for observers. */
 
-import { type Decision, type Reason, SpillwayError, type Step } from '@spillway/core';
-import type { DirectClient } from '@spillway/core/direct';
+import {
+  type Decision,
+  type Observer,
+  type Reason,
+  SpillwayError,
+  type Step,
+} from '@spillway/core';
+import { type DirectClient, isThenable } from '@spillway/core/direct';
 import type { QueueRule, Rule } from '@spillway/core/store';
 import type { Unreserved } from './contract.js';
+import type { Job } from './job.js';
 import { type Cost, periodOf } from './paces.js';
 import type { Slot, SlotAnswer } from './slots.js';
 
@@ -69,17 +76,43 @@ export function unreserved(
   return { allowed: false, key, reason, wouldWaitMs };
 }
 
+/** Calls a callback of the app. What it throws, or its promise rejects with, goes to `onError`. */
+export function callSafely(call: () => unknown, onError: (error: unknown) => void): void {
+  try {
+    const returned = call();
+    if (isThenable(returned)) returned.then(undefined, onError);
+  } catch (error) {
+    onError(error);
+  }
+}
+
 /** Reports decisions to observers: one for each job that starts or is rejected, and one for each reservation. */
 export class DecisionReporter {
   private readonly name: string;
   private readonly client: DirectClient;
   private readonly ruleOf: (key: string) => Rule;
+  private readonly waitObservers: readonly Observer[];
 
   /** @param ruleOf the rule whose numbers a decision shows, if no slot was asked for */
-  constructor(name: string, client: DirectClient, ruleOf: (key: string) => Rule) {
+  constructor(
+    name: string,
+    client: DirectClient,
+    ruleOf: (key: string) => Rule,
+    observers: readonly Observer[],
+  ) {
     this.name = name;
     this.client = client;
     this.ruleOf = ruleOf;
+    this.waitObservers = observers.filter(({ onWait }) => onWait);
+  }
+
+  /** To be called in the async context of the job, when it has stopped waiting. */
+  reportWait({ isAborted }: Job, isStarted: boolean, waitUs: number): void {
+    const outcome = isStarted ? 'started' : isAborted ? 'aborted' : 'rejected';
+    const event = { limiter: this.name, waitMs: waitUs / 1_000, outcome } as const;
+    const fault = (error: unknown): void =>
+      this.client.fault({ limiter: this.name, source: 'observer', error });
+    for (const observer of this.waitObservers) callSafely(() => observer.onWait?.(event), fault);
   }
 
   reportStart({ key, cost, isLocal, steps, permit }: Slot): void {

@@ -17,7 +17,7 @@ import {
   type StoreErrorPolicy,
 } from '@spillway/core/store';
 import { LiveRule, type RuleInForce, type RuleNumbers } from './live-rule.js';
-import type { DeclaredPace, PlanOf, ShaperConfig } from './shaper-options.js';
+import type { DeclaredPace, ShaperConfig, ShaperPlan } from './shaper-options.js';
 
 /** What a job costs in each pace, in the order of the paces. */
 export interface Cost {
@@ -28,6 +28,9 @@ export interface Cost {
 
 /** How long before its slot a job with `maxConcurrent` takes it, for one unit. */
 const AHEAD_US = 50_000;
+
+/** The most units with which a job can be settled. */
+const MAX_SETTLED = 1_000_000_000;
 
 interface Pace {
   readonly label: string | undefined;
@@ -43,14 +46,14 @@ export class Paces {
   readonly waitUs: number;
   private readonly all: readonly Pace[];
   private readonly first: Pace;
-  private readonly planOf: PlanOf;
+  private readonly plan: ShaperConfig['plan'];
   private readonly isControlled: boolean;
 
-  constructor({ paces, waitUs, isUnlimited }: ShaperConfig, planOf: PlanOf, client: DirectClient) {
+  constructor({ paces, waitUs, isUnlimited, plan }: ShaperConfig, client: DirectClient) {
     this.waitUs = waitUs;
-    this.planOf = planOf;
+    this.plan = isUnlimited ? undefined : plan;
     this.isControlled = client.control !== undefined;
-    this.all = paces.map((pace) => this.paceOf(pace, isUnlimited, client));
+    this.all = paces.map((pace) => this.paceOf(pace, client));
     this.first = this.all[0] as Pace;
     this.one = costOf(paces.map(() => 1));
     this.periodUs = Math.max(...this.all.map(({ live }) => periodOf(live.declared.rule)));
@@ -88,31 +91,53 @@ export class Paces {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
+  /** Charges units of a job that has started, although they may not pass. */
+  recordStep(key: string, at: number, units: number): Step {
+    return stepOf(this.all[at] as Pace, 'record', key, units);
+  }
+
   /** @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN` */
   cost(cost: unknown, key: string): Cost {
     if (cost === undefined) return this.one;
-    const { label } = this.first;
-    if (label === undefined) return costOf([this.checkUnits(this.first, 'cost', cost, key)]);
-    const names = Object.fromEntries(this.all.map((pace) => [pace.label, 1]));
-    if (typeof cost !== 'object' || cost === null) {
-      throw mustBe(
-        'cost',
-        `the units of each pace, as in { ${label}: 2 }`,
-        cost,
-        'SPW_COST_INVALID',
-      );
+    const units = this.all.map(() => 1);
+    for (const [at, name, own] of this.unitsIn('cost', cost)) {
+      units[at] = this.checkUnits(this.all[at] as Pace, name, own, key);
     }
-    checkOptions(cost, 'cost', names);
-    const given = cost as Readonly<Record<string, unknown>>;
-    const units = this.all.map((pace) => {
-      const own = pace.label as string;
-      return this.checkUnits(pace, `cost.${own}`, given[own] ?? 1, key);
-    });
     return costOf(units);
   }
 
+  /**
+   * The units of each pace that `units` names, by its index.
+   *
+   * @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN`
+   */
+  settledUnits(units: unknown): readonly (readonly [number, number])[] {
+    const given = this.unitsIn('units', units);
+    return given.map(([at, name, own]) => [
+      at,
+      integerBetween(name, own, 0, MAX_SETTLED, 'SPW_COST_INVALID'),
+    ]);
+  }
+
+  /** What an argument says about each pace: its index, its name in the argument, and its units. */
+  private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
+    const { label } = this.first;
+    if (label === undefined) return [[0, option, given]];
+    if (typeof given !== 'object' || given === null) {
+      const what = `the units of each pace, as in { ${label}: 2 }`;
+      throw mustBe(option, what, given, 'SPW_COST_INVALID');
+    }
+    const labels = this.all.map((pace) => pace.label as string);
+    checkOptions(given, option, Object.fromEntries(labels.map((own) => [own, 1])));
+    const units = new Map(Object.entries(given));
+    return labels.flatMap((own, at) => {
+      const value: unknown = units.get(own);
+      return value === undefined ? [] : [[at, `${option}.${own}`, value] as const];
+    });
+  }
+
   private checkUnits({ live }: Pace, option: string, units: unknown, key: string): number {
-    const { burst } = this.planOf ? live.ruleFor(key).rule : live.declared.rule;
+    const { burst } = this.plan ? live.ruleFor(key).rule : live.declared.rule;
     if (Number.isSafeInteger(units) && (units as number) > burst) {
       const what = `at most the burst, which is ${burst}: set burst to the largest cost`;
       throw mustBe(option, what, units, 'SPW_COST_INVALID');
@@ -120,24 +145,16 @@ export class Paces {
     return integerBetween(option, units, 1, burst, 'SPW_COST_INVALID');
   }
 
-  private paceOf(pace: DeclaredPace, isUnlimited: boolean, client: DirectClient): Pace {
+  private paceOf(pace: DeclaredPace, client: DirectClient): Pace {
     const { label, name, burst = 1 } = pace;
     const make = ({ limit, window, burst: own = burst }: RuleNumbers): QueueRule => {
       checkLimit('limit', limit);
       checkBurst(own);
       return makeShaperRule(limit, windowToMicroseconds(window as Duration), own, this.waitUs);
     };
-    const planOf = (key: string): Partial<RuleNumbers> | undefined => {
-      const plan = this.planOf?.(key);
-      return label === undefined ? plan : plan?.paces?.[label];
-    };
-    const live = new LiveRule(
-      name,
-      pace,
-      make,
-      isUnlimited || !this.planOf ? undefined : planOf,
-      client,
-    );
+    const pick = (plan: ShaperPlan): Partial<RuleNumbers> | undefined =>
+      label === undefined ? plan : plan.paces?.[label];
+    const live = new LiveRule(name, pace, make, this.plan && { of: this.plan, pick }, client);
     return { label, live, limit: client.limit(name, live.declared.rule) };
   }
 }

@@ -1,13 +1,13 @@
-/** Counts calls until they settle. */
+/** Counts promises until they settle. */
 
 import { type Eventually, isThenable } from '@spillway/core/direct';
 
 export class PendingCalls {
   private count = 0;
-  private whenNone: (() => void) | undefined;
+  private readonly whenNone: (() => void)[] = [];
   private readonly settled = (): void => {
     this.count -= 1;
-    if (this.count === 0) this.whenNone?.();
+    if (this.count === 0) for (const resolve of this.whenNone.splice(0)) resolve();
   };
 
   get isAny(): boolean {
@@ -22,11 +22,8 @@ export class PendingCalls {
     return call;
   }
 
-  /** Resolves when no call is pending. */
+  /** Resolves when none is pending. */
   async whenIdle(): Promise<void> {
-    if (!this.isAny) return;
-    await new Promise<void>((resolve) => {
-      this.whenNone = resolve;
-    });
+    if (this.isAny) await new Promise<void>((resolve) => this.whenNone.push(resolve));
   }
 }

@@ -45,7 +45,7 @@ export interface QueueOptions {
   /**
    * Identifies the shaper in the store, together with the key: 1 to 64 printable ASCII characters. Required with a
    * store. Default: the numbers, as in `4-per-1s`. A pace named `tokens` is stored as `<name>/tokens`, and
-   * `maxConcurrent` as `<name>/permits`. These names must not be longer either.
+   * `maxConcurrent` as `<name>/permits`, with the same maximum.
    */
   readonly name?: string | undefined;
   /**
@@ -59,15 +59,15 @@ export interface QueueOptions {
    */
   readonly lease?: Duration | undefined;
   /**
-   * The longest wait. A job that would wait longer is rejected at once. An accepted job starts within this time, or is
-   * rejected when the time has passed. 0 to 400 days. Default `'30s'`.
+   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once; an accepted one starts within
+   * this time, or is then rejected. Default `'30s'`.
    */
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
   /**
-   * Looks up other numbers for a key. They apply from the next job on. What it leaves out, and undefined, means the
-   * declared numbers; so do invalid numbers and errors, which are faults. Called often, so it must be fast.
+   * Looks up other numbers for a key. They apply from the next job on. What it leaves out is as declared; so are
+   * invalid numbers and errors, which are faults. Called often, so it must be fast.
    */
   readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
 }
@@ -103,9 +103,6 @@ export interface ConcurrencyOptions extends QueueOptions, WithoutPace {
 /** Options of a shaper: a pace, several paces or `maxConcurrent`, and what all shapers have. */
 export type ShaperOptions = OnePaceOptions | SeveralPacesOptions | ConcurrencyOptions;
 
-/** Looks up the plan of a key; undefined without `plan`. Never throws. */
-export type PlanOf = ((key: string) => ShaperPlan | undefined) | undefined;
-
 /** Numbers for one key, in place of the declared ones. */
 export interface ShaperPlan extends Partial<PaceNumbers> {
   readonly maxConcurrent?: number | undefined;
@@ -123,8 +120,7 @@ export interface ShaperSettings
   readonly onStoreError?: 'local' | 'deny' | undefined;
   /**
    * With `onStoreError: 'local'`: the share of the pace that this process keeps when the store fails, above 0 up to 1.
-   * Required with an asynchronous store. Without it each process would keep the whole pace, and eight processes
-   * together eight times the pace.
+   * Required with an asynchronous store.
    */
   readonly localShare?: number | undefined;
   /**

@@ -17,6 +17,7 @@ import type {
   Drained,
   HostSignal,
   Reservation,
+  RunningJob,
   ScheduleOptions,
   Shaper,
   ShaperStats,
@@ -46,12 +47,10 @@ import { Reservations } from './reservations.js';
 import {
   type ConcurrencyOptions,
   type OnePaceOptions,
-  type PlanOf,
   readOptions,
   type SeveralPacesOptions,
   type ShaperConfig,
   type ShaperOptions,
-  type ShaperPlan,
   type ShaperSettings,
 } from './shaper-options.js';
 import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
@@ -148,13 +147,11 @@ class KeyedShaper implements Shaper, JobQueueHost {
     const observers = [...(settings.observers ?? []), { onBreaker: this.onBreaker }];
     const client = new DirectClient(names, { ...settings, observers });
     const { clock } = client.store;
-    const planOf = planReader(config, client);
     const pending = new PendingCalls();
     this.name = name;
     this.maxQueue = config.maxQueue;
-    this.paces = new Paces(config, planOf, client);
-    this.permits =
-      maxConcurrent === undefined ? undefined : makePermits(config, planOf, client, pending);
+    this.paces = new Paces(config, client);
+    this.permits = maxConcurrent === undefined ? undefined : makePermits(config, client, pending);
     this.slots = new SlotClient(client, this.paces, this.permits, pending, random());
     this.queues = new Queues(this, clock);
     this.wallTime = new WallTime(clock);
@@ -164,7 +161,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
         ? this.permits.live.ruleFor(key)
         : this.paces.inForce(key)
       ).rule;
-    this.reporter = new DecisionReporter(name, client, ruleOf);
+    this.reporter = new DecisionReporter(name, client, ruleOf, observers);
     this.reservations = new Reservations(
       this.slots,
       this.queues,
@@ -223,17 +220,13 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   schedule<T>(
     key: string,
-    work: (signal: HostSignal) => T | PromiseLike<T>,
+    work: (signal: HostSignal, job: RunningJob) => T | PromiseLike<T>,
     options?: AnyOptions,
   ): Promise<T> {
     return this.yieldAfter(() => this.runJob(key, work, options));
   }
 
-  private async runJob<T>(
-    key: string,
-    work: (signal: HostSignal) => T | PromiseLike<T>,
-    options: AnyOptions = {},
-  ): Promise<T> {
+  private async runJob<T>(key: string, work: Work, options: AnyOptions = {}): Promise<T> {
     checkKey(key);
     checkCallback('work', work);
     checkJobOptions(options as ScheduleOptions<string>);
@@ -251,13 +244,20 @@ class KeyedShaper implements Shaper, JobQueueHost {
       throw full(this.name, this.maxQueue);
     }
     const order = this.jobCount++;
-    const job = new Job(work as Work, { key, cost, priority, order, signal }, () => {
+    const job = new Job(work, { key, cost, priority, order, signal }, () => {
       this.jobs.stopWaiting(job);
       this.queues.queueOf(key)?.drop(job);
     });
     this.jobs.add(job);
     this.queues.getOrCreate(key).enqueue(job, (answer) => this.rejectJob(job, answer));
-    await job.ready;
+    const sinceUs = this.slots.nowUs();
+    let isStarted = false;
+    try {
+      await job.ready;
+      isStarted = true;
+    } finally {
+      this.reporter.reportWait(job, isStarted, this.slots.nowUs() - sinceUs);
+    }
     return job.runJob() as Promise<T>;
   }
 
@@ -292,9 +292,13 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return this.yieldAfter(async () => {
       checkKey(key);
       const us = durationBetween('duration', duration, '0ms', '24h');
-      const pausing = this.queues.getOrCreate(key).beginPause(us);
-      if (by !== undefined) this.pauseNotes.write(key, by, us);
-      const { failure } = await pausing;
+      if (by !== undefined && typeof by !== 'string') throw mustBe('by', 'a string', by);
+      const { failure, pausedUntil, receivedUs } = await this.queues
+        .getOrCreate(key)
+        .beginPause(us);
+      // A longer pause keeps its note.
+      const isLongest = failure || !pausedUntil || pausedUntil.localUs <= receivedUs + us;
+      if (by !== undefined && isLongest) this.pauseNotes.write(key, by, us);
       if (failure) throw noAnswer(this.name, failure);
     });
   }
@@ -314,7 +318,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   async close(): Promise<void> {
     await this.stop();
-    await this.jobs.runningEnd();
+    await this.jobs.idle();
     await this.slots.pending.whenIdle();
     await this.permits?.close();
   }
@@ -379,9 +383,21 @@ class KeyedShaper implements Shaper, JobQueueHost {
 
   startJob(job: Job, slot: Slot): void {
     this.jobs.start(job);
-    job.start();
+    job.start(this.runningJob(slot));
     if (slot.permit) void this.returnPermit(job, slot.permit);
     this.reporter.reportStart(slot);
+  }
+
+  private runningJob(slot: Slot): RunningJob {
+    const settled = new Set<number>();
+    return {
+      settle: (units) => {
+        for (const [at, own] of this.paces.settledUnits(units)) {
+          if (!settled.has(at)) this.slots.settle(slot, at, own);
+          settled.add(at);
+        }
+      },
+    };
   }
 
   private async returnPermit(job: Job, permit: Permit): Promise<void> {
@@ -415,28 +431,8 @@ class KeyedShaper implements Shaper, JobQueueHost {
   };
 }
 
-/** Looks up plans. Errors are faults. */
-function planReader({ plan, name }: ShaperConfig, client: DirectClient): PlanOf {
-  return (
-    plan &&
-    ((key) => {
-      try {
-        const numbers: unknown = plan(key) ?? undefined;
-        if (numbers === undefined || (typeof numbers === 'object' && !isThenable(numbers))) {
-          return numbers as ShaperPlan | undefined;
-        }
-        throw mustBe('plan', 'a function that returns an object or undefined', numbers);
-      } catch (error) {
-        client.fault({ limiter: name, source: 'plan', error });
-        return undefined;
-      }
-    })
-  );
-}
-
 function makePermits(
-  { name, maxConcurrent, leaseUs, random }: ShaperConfig,
-  planOf: PlanOf,
+  { name, maxConcurrent, leaseUs, random, plan }: ShaperConfig,
   client: DirectClient,
   pending: PendingCalls,
 ): Permits {
@@ -444,11 +440,10 @@ function makePermits(
     `${name}/permits`,
     { limit: maxConcurrent as number },
     ({ limit }) => makeLeasesRule(checkLimit('maxConcurrent', limit), leaseUs),
-    planOf &&
-      ((key) => {
-        const limit = planOf(key)?.maxConcurrent;
-        return limit === undefined ? undefined : { limit };
-      }),
+    plan && {
+      of: plan,
+      pick: ({ maxConcurrent: limit }) => (limit === undefined ? undefined : { limit }),
+    },
     client,
   );
   return new Permits(client, live, pending, random);

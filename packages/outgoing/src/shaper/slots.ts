@@ -189,17 +189,25 @@ export class SlotClient {
   }
 
   /** Cancels a slot in all paces, and releases its permit. */
-  cancel({ steps, answers, isLocal, permit }: Slot): Eventually<Cancelled> {
-    permit?.release();
-    const puts = steps.map((step, at): Step => {
-      const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);
-      return { ...step, op: 'put', receipt };
-    });
+  cancel(slot: Slot): Eventually<Cancelled> {
+    slot.permit?.release();
+    const puts = slot.steps.map(({ cost }, at) => putOf(slot, at, cost));
     const cancelled = this.client.giveBack(puts, (given): Cancelled => {
-      if (!isLocal && given.some(({ failure }) => failure)) return 'unknown';
+      if (!slot.isLocal && given.some(({ failure }) => failure)) return 'unknown';
       return given.every(({ allowed }) => allowed) ? 'done' : 'kept';
     });
     return this.pending.track(cancelled);
+  }
+
+  /** Corrects the cost of a started job in one pace: charges more units, or gives back those that were not used. */
+  settle(slot: Slot, at: number, units: number): void {
+    const more = units - (slot.steps[at] as Step).cost;
+    if (more > 0) {
+      const step = this.paces.recordStep(slot.key, at, more);
+      void this.pending.track(this.client.ask([step], () => undefined));
+    } else if (more < 0) {
+      void this.pending.track(this.client.giveBack([putOf(slot, at, -more)], () => undefined));
+    }
   }
 
   private sendSteps<Value>(
@@ -296,6 +304,13 @@ export class SlotClient {
     const spreadUs = (fallback.windowUs - declared.windowUs) / fallback.limit;
     return Math.floor(this.phase * Math.min(spreadUs, fallback.waitUs));
   }
+}
+
+/** Gives back units of a slot, in one pace. */
+function putOf({ steps, answers }: Slot, at: number, units: number): Step {
+  const step = steps[at] as Step;
+  const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);
+  return { ...step, op: 'put', cost: units, receipt };
 }
 
 /** The rule by which a step was decided. */

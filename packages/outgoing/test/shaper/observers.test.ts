@@ -1,5 +1,6 @@
 /** What observers are told of a shaper: one decision for each job that starts or is refused, and each reservation. */
 
+import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   type DecisionEvent,
   memoryControl,
@@ -54,6 +55,40 @@ describe('observers of a shaper', () => {
     ]);
     await pass(250);
     expect(told.map(({ cost }) => cost)).toEqual([2, 1]);
+  });
+
+  it('are told how long each job waited, in the context in which it was scheduled', async () => {
+    const context = new AsyncLocalStorage<string>();
+    const waits: unknown[] = [];
+    const observer: Observer = {
+      onWait: (event) => {
+        waits.push({ ...event, in: context.getStore() });
+        throw new Error('of the observer');
+      },
+    };
+    const faults: string[] = [];
+    const { shaper, starts } = setUp(
+      { maxWait: '300ms' },
+      { observers: [observer], onFault: ({ source }) => faults.push(source) },
+    );
+    const abort = new AbortController();
+    context.run('first', () => starts.schedule(shaper, 'first'));
+    context.run('second', () => starts.schedule(shaper, 'second'));
+    context.run('third', () => starts.schedule(shaper, 'third'));
+    await pass(250);
+    context.run('fourth', () => starts.schedule(shaper, 'fourth', { signal: abort.signal }));
+    await pass(100);
+    abort.abort();
+    await pass(1_000);
+    expect(starts.names).toEqual(['first', 'second']);
+    const limiter = 'calls';
+    expect(waits).toEqual([
+      { limiter, waitMs: 0, outcome: 'started', in: 'first' },
+      { limiter, waitMs: 0, outcome: 'rejected', in: 'third' },
+      { limiter, waitMs: 250, outcome: 'started', in: 'second' },
+      { limiter, waitMs: 100, outcome: 'aborted', in: 'fourth' },
+    ]);
+    expect(faults).toEqual(new Array(4).fill('observer'));
   });
 
   it('are told of reservations, and of each key that reserveFirst asks', async () => {

@@ -25,6 +25,8 @@ export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>>
 export interface Codec<R extends Rule = Rule> {
   /** Identifies the algorithm in a call. takes.lua contains those of the bucket and the queue. */
   readonly letter: string;
+  /** The letter for rules with debt, if steps under them have more numbers. */
+  readonly debtLetter?: string;
   /** Its Lua code, in the order in which it must run. */
   readonly lua: readonly string[];
   /** The Lua function that returns the reader of a step's arguments. */
@@ -43,8 +45,8 @@ export interface Codec<R extends Rule = Rule> {
    * @param clock the server's, as far as it is known
    */
   encode(rule: R, step: Step, op: number, args: string[], clock: Clock): void;
-  /** Reads the rest of an answer. `state` is its first number, without the verdict. */
-  decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords): Answer;
+  /** Reads the rest of the answer to a step. `state` is its first number, without the verdict. */
+  decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords, step: Step): Answer;
 }
 
 /** Reads the words of a reply that follow the first number of an answer. */

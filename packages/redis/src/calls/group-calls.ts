@@ -2,9 +2,8 @@
 
 import type { Clock } from '@spillway/core';
 import { isEnd, systemClock } from '@spillway/core/store';
-import { LATE, type Result, readReply } from '../codec/answers.js';
 import type { Script } from '../codec/script.js';
-import { Encoder } from '../codec/wire.js';
+import { Encoder, LATE, type Result, readReply } from '../codec/wire.js';
 import { tooLate, unsent } from '../failures.js';
 import { failAll, type Group } from './group.js';
 import type { ServerTime } from './server-time.js';

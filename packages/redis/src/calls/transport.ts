@@ -3,6 +3,7 @@
  * know, enforces deadlines, and converts failures to errors.
  */
 
+import { isSpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
 import type { RedisClient } from '../clients/client.js';
@@ -19,6 +20,9 @@ import { after, afterThisTurn } from '../host.js';
 import { ReadyQueue } from './ready-queue.js';
 import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
+
+/** How long calls wait for the one that carries the text: a proxy can lose it on a connection that lives on. */
+const LOAD_US = 1_000_000;
 
 /**
  * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. Callbacks, because a promise
@@ -173,6 +177,8 @@ export class Transport {
   /**
    * Runs a script on a server that does not know it. Of concurrent calls, one carries the text and the others wait for
    * it.
+   *
+   * @throws SpillwayError `SPW_STORE_UNAVAILABLE`, or `SPW_STORE_TIMEOUT` if the text is not answered
    */
   private async loadScript(call: ScriptCall, node: string): Promise<unknown> {
     const { client, loads } = this;
@@ -180,7 +186,9 @@ export class Transport {
     const name = `${script.sha} ${node}`;
     const before = loads.get(name);
     if (before) {
-      await before.catch(() => undefined);
+      await before.catch((error) => {
+        if (isSpillwayError(error)) throw error; // no answer
+      });
       this.checkReady();
       try {
         return await client.evalsha(script.sha, keys, args);
@@ -189,10 +197,11 @@ export class Transport {
       }
     }
     this.checkReady();
-    const load = client.eval(script.text, keys, args);
+    const reply = client.eval(script.text, keys, args);
     // On hosts where requests must not share promises, a call can end with its request, so no other request may wait
     // for it.
-    if (client.coalesce === false) return load;
+    if (client.coalesce === false) return reply;
+    const load = inTime(reply, systemClock.nowUs() + LOAD_US);
     loads.set(name, load);
     try {
       return await load;

@@ -49,10 +49,12 @@ function assemble(clock: string): Script {
  * creating those of all in each call would take as long as a decision.
  */
 function makerOfReaders(): string {
-  const branches = allCodecs().map(
-    ({ letter, lua, maker }) =>
-      `if letter == '${letter}' then\n${lua.join('\n')}\nreturn ${maker}()\nend\n`,
-  );
+  const branches = allCodecs().map(({ letter, debtLetter, lua, maker }) => {
+    const letters = debtLetter
+      ? `letter == '${letter}' or letter == '${debtLetter}'`
+      : `letter == '${letter}'`;
+    return `if ${letters} then\n${lua.join('\n')}\nreturn ${maker}(letter)\nend\n`;
+  });
   return `local function make(letter)\n${branches.join('')}end\n`;
 }
 

@@ -1,9 +1,10 @@
-/** Encodes groups of steps as arguments of the script. What consecutive groups have in common is sent once. */
+/** Encodes groups of steps as arguments of the script, and decodes its replies. What groups share is sent once. */
 
-import type { Clock, Step } from '@spillway/core';
+import type { Answer, Clock, SpillwayError, Step } from '@spillway/core';
 import { sameRule } from '@spillway/core/store';
-import { OPS, unitsOf } from '../algorithms/codec.js';
+import { OPS, type ReplyWords, unitsOf } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
+import { failedGroup, noReply } from '../failures.js';
 
 /** Encodes the arguments that follow the keys. */
 export class Encoder {
@@ -66,7 +67,7 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];
   const { rule } = step;
-  if (steps.length > 1 || rule.machine !== 'bucket') return undefined;
+  if (steps.length > 1 || rule.machine !== 'bucket' || rule.deepest) return undefined;
   if (step.op !== 'take' || onlyLooks(step)) return undefined;
   const numbers = words.slice(3);
   return rule.den > 1 ? numbers : numbers.slice(0, 2);
@@ -81,6 +82,7 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
     if (
       one.op !== other.op ||
       one.cost !== other.cost ||
+      one.owed !== other.owed ||
       one.binding !== other.binding ||
       one.receipt !== other.receipt ||
       one.holdUs !== other.holdUs ||
@@ -98,7 +100,8 @@ function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
 function encodeStep(step: Step, args: string[], clock: Clock, hasOthers: boolean): void {
   const codec = codecOf(step.rule);
   const op = hasOthers && startsTogether(step) ? OPS.together : opOf(step);
-  args.push(codec.letter, `${op}`);
+  const { letter, debtLetter = letter } = codec;
+  args.push(step.rule.debt === undefined ? letter : debtLetter, `${op}`);
   codec.encode(step.rule, step, op, args, clock);
 }
 
@@ -117,7 +120,7 @@ function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args:
 }
 
 /** Whether a step writes nothing: its cost is 0, it is a `put` without a grant, or a `hold` for 0. */
-export function onlyLooks(step: Step): boolean {
+function onlyLooks(step: Step): boolean {
   if (step.op === 'hold') return !step.holdUs;
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
@@ -131,4 +134,100 @@ function startsTogether({ op, together, binding, cost, rule }: Step): boolean {
 function opOf(step: Step): number {
   if (onlyLooks(step)) return step.op === 'put' ? OPS.noPut : OPS.look;
   return step.op === 'take' && !step.binding ? OPS.shadow : OPS[step.op];
+}
+
+/** The result of a group that reached the script after its deadline. Nothing was charged. */
+export const LATE = 'late';
+
+/** The result of one group: its answers, its error, or {@link LATE}. */
+export type Result = readonly Answer[] | SpillwayError | typeof LATE;
+
+/** The whole reply. */
+interface Reply {
+  /** The server's time. */
+  readonly nowUs: number;
+  /** One for each group. */
+  readonly results: readonly Result[];
+}
+
+/**
+ * Reads the script's reply to `groups`.
+ *
+ * @throws SpillwayError `SPW_STORE_ERROR` if it deviates in any way: something between us and Redis has changed it
+ */
+export function readReply(
+  reply: unknown,
+  groups: readonly { readonly steps: readonly Step[] }[],
+): Reply {
+  if (!Array.isArray(reply)) throw noReply();
+  return new ReplyReader(reply).readReply(groups);
+}
+
+const INTEGER = /^-?\d{1,16}$/;
+
+/** Reads a reply from front to back. */
+class ReplyReader implements ReplyWords {
+  private readonly reply: readonly unknown[];
+  readonly nowUs: number;
+  private at = 0;
+
+  constructor(reply: readonly unknown[]) {
+    this.reply = reply;
+    this.nowUs = this.number();
+  }
+
+  readReply(groups: readonly { readonly steps: readonly Step[] }[]): Reply {
+    const results: Result[] = [];
+    for (const { steps } of groups) results.push(this.next(steps));
+    if (this.at !== this.reply.length) throw noReply();
+    return { nowUs: this.nowUs, results };
+  }
+
+  private next(steps: readonly Step[]): Result {
+    const first = this.reply[this.at];
+    if (typeof first === 'string' && first.startsWith('!')) {
+      this.at += 1;
+      return first === '!late' ? LATE : failedGroup(first.slice(1));
+    }
+    const answers: Answer[] = [];
+    for (const step of steps) answers.push(this.readAnswer(step));
+    return answers;
+  }
+
+  private readAnswer(step: Step): Answer {
+    const word = this.count();
+    const verdict = word % 2;
+    const state = (word - verdict) / 2;
+    const allowed = onlyLooks(step) ? step.op !== 'put' : verdict === 1;
+    return codecOf(step.rule).decodeAnswer(step.rule, allowed, state, this, step);
+  }
+
+  /** A non-negative integer. */
+  count(): number {
+    const value = this.number();
+    if (value < 0) throw noReply();
+    return value;
+  }
+
+  text(form: RegExp): readonly string[] {
+    const word = this.reply[this.at];
+    this.at += 1;
+    const parts = typeof word === 'string' ? form.exec(word) : null;
+    if (!parts) throw noReply();
+    return parts;
+  }
+
+  /** Clients may be configured to return numbers as strings or bigints. */
+  number(): number {
+    const word = this.reply[this.at];
+    this.at += 1;
+    const value = typeof word === 'number' ? word : numberIn(word);
+    if (!Number.isSafeInteger(value)) throw noReply();
+    return value;
+  }
+}
+
+function numberIn(word: unknown): number {
+  const isNumber = typeof word === 'bigint' || (typeof word === 'string' && INTEGER.test(word));
+  return isNumber ? Number(word) : Number.NaN;
 }

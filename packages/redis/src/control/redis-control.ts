@@ -30,7 +30,6 @@ import { type AnyRedisClient, asRedisClient } from '../clients/as-redis-client.j
 import type { RedisClient } from '../clients/client.js';
 import { keyHasher } from '../codec/keys.js';
 import { prefixFrom } from '../codec/prefix.js';
-import { Announcer } from './announcer.js';
 import { ControlScripts } from './control-scripts.js';
 import { decodeFollowers, type Follower, Following } from './followers.js';
 import { decodeLimiters, type KnownLimiter } from './known-limiter.js';
@@ -41,6 +40,7 @@ import {
   type RedisControlOptions,
   type Restored,
 } from './redis-control-options.js';
+import { Announcer } from './registry.js';
 import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**

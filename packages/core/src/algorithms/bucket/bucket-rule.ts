@@ -3,7 +3,13 @@
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
 import type { BucketAnswer, Receipt } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
-import type { BucketNumbers, BucketRule, Machine, QueueRule } from '../../contract/rule.js';
+import type {
+  BucketNumbers,
+  BucketRule,
+  Machine,
+  QueueRule,
+  Tolerance,
+} from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { BucketShelf } from './bucket-shelf.js';
 
@@ -44,18 +50,21 @@ const bucketMachine: Machine = {
 /** Numbers as for `makeRule`. */
 export function makeBucketRule(limit: number, windowUs: number, declaredBurst: number): BucketRule {
   const numbers = bucketNumbers(limit, windowUs, declaredBurst);
-  const { den, tolUs, tolNum } = numbers;
-  // Rules with the same tolerance and the same denominator can read each other's state unchanged.
-  const fraction = den === 1 ? '' : `.${tolNum.toString(36)}.${den.toString(36)}`;
-  const code = `b${tolUs.toString(36)}${fraction}`;
+  const code = bucketCode(numbers, numbers.den);
   return { machine: 'bucket', logic: bucketMachine, code, ...numbers };
+}
+
+/** Rules with the same tolerance and the same denominator can read each other's state unchanged. */
+export function bucketCode({ tolUs, tolNum }: Tolerance, den: number): string {
+  const fraction = den === 1 ? '' : `.${tolNum.toString(36)}.${den.toString(36)}`;
+  return `b${tolUs.toString(36)}${fraction}`;
 }
 
 /**
  * The longest time that a bucket may take to fill: 2^51 us, 71 years. This bound keeps every instant of a rule below
  * 2^53.
  */
-const MAX_TOLERANCE_US: number = 2 ** 51;
+export const MAX_TOLERANCE_US: number = 2 ** 51;
 
 /** Numbers as for `makeRule`. */
 export function bucketNumbers(
@@ -97,6 +106,11 @@ export function refillTime(rule: BucketNumbers, cost: number): { us: number; num
   return { us: whole, num: rest };
 }
 
+/** The whole units that refill in a time of whole microseconds and a numerator, which may be negative. */
+export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: number): number {
+  return mulAddDiv(us, den, num, period);
+}
+
 /** Measures a bucket with any numbers. `waitUs`: how long a taker may wait for units that have not refilled yet. */
 export function measureParts(
   rule: BucketNumbers,
@@ -124,6 +138,12 @@ export function measureParts(
       cost > rule.burst ? Infinity : waitForRefill(rule, cost, roomUs + waitUs, roomNum) / 1000,
     resetMs: (debtUs + (debtNum > 0 ? 1 : 0)) / 1000,
   };
+}
+
+/** Units that have not refilled, rounded up. More than the burst while takers wait, or in debt. */
+export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer): number {
+  const { nowUs, tatUs, tatNum } = answer;
+  return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
 }
 
 /** {@link measureParts} for units that refill in whole microseconds, as nearly always. Short enough to be inlined. */

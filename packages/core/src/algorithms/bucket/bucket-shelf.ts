@@ -4,7 +4,7 @@ import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { KeySlots } from '../shelves/key-slots.js';
-import { type BucketState, mayWrite, stepBucket } from './bucket-step.js';
+import { type BucketState, bucketAnswer, mayWrite, stepBucket } from './bucket-step.js';
 
 /**
  * The time of a slot is when its bucket is full: then the entry has expired. The number of a slot is the numerator; the
@@ -15,7 +15,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   private readonly keys = new KeySlots(1);
   private readonly table = this.keys.table;
   // Reused for each call, so a decision allocates only its answer.
-  private readonly state: BucketState = { tatUs: 0, tatNum: 0 };
+  private readonly state: BucketState = { tatUs: 0, tatNum: 0, forgiven: undefined };
   /** The slot of the last lookup, used by `step`. */
   private slot = -1;
 
@@ -56,12 +56,13 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
       table.setTime(at, state.tatUs);
       table.setNumber(at, 0, state.tatNum);
     }
-    return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
+    return bucketAnswer(state, nowUs, allowed);
   }
 
   /** Whether {@link takeWhole} can be used for the take. */
   isPlain(rule: BucketRule, cost: number): boolean {
-    return rule.den === 1 && cost > 0 && cost <= rule.burst && this.table.isBare;
+    const whole = rule.den === 1 && cost > 0 && cost <= rule.burst;
+    return whole && rule.deepest === undefined && this.table.isBare;
   }
 
   /**

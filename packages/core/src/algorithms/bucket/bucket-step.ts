@@ -4,7 +4,7 @@
  */
 
 import { mulDiv } from '../../base/exact.js';
-import type { Ask, Receipt } from '../../contract/ask.js';
+import type { Ask, BucketAnswer, Receipt } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
@@ -15,6 +15,8 @@ import { givenBack } from '../receipt.js';
 export interface BucketState {
   tatUs: number;
   tatNum: number;
+  /** The units that the last step forgave: see {@link BucketAnswer.forgiven}. */
+  forgiven: number | undefined;
 }
 
 /**
@@ -27,11 +29,13 @@ export interface BucketState {
  * bucket-shelf.ts beside this file, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
  */
 export function stepBucket(
-  { op, rule, cost, receipt }: Ask<BucketRule>,
+  ask: Ask<BucketRule>,
   state: BucketState,
   nowUs: number,
   charge: boolean,
 ): boolean {
+  const { op, rule, cost, receipt } = ask;
+  state.forgiven = undefined;
   if (op === 'put') return putBucket(rule, state, cost, nowUs, receipt);
   if (op === 'reset') {
     state.tatUs = 0;
@@ -61,14 +65,22 @@ export function stepBucket(
 
   const latestUs = nowUs + rule.tolUs; // the instant of an empty bucket
   const passes = us < latestUs || (us === latestUs && num <= rule.tolNum);
-  if (op === 'record' && !passes) {
-    state.tatUs = latestUs;
-    state.tatNum = rule.tolNum;
-  } else if (op === 'record' || (op === 'take' && passes && charge)) {
-    state.tatUs = us;
-    state.tatNum = num;
+  const charges = op === 'record' || (op === 'take' && passes && charge);
+  if (charges && rule.logic.chargeDebt) {
+    rule.logic.chargeDebt(ask, state, nowUs);
+  } else if (charges) {
+    state.tatUs = passes ? us : latestUs;
+    state.tatNum = passes ? num : rule.tolNum;
   }
   return passes;
+}
+
+/** The answer to the step that has made `state`. */
+export function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean): BucketAnswer {
+  const { tatUs, tatNum, forgiven } = state;
+  const answer = { allowed, nowUs, tatUs, tatNum };
+  // Without debt, all answers have one shape, which makes reading them faster.
+  return forgiven ? { ...answer, forgiven } : answer;
 }
 
 /**
@@ -79,12 +91,13 @@ export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boole
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/** After the clock went back, the bucket may lack more than the burst. Then this makes it an empty bucket. */
+/** After the clock went back, the bucket may lack more than burst and debt. Then this makes it lack just these. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
-  const latestUs = nowUs + rule.tolUs;
-  if (state.tatUs > latestUs || (state.tatUs === latestUs && state.tatNum > rule.tolNum)) {
+  const { tolUs, tolNum } = rule.deepest ?? rule;
+  const latestUs = nowUs + tolUs;
+  if (state.tatUs > latestUs || (state.tatUs === latestUs && state.tatNum > tolNum)) {
     state.tatUs = latestUs;
-    state.tatNum = rule.tolNum;
+    state.tatNum = tolNum;
   }
 }
 

@@ -4,7 +4,7 @@ import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule, Rule } from '../../contract/rule.js';
 import type { Step } from '../../contract/store.js';
 import { numbersOf, type StoredCount, unknownFormat } from '../stored-count.js';
-import { type BucketState, mayWrite, stepBucket } from './bucket-step.js';
+import { type BucketState, bucketAnswer, mayWrite, stepBucket } from './bucket-step.js';
 
 const FORM = /^(\d+)(?::(\d+))?$/;
 
@@ -12,7 +12,7 @@ const FORM = /^(\d+)(?::(\d+))?$/;
 export function readBucket(text: string | undefined, rule: Rule): StoredCount {
   const [tatUs = 0, tatNum = 0] = text === undefined ? [] : numbersOf(text, FORM);
   if (tatNum >= (rule as BucketRule).den) throw unknownFormat();
-  return new StoredBucket({ tatUs, tatNum });
+  return new StoredBucket({ tatUs, tatNum, forgiven: undefined });
 }
 
 class StoredBucket implements StoredCount {
@@ -34,7 +34,7 @@ class StoredBucket implements StoredCount {
     const allowed = stepBucket(ask, state, nowUs, charge);
     const differs = state.tatUs !== tatUs || state.tatNum !== tatNum;
     if (ask.op === 'reset' || (differs && mayWrite(ask, allowed))) this.changed = true;
-    return { allowed, nowUs, tatUs: state.tatUs, tatNum: state.tatNum };
+    return bucketAnswer(state, nowUs, allowed);
   }
 
   text(): string {

@@ -31,7 +31,7 @@ const calendarMachine: Machine = {
     calendar.name === BILLING ? LONGEST_MS * 1000 : lengthOf(calendar),
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
-  complete(step, given, limiter, sink) {
+  complete(step, { period: given }, limiter, sink) {
     if ((step.rule as CalendarRule).calendar.name !== BILLING) return step;
     try {
       const period = periodFrom(given);

@@ -7,7 +7,7 @@ import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
 import { type CalendarState, periodsOf, stepCalendar, unusedCalendar } from './calendar-step.js';
 
 /** It expires at the end of its period. */
-type StoredCalendar = Omit<CalendarState, 'dirty' | 'label' | 'endUs'> & Expiring;
+type StoredCalendar = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven'> & Expiring;
 
 const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
 
@@ -47,9 +47,9 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
       Object.assign(state, periodsOf(ask, nowUs).current);
     }
     const allowed = stepCalendar(ask, state, nowUs, charge);
-    const { startUs, endUs, current } = state;
+    const { startUs, endUs, current, forgiven } = state;
     if (state.dirty) this.keep(ask, count, state);
-    return { allowed, nowUs, startUs, endUs, current };
+    return { allowed, nowUs, startUs, endUs, current, forgiven };
   }
 
   expiresAtUs(_: CalendarRule, { endUs }: CalendarAnswer): number {

@@ -6,7 +6,7 @@
 import type { Ask } from '../../contract/ask.js';
 import type { Period, Periods } from '../../contract/calendar.js';
 import type { CalendarRule } from '../../contract/rule.js';
-import { givenBack } from '../receipt.js';
+import { givenBack, unitsOf } from '../receipt.js';
 import { periodsLike } from './periods.js';
 
 /** The count of one period. */
@@ -18,6 +18,8 @@ export interface CalendarState {
   /** 0: never used. */
   endUs: number;
   current: number;
+  /** The units that the last step forgave: see {@link CalendarAnswer.forgiven}. */
+  forgiven: number | undefined;
 }
 
 /** Periods that begin at most this far apart are the same: apps are a second off, or learn of a renewal late. */
@@ -43,7 +45,7 @@ export function periodsOf(
 }
 
 export function unusedCalendar(): CalendarState {
-  return { dirty: false, label: '', startUs: 0, endUs: 0, current: 0 };
+  return { dirty: false, label: '', startUs: 0, endUs: 0, current: 0, forgiven: undefined };
 }
 
 /** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
@@ -54,6 +56,7 @@ export function stepCalendar(
   charge: boolean,
 ): boolean {
   const { op, rule, cost, receipt } = ask;
+  state.forgiven = undefined;
   const { current: period } = periodsOf(ask, nowUs);
   const wasAhead = enter(state, period, nowUs);
   if (op === 'reset') {
@@ -71,10 +74,13 @@ export function stepCalendar(
   }
   if (cost === 0) return true;
 
-  const { limit } = rule;
+  const { limit, debt } = rule;
   const passes = state.current + cost <= limit;
   if (op === 'record' || (op === 'take' && passes && charge)) {
-    state.current = Math.min(state.current + cost, Math.max(state.current, limit));
+    const units = unitsOf(ask);
+    const charged = Math.min(units, Math.max(0, limit + (debt ?? 0) - state.current));
+    state.current += charged;
+    if (debt !== undefined) state.forgiven = units - charged;
     state.dirty = true;
   } else if (op === 'take') {
     state.dirty = wasAhead; // a repaired state is stored although nothing is charged
@@ -82,7 +88,7 @@ export function stepCalendar(
   return passes;
 }
 
-type CalendarAsk = Pick<Ask<CalendarRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'period'>;
+type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
 
 /**
  * Moves the state to the period that counts now; `period` is the one of the step. Returns whether the clock went back

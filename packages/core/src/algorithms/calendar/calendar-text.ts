@@ -21,7 +21,7 @@ function calendarOf(text: string): CalendarState {
   const [startUs = 0, endUs = 0, current = 0] = match
     .slice(2)
     .map((part) => wholeNumber(Number(part)));
-  return { dirty: false, label, startUs, endUs, current };
+  return { dirty: false, label, startUs, endUs, current, forgiven: undefined };
 }
 
 class StoredCalendar implements StoredCount {
@@ -37,13 +37,13 @@ class StoredCalendar implements StoredCount {
     // A copy, because a step with another period may not change the count.
     const state = { ...this.state, dirty: false };
     const allowed = stepCalendar(step as Ask<CalendarRule>, state, nowUs, charge);
-    const { dirty, startUs, endUs, current } = state;
+    const { dirty, startUs, endUs, current, forgiven } = state;
     if (dirty) {
       this.state = state;
       this.changed = true;
       this.expiresUs = step.op === 'reset' ? 0 : endUs;
     }
-    return { allowed, nowUs, startUs, endUs, current };
+    return { allowed, nowUs, startUs, endUs, current, forgiven };
   }
 
   text(): string {

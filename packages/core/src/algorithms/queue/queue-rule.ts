@@ -1,6 +1,6 @@
 /** The rule of a shaper's queue, a bucket whose takers may wait, and its machine. */
 
-import { mulAddDiv, mulDiv } from '../../base/exact.js';
+import { mulDiv } from '../../base/exact.js';
 import type { Answer, Ask, QueueAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { Machine, QueueRule, Rule } from '../../contract/rule.js';
@@ -11,6 +11,7 @@ import {
   refillTime,
   restOfBucket,
   sameNumbers,
+  unitsUsed,
 } from '../bucket/bucket-rule.js';
 import { ratePolicy } from '../decide.js';
 import { QueueShelf } from './queue-shelf.js';
@@ -63,11 +64,10 @@ export function makeShaperRule(
 
 /** `remaining` units pass without waiting. After `retryAfterMs` the cost passes, but may still have to wait. */
 function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbers {
-  const { den, period, waitUs } = rule;
-  const { tatUs, tatNum, nowUs } = answer;
-  // Rounded up. More than the burst while takers wait.
-  const used = mulAddDiv(Math.max(0, tatUs - nowUs), den, tatNum + period - 1, period);
-  const numbers = { ...measureParts(rule, answer, cost, waitUs), used };
+  const numbers = {
+    ...measureParts(rule, answer, cost, rule.waitUs),
+    used: unitsUsed(rule, answer),
+  };
   // A cost of 0 passes even during a pause.
   return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
 }

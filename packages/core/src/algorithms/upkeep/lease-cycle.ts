@@ -23,8 +23,9 @@ const OVERDUE_US = 1_000_000;
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
-  /** For each claim: the step that ends it, and what to call if it is lost. */
+  /** For each lease that was released: the step that did it. */
   private readonly endSteps = new WeakMap<Step, Step>();
+  /** For each claim: what to call if it is lost. */
   private readonly onLost = new WeakMap<Step, () => void>();
   /** Values to write before the end of their claim is sent. */
   private readonly lateValues = new WeakMap<Step, LateValue>();
@@ -71,10 +72,10 @@ export class LeaseCycle {
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
-  /** Stops the renewal. `last`: the step that ends a claim. */
+  /** Stops the renewal. `last`: the step that releases the permit or ends the claim. */
   releaseLease(step: Step, last?: Step): void {
     this.roster.releaseLease(step);
-    if (step.claim && last) this.endSteps.set(step, last);
+    if (last) this.endSteps.set(step, last);
   }
 
   /** Calls `lost` if a renewal finds that another owner has the claim. */
@@ -136,7 +137,14 @@ export class LeaseCycle {
     this.cancel?.();
     this.cancel = undefined;
     const held = this.roster.releaseAll();
-    return [...this.lost.takeAll(), ...(givesBack ? held.map(releaseOf) : [])];
+    const lost = this.lost.takeAll();
+    if (!givesBack) return lost;
+    const releases = held.map((step) => {
+      const release = releaseOf(step);
+      this.endSteps.set(step, release);
+      return release;
+    });
+    return [...lost, ...releases];
   }
 
   /**
@@ -230,8 +238,9 @@ export class LeaseCycle {
     const hasFailedNow = hasFailed(answer);
     if (!this.roster.has(step)) {
       // An abandoned claim has no step that ends it.
-      const last = step.claim ? this.endSteps.get(step) : releaseOf(step);
-      return last && this.deliverRelease(last);
+      const last = this.endSteps.get(step);
+      // A renewal that failed may still be run.
+      return last && (hasFailedNow ? this.noteLost(last) : this.deliverRelease(last));
     }
     if (step.claim && answer && !hasFailedNow && !answer.allowed) {
       this.roster.releaseLease(step);

@@ -14,6 +14,8 @@ export class LostReleases {
   private readonly untilUs = new Map<Step, number>();
   /** Those still to be sent in this round, the next one last. */
   private round: Step[] = [];
+  /** Those that were sent, and have neither arrived nor failed. */
+  private readonly underWay = new Set<Step>();
   private readonly room: Room;
   private readonly onGivenUp: (release: Step) => void;
 
@@ -30,6 +32,7 @@ export class LostReleases {
   /** Adds a release. If there is no room, it is given up and its lease expires. */
   addRelease(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
+    this.underWay.delete(release);
     if (this.untilUs.has(release)) return;
     if (bytes > this.room.bytes) {
       this.onGivenUp(release);
@@ -40,17 +43,19 @@ export class LostReleases {
   }
 
   delete(release: Step): void {
+    this.underWay.delete(release);
     if (this.untilUs.delete(release)) this.room.bytes += bytesOf(release);
   }
 
-  /** Starts a round, in which each is sent once. Those whose leases have expired are given up. */
+  /** Starts a round: sends each that is not under way once. Those whose leases have expired are given up. */
   beginRound(nowUs: number): void {
     for (const [release, untilUs] of this.untilUs) {
       if (untilUs > nowUs) continue;
       this.delete(release);
       this.onGivenUp(release);
     }
-    this.round = [...this.untilUs.keys()].reverse();
+    this.round = this.all().filter((release) => !this.underWay.has(release));
+    this.round.reverse();
   }
 
   /** Ends the round, because the store doesn't answer. */
@@ -64,18 +69,20 @@ export class LostReleases {
     while (next.length < count) {
       const release = this.round.pop();
       if (!release) break;
-      if (this.untilUs.has(release)) next.push(release);
+      if (!this.untilUs.has(release)) continue;
+      this.underWay.add(release);
+      next.push(release);
     }
     return next;
   }
 
-  all(): readonly Step[] {
+  all(): Step[] {
     return [...this.untilUs.keys()];
   }
 
   /** Removes and returns all. */
   takeAll(): Step[] {
-    const all = [...this.untilUs.keys()];
+    const all = this.all();
     for (const release of all) this.delete(release);
     return all;
   }

@@ -41,11 +41,11 @@ export interface TopCallersOptions {
    * {@link TopCallers.report} shows them.
    */
   readonly publishTo?: ReportSink | undefined;
-  /** Writes a summary for each limiter and interval that had rejections. Pass it to your logger. */
+  /** Writes a summary for each limiter and interval that had rejections, to your logger. */
   readonly write?: ((summary: CallerSummary) => void) | undefined;
   /**
-   * The interval of the summaries, from `'1m'` to `'1d'`. The first one of a process comes at a random moment, so that
-   * processes that start together do not write together. Default `'15m'`.
+   * The interval of the summaries, from `'1m'` to `'1d'`. The first one of a process comes at a random moment. Default
+   * `'15m'`.
    */
   readonly every?: Duration | undefined;
   /**

@@ -26,7 +26,7 @@ export interface Divergence {
 
 /** Options of {@link compareWith}. */
 export interface CompareOptions {
-  /** Writes a divergence. Pass it to your logger. Default: divergences are only counted. */
+  /** Writes a divergence, to your logger. Default: divergences are only counted. */
   readonly write?: ((divergence: Divergence) => void) | undefined;
   /** Sampling rate of the divergences that are written, 0 to 1. Default 0.1. */
   readonly sample?: number | undefined;

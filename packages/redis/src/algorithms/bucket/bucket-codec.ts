@@ -1,7 +1,14 @@
 /** Encodes calls and decodes replies of the token bucket. The rest is in bucket.lua and takes.lua. */
 
 import type { Answer, Step } from '@spillway/core';
-import { type BucketNumbers, type BucketRule, mulDiv, refillTime } from '@spillway/core/store';
+import {
+  type BucketNumbers,
+  type BucketRule,
+  mulDiv,
+  refillTime,
+  unitsOf as unitsCharged,
+  unitsRefilled,
+} from '@spillway/core/store';
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
@@ -10,6 +17,7 @@ const MOST_REFILL_US = 2 ** 52;
 
 export const bucket: Codec<BucketRule> = {
   letter: 'g',
+  debtLetter: 'd',
   lua: [lua],
   maker: 'bucket',
 
@@ -19,13 +27,30 @@ export const bucket: Codec<BucketRule> = {
     args.push(`${refill.us}`, `${rule.tolUs}`, `${rule.den}`);
     if (rule.den > 1) args.push(`${refill.num}`, `${rule.tolNum}`);
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`, `${step.receipt?.num ?? 0}`);
+    const { deepest } = rule;
+    if (deepest) {
+      const all = trueRefillTime(rule, unitsCharged(step));
+      args.push(`${all.us}`, `${deepest.tolUs}`);
+      if (rule.den > 1) args.push(`${all.num}`, `${deepest.tolNum}`);
+    }
   },
 
-  decodeAnswer({ den }: BucketRule, allowed: boolean, state: number, reply: ReplyWords): Answer {
+  decodeAnswer(
+    rule: BucketRule,
+    allowed: boolean,
+    state: number,
+    reply: ReplyWords,
+    step: Step,
+  ): Answer {
     const { nowUs } = reply;
-    const num = den > 1 ? reply.count() : 0;
+    const num = rule.den > 1 ? reply.count() : 0;
     const tatUs = state === 0 ? 0 : nowUs + state - 1;
-    return { allowed, nowUs, tatUs, tatNum: state === 0 ? 0 : num };
+    const answer = { allowed, nowUs, tatUs, tatNum: state === 0 ? 0 : num };
+    if (!rule.deepest) return answer;
+    const room = reply.count();
+    const roomNum = rule.den > 1 ? reply.number() : 0;
+    if (room === 0) return answer;
+    return { ...answer, forgiven: unitsCharged(step) - unitsRefilled(rule, room - 1, roomNum) };
   },
 };
 

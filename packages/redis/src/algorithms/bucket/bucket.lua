@@ -10,8 +10,13 @@
 -- Stored, format 1: a string, `us` or `us:num`: the instant at which the bucket is full again, in whole microseconds,
 -- and a numerator. The denominator is the rule's, which is part of the key's name. Redis stores a plain integer in one
 -- machine word.
+--
+-- With debt (`letter` is `d`), a take or record charges `all` instead of `inc`, up to `deepest`. Then the reply also
+-- has the time that was left to charge (plus 1), if `all` was more, and otherwise 0.
 
-local function bucket()
+local function bucket(letter)
+  local owes = letter == 'd'
+
   local function read(key)
     local text = call('GET', key)
     if not text then
@@ -42,6 +47,19 @@ local function bucket()
     return true
   end
 
+  local function charge_debt(step, us, num, most, most_num)
+    local next, next_num = us + step.all, num + step.all_num
+    if next_num >= step.den then
+      next, next_num = next + 1, next_num - step.den
+    end
+    step.room, step.room_num = 0, 0
+    if next > most or (next == most and next_num > most_num) then
+      step.room, step.room_num = most - us + 1, most_num - num
+      next, next_num = most, most_num
+    end
+    step.next, step.next_num = next, next_num
+  end
+
   local function judge(step, key)
     local op = step.op
     if op == RESET then
@@ -49,9 +67,13 @@ local function bucket()
     end
     local us, num = read(key)
     local den, latest, tol_num = step.den, now + step.tol, step.tol_num
-    local cut = us > latest or (us == latest and num > tol_num) -- the clock went back
+    local most, most_num = latest, tol_num
+    if owes then
+      most, most_num = now + step.deepest, step.deepest_num
+    end
+    local cut = us > most or (us == most and num > most_num) -- the clock went back
     if cut then
-      us, num = latest, tol_num
+      us, num = most, most_num
     end
     step.us, step.num, step.cut = us, num, cut
     if op == PUT then
@@ -60,11 +82,16 @@ local function bucket()
     if us < now then
       us, num = now, 0
     end
+    if owes then
+      charge_debt(step, us, num, most, most_num)
+    end
     us, num = us + step.inc, num + step.inc_num
     if num >= den then
       us, num = us + 1, num - den
     end
-    step.next, step.next_num = us, num
+    if not owes then
+      step.next, step.next_num = us, num
+    end
     return us < latest or (us == latest and num <= tol_num)
   end
 
@@ -81,12 +108,14 @@ local function bucket()
   local function apply(step, key, go)
     local op, passes = step.op, step.passes
     local us, num = step.us, step.num
+    local room, room_num = 0, 0
     if op == RESET then
       call('DEL', key)
       us, num = -1, 0
-    elseif passes and ((go and op <= SHADOW) or op == RECORD or op == PUT) then
+    elseif (passes or (owes and op == RECORD)) and ((go and op <= SHADOW) or op == RECORD or op == PUT) then
       us, num = step.next, step.next_num
       write(key, us, num)
+      room, room_num = step.room, step.room_num
     elseif op == RECORD then
       us, num = now + step.tol, step.tol_num
       write(key, us, num)
@@ -103,6 +132,14 @@ local function bucket()
       reply_size = reply_size + 1
       reply[reply_size] = num
     end
+    if owes then
+      reply_size = reply_size + 1
+      reply[reply_size] = room
+      if step.den > 1 then
+        reply_size = reply_size + 1
+        reply[reply_size] = room_num
+      end
+    end
   end
 
   return function(op)
@@ -113,10 +150,18 @@ local function bucket()
     if op == PUT then
       at_us, at_num = number(), number()
     end
-    return {
+    local step = {
       op = op, judge = judge, apply = apply, passes = false,
       inc = inc, tol = tol, den = den, inc_num = inc_num, tol_num = tol_num, at = at_us, at_num = at_num,
       us = 0, num = 0, cut = false, next = 0, next_num = 0,
     }
+    if owes then
+      step.all, step.deepest, step.all_num, step.deepest_num = number(), number(), 0, 0
+      step.room, step.room_num = 0, 0
+      if den > 1 then
+        step.all_num, step.deepest_num = number(), number()
+      end
+    end
+    return step
   end
 end

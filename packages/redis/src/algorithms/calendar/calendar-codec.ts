@@ -1,7 +1,7 @@
 /** Calendar counts in calls and replies; calendar.lua does the rest. */
 
 import type { Answer, Clock, Step } from '@spillway/core';
-import { type CalendarRule, periodsOf } from '@spillway/core/store';
+import { type CalendarRule, periodsOf, unitsOf as unitsCharged } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './calendar.lua';
 
@@ -12,8 +12,9 @@ export const calendar: Codec<CalendarRule> = {
   isTimed: true,
 
   encode(rule: CalendarRule, step: Step, op: number, args: string[], clock: Clock): void {
-    const cost = step.op === 'put' ? unitsOf(step) : costWithin(rule.limit, step.cost);
-    args.push(`${cost}`, `${rule.limit}`);
+    const { limit } = rule;
+    const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
+    args.push(`${cost}`, `${limit}`, `${unitsSent(rule, step)}`, `${limit + (rule.debt ?? 0)}`);
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
     // Redis cannot calculate with calendars, and a period may end before the call arrives.
     const { current, next } = periodsOf({ rule, period: step.period }, clock.nowUs());
@@ -22,9 +23,24 @@ export const calendar: Codec<CalendarRule> = {
     }
   },
 
-  decodeAnswer(_: CalendarRule, allowed: boolean, current: number, reply: ReplyWords): Answer {
+  decodeAnswer(
+    rule: CalendarRule,
+    allowed: boolean,
+    current: number,
+    reply: ReplyWords,
+    step: Step,
+  ): Answer {
     const { nowUs } = reply;
     const startUs = nowUs + reply.number();
-    return { allowed, nowUs, startUs, endUs: nowUs + reply.number(), current };
+    const endUs = nowUs + reply.number();
+    const forgiven = reply.count();
+    const answer = { allowed, nowUs, startUs, endUs, current };
+    if (rule.debt === undefined || forgiven === 0) return answer;
+    return { ...answer, forgiven: forgiven + unitsCharged(step) - unitsSent(rule, step) };
   },
 };
+
+/** More than the limit and the debt are never charged. */
+function unitsSent(rule: CalendarRule, step: Step): number {
+  return costWithin(rule.limit + (rule.debt ?? 0), unitsCharged(step));
+}

@@ -61,17 +61,17 @@ local function calendar()
 
   local function apply(step, key, go)
     local op, passes, current = step.op, step.passes, step.current
+    local forgiven = 0
     local write = step.cut and op <= SHADOW
     if op == RESET then
       call('DEL', key)
       local period = period_of(step)
       step.start, step.ends, current = period.start, period.ends, 0
-    elseif op == RECORD then
-      current, write = min(current + step.cost, max(current, step.limit)), true
+    elseif op == RECORD or (op <= SHADOW and passes and go) then
+      local charged = min(step.all, max(0, step.most - current))
+      current, forgiven, write = current + charged, step.all - charged, true
     elseif op == PUT and passes then
       current, write = max(0, current - step.cost), true
-    elseif op <= SHADOW and passes and go then
-      current, write = current + step.cost, true
     end
     if write then
       local text = step.label .. format(' %d %d %d', step.start, step.ends, current)
@@ -80,7 +80,8 @@ local function calendar()
     reply[reply_size + 1] = current * 2 + (passes and 1 or 0)
     reply[reply_size + 2] = step.start - now
     reply[reply_size + 3] = step.ends - now
-    reply_size = reply_size + 3
+    reply[reply_size + 4] = forgiven
+    reply_size = reply_size + 4
   end
 
   local function period()
@@ -91,11 +92,12 @@ local function calendar()
   end
 
   return function(op)
-    local cost, limit = number(), number()
+    local cost, limit, all, most = number(), number(), number(), number()
     local at = op == PUT and number() or 0
     local current_period, next_period = period(), period()
     return {
       op = op, judge = judge, apply = apply, passes = false, cost = cost, limit = limit, at = at,
+      all = all, most = most,
       current_period, next_period,
       label = '', start = 0, ends = 0, current = 0, cut = false,
     }

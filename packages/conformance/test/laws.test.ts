@@ -1,0 +1,31 @@
+/** Histories that are right, and that a law once took for wrong; beside each, one that is wrong. */
+
+import { type History, LAWS } from '@spillway/conformance/simulator';
+import { makeRule } from '@spillway/core/store';
+import { expect, it } from 'vitest';
+
+/** Ada is rejected by the store; the reply arrives at `endUs`. At 1 s a rejection comes from the cache. */
+function rejectedFromCache(endUs: number): History {
+  const process = {};
+  const rule = makeRule('token-bucket', 1, 7_000_000);
+  const step = { op: 'take', limiter: 'rate', key: 'ada', rule, cost: 1, binding: true };
+  const answer = { allowed: false, nowUs: 999_800, tatUs: 4_000_000, tatNum: 0 };
+  const call = { process, act: 0, steps: [step], sentUs: 999_700, answers: [answer], endUs };
+  const decision = { limiter: 'rate', outcome: 'denied', reason: 'rate', cost: 1 };
+  const outcome = { act: 1, process, startUs: 1_000_000, startServerUs: 1_000_000, allowed: false };
+  const acts = [
+    { kind: 'consume', key: 'ada' },
+    { kind: 'consume', key: 'ada' },
+  ];
+  return {
+    plan: { faults: [], acts },
+    calls: [call],
+    outcomes: [{ ...outcome, decisions: [{ ...decision, retryAfterMs: 3_000 }] }],
+  } as unknown as History;
+}
+
+it('a rejection can be cached in the microsecond in which the next request begins', () => {
+  const law = LAWS['cachedRejectionsAreTrue'];
+  expect(law?.(rejectedFromCache(1_000_000))).toBeUndefined();
+  expect(law?.(rejectedFromCache(1_000_001))).toMatch(/against the store/);
+});

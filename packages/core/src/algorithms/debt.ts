@@ -1,0 +1,105 @@
+/**
+ * Limits with debt: units beyond the limit that are charged after the fact, for costs that are known afterwards. A
+ * count in debt rejects until it has recovered.
+ */
+
+import { mustBe } from '../base/errors.js';
+import { mulDiv } from '../base/exact.js';
+import type { BucketAnswer } from '../contract/ask.js';
+import type { Numbers } from '../contract/decision.js';
+import type { BucketRule, CalendarRule, Machine, Rule } from '../contract/rule.js';
+import { chargeDebt } from './bucket/bucket-debt.js';
+import {
+  bucketCode,
+  MAX_TOLERANCE_US,
+  measureParts,
+  unitsRefilled,
+  unitsUsed,
+} from './bucket/bucket-rule.js';
+
+/**
+ * The same rule with a debt of `debt` units for each `ofLimit` of its limit, so a plan or a live setting with another
+ * limit keeps the ratio. Only for token buckets and limits by calendar: other windows would forget the debt at their
+ * edge.
+ *
+ * In a token bucket, debt is a time: that in which `debt` units of `ofLimit` per window refill. It is part of the code,
+ * because a rule without it would cut the state. A bucket fills within 2^51 us at most, debt included.
+ *
+ * @param debt an integer from 1 to 10^9
+ * @param ofLimit the declared limit
+ * @throws SpillwayError `SPW_OPTION_INVALID` for another algorithm
+ * @example
+ * ```ts run
+ * import { makeRule, type Step, withDebt } from '@spillway/core/store';
+ * import { memoryStore } from '@spillway/core';
+ *
+ * const rule = withDebt(makeRule('token-bucket', 100, 60_000_000), 50, 100);
+ * const step: Step = { op: 'record', limiter: 'tokens', key: 'ada', rule, cost: 175, binding: true };
+ * const [answer] = memoryStore().apply([step]);
+ * answer?.forgiven; // 25
+ * ```
+ */
+export function withDebt<Own extends Rule>(rule: Own, debt: number, ofLimit: number): Own {
+  if (rule.machine === 'bucket') return bucketWithDebt(rule, debt, ofLimit) as Own;
+  if (rule.machine === 'calendar') return calendarWithDebt(rule, debt, ofLimit) as Own;
+  throw mustBe('cost', 'left to tokenBucket and calendar(), if a meter says it', rule.machine);
+}
+
+function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): BucketRule {
+  const { windowUs, den, tolUs, tolNum } = rule;
+  const { whole, rest } = mulDiv(debt, windowUs, ofLimit);
+  const num = tolNum + mulDiv(rest, den, ofLimit).whole;
+  const us = tolUs + whole + (num >= den ? 1 : 0);
+  const deepest =
+    us < MAX_TOLERANCE_US
+      ? { tolUs: us, tolNum: num % den }
+      : { tolUs: MAX_TOLERANCE_US, tolNum: 0 };
+  const units = unitsRefilled(rule, deepest.tolUs - tolUs, deepest.tolNum - tolNum);
+  const code = bucketCode(deepest, den);
+  const logic: Machine = {
+    ...owing(rule, debt, ofLimit),
+    expiresAfterUs: () => deepest.tolUs + 1,
+    measure: measureInDebt,
+    chargeDebt,
+    soften: (own: BucketRule) => ({
+      ...own,
+      ...deepest,
+      burst: unitsRefilled(rule, deepest.tolUs, deepest.tolNum),
+      debt: 0,
+    }),
+    checkPlan({ window, burst }) {
+      if ((window ?? burst) == null) return;
+      // Another count: the caller's debt would end.
+      throw mustBe('plan', 'without window and burst beside a meter', { window, burst });
+    },
+  };
+  return { ...rule, logic, code, deepest, debt: units };
+}
+
+function measureInDebt(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
+  const numbers = { ...measureParts(rule, answer, cost, 0), used: unitsUsed(rule, answer) };
+  return cost === 0 ? { ...numbers, retryAfterMs: 0 } : numbers;
+}
+
+function calendarWithDebt(rule: CalendarRule, debt: number, ofLimit: number): CalendarRule {
+  const { soften } = rule.logic;
+  const logic: Machine = {
+    ...owing(rule, debt, ofLimit),
+    soften: (own) => ({ ...(soften?.(own) as Rule), debt: 0 }),
+  };
+  return { ...rule, logic, debt: mulDiv(debt, rule.limit, ofLimit).whole };
+}
+
+/** What is the same for both. */
+function owing({ logic }: Rule, debt: number, ofLimit: number): Machine {
+  return {
+    ...logic,
+    share: (own, share) => withDebt({ ...logic.share(own, share), logic } as Rule, debt, ofLimit),
+    declared: (own) => ({ ...logic.declared(own), debt: own.debt ?? 0 }),
+    described(own) {
+      const { limit, windowUs } = own as BucketRule;
+      const text = logic.described?.(own) ?? `${limit} per ${windowUs / 1000} ms`;
+      return `${text} and a debt of ${own.debt}`;
+    },
+  };
+}

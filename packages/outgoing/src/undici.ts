@@ -1,0 +1,153 @@
+/** @spillway/outgoing/undici: a pace for the calls of undici's dispatchers. */
+
+import { checkKey } from '@spillway/core/direct';
+import type { Dispatcher } from 'undici';
+import { type PacedFetchOptions, readFetchOptions } from './fetch/paced-fetch-options.js';
+import type { Pauses } from './fetch/pauses.js';
+import type { ScheduleOptions, Shaper } from './shaper/contract.js';
+
+/** Options of {@link pacedDispatch}: those of `pacedFetch` about keys and pauses. */
+export type PacedDispatchOptions = Pick<
+  PacedFetchOptions,
+  | 'key'
+  | 'maxPause'
+  | 'jitter'
+  | 'random'
+  | 'xRateLimit'
+  | 'onPause'
+  | 'onFault'
+  | 'logger'
+  | 'clock'
+>;
+
+type Dispatch = Dispatcher['dispatch'];
+type Handler = Dispatcher.DispatchHandler;
+type Controller = Dispatcher.DispatchController;
+
+/**
+ * An interceptor for `compose` of an undici `Agent`: its calls start at the pace of `shaper`, by default with one pace
+ * for each host, and responses pause calls as with `pacedFetch`. Interceptors that are composed after it, such as
+ * `retry` and `redirect`, wait for a slot for each try and hop.
+ *
+ * An abort also ends the wait. A call without a slot fails as `shaper.schedule` rejects. With `maxConcurrent` a call
+ * counts until its headers have arrived.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import type { Shaper } from '@spillway/outgoing';
+ * import { pacedDispatch } from '@spillway/outgoing/undici';
+ * import { Agent, interceptors, request } from 'undici';
+ *
+ * declare const partner: Shaper; // 10 calls a second, over all processes
+ *
+ * const dispatcher = new Agent().compose(pacedDispatch(partner), interceptors.retry());
+ * const { statusCode } = await request('https://api.example.com/messages/7', { dispatcher });
+ * ```
+ */
+export function pacedDispatch<Pace extends string = never>(
+  shaper: Shaper<Pace>,
+  options: PacedDispatchOptions = {},
+): Dispatcher.DispatcherComposeInterceptor {
+  const { pauses } = readFetchOptions(shaper, options);
+  return (dispatch) => (call, handler) => {
+    const waiting = new WaitController();
+    // Called again by undici when the call starts. Until then, this is how it is aborted.
+    handler.onRequestStart?.(waiting, {});
+    void dispatchInSlot(dispatch, call, handler, pauses, options.key, waiting.signal).catch(
+      (error: Error) => handler.onResponseError?.(waiting, error),
+    );
+    return true;
+  };
+}
+
+/** What aborts a call that waits. */
+class WaitController implements Controller {
+  readonly paused = false;
+  private readonly controller = new AbortController();
+
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  get aborted(): boolean {
+    return this.signal.aborted;
+  }
+
+  get reason(): Error | null {
+    return (this.signal.reason as Error | undefined) ?? null;
+  }
+
+  abort(reason: Error): void {
+    this.controller.abort(reason);
+  }
+
+  pause(): void {}
+
+  resume(): void {}
+}
+
+/** Resolves when the headers of the response have arrived and are read, or when the call has failed. */
+async function dispatchInSlot(
+  dispatch: Dispatch,
+  call: Dispatcher.DispatchOptions,
+  handler: Handler,
+  pauses: Pauses,
+  keyOf: PacedDispatchOptions['key'],
+  signal: AbortSignal,
+): Promise<void> {
+  const { host, href } = new URL(call.path, call.origin);
+  const { method, headers: sent } = call;
+  const request = keyOf && new Request(href, { method, headers: headersOf(sent) });
+  const key: unknown = request ? (keyOf(request) ?? host) : host;
+  checkKey(key);
+  const job = { signal } as ScheduleOptions;
+  await pauses.runInSlot(key, host, job, () => {
+    const startMs = pauses.nowMs();
+    return new Promise<void>((resolve) => {
+      dispatch(call, {
+        onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
+        onRequestUpgrade: (controller, status, headers, socket) => {
+          resolve();
+          handler.onRequestUpgrade?.(controller, status, headers, socket);
+        },
+        onResponseStart: (controller, status, headers, message) => {
+          // Those below 200 come before the response.
+          if (status >= 200) {
+            const response = { status, headers: headersOf(headers), body: null };
+            const trip = { startMs, endMs: pauses.nowMs() };
+            void pauses.handleResponse(key, host, response, trip).then(resolve);
+          }
+          handler.onResponseStart?.(controller, status, headers, message);
+        },
+        onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),
+        onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
+        onResponseError: (controller, error) => {
+          resolve();
+          handler.onResponseError?.(controller, error);
+        },
+      });
+    });
+  });
+}
+
+/** Headers in one of the forms that undici takes: a record, pairs, or a flat list of names and values. */
+function headersOf(given: Dispatcher.DispatchOptions['headers']): Headers {
+  const headers = new Headers();
+  const flat = Array.isArray(given) ? (given as readonly string[]) : undefined;
+  const pairs = flat
+    ? flat.flatMap((name, at) => (at % 2 === 0 ? [[name, flat[at + 1]] as const] : []))
+    : isIterable(given)
+      ? given
+      : Object.entries(given ?? {});
+  for (const [name, value] of pairs) {
+    for (const one of [value].flat()) if (one !== undefined) headers.append(name, one);
+  }
+  return headers;
+}
+
+function isIterable(
+  given: object | null | undefined,
+): given is Iterable<[string, string | string[] | undefined]> {
+  return typeof given === 'object' && given !== null && Symbol.iterator in given;
+}

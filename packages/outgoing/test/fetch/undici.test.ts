@@ -1,0 +1,154 @@
+/** The interceptor for undici, over real HTTP: calls wait for slots, and what a server sends is obeyed. */
+
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createShaper, hostAndCredential, type Shaper } from '@spillway/outgoing';
+import { type PacedDispatchOptions, pacedDispatch } from '@spillway/outgoing/undici';
+import { Agent, interceptors, request, fetch as undiciFetch } from 'undici';
+import { expect, it, onTestFinished } from 'vitest';
+import { FakeShaper } from './fake-shaper.js';
+import { VirtualTime } from './virtual-time.js';
+
+async function serve(answer: (response: ServerResponse, url: string) => void) {
+  const server = createServer((asked, response) => answer(response, asked.url ?? ''));
+  onTestFinished(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url: `http://${host}/`, host };
+}
+
+function agentFor(shaper: Shaper | FakeShaper, options: PacedDispatchOptions = {}) {
+  const paced = pacedDispatch(shaper as Shaper, { random: () => 0, ...options });
+  const agent = new Agent();
+  onTestFinished(() => agent.close());
+  return { agent, dispatcher: agent.compose(paced), paced };
+}
+
+const fake = () => new FakeShaper(new VirtualTime(), 0);
+
+it('calls start at the pace, and get their responses', async () => {
+  const { url } = await serve((response, path) => response.end(`to ${path}`));
+  const shaper = createShaper({ limit: 20, window: '1s' });
+  const { dispatcher } = agentFor(shaper);
+  const fromMs = performance.now();
+  const texts = await Promise.all(
+    ['a', 'b', 'c'].map(async (path) => (await request(url + path, { dispatcher })).body.text()),
+  );
+  expect(texts).toEqual(['to /a', 'to /b', 'to /c']);
+  expect(performance.now() - fromMs).toBeGreaterThan(95);
+});
+
+it("works with undici's fetch", async () => {
+  const { url } = await serve((response) => response.end('sent'));
+  const { dispatcher } = agentFor(fake());
+  expect(await (await undiciFetch(url, { dispatcher })).text()).toBe('sent');
+});
+
+it.each([
+  [429, { 'retry-after': '3' }, 3_000],
+  [403, { 'retry-after': '2' }, 2_000],
+  [503, { 'retry-after-ms': '1500' }, 1_500],
+  [200, { ratelimit: '"burst";r=0;t=4' }, 4_000],
+])('a %i pauses the host', async (status, headers, ms) => {
+  const { url, host } = await serve((response) => response.writeHead(status, headers).end());
+  const shaper = fake();
+  const response = await request(url, { dispatcher: agentFor(shaper).dispatcher });
+  await response.body.dump();
+  expect(response.statusCode).toBe(status);
+  await expect.poll(() => shaper.pauses).toEqual([{ key: host, ms }]);
+});
+
+it('each try of a retry, and each hop of a redirect, waits for a slot', async () => {
+  const asked: string[] = [];
+  const { url } = await serve((response, path) => {
+    asked.push(path);
+    if (asked.length === 1) response.writeHead(302, { location: '/next' }).end();
+    else if (asked.length === 2) response.writeHead(503, { 'retry-after-ms': '1' }).end();
+    else response.end('at last');
+  });
+  const shaper = createShaper({ limit: 1_000, window: '1s' });
+  let jobs = 0;
+  const counting = Object.assign(Object.create(shaper) as Shaper, {
+    schedule: (...args: Parameters<Shaper['schedule']>) => {
+      jobs += 1;
+      return shaper.schedule(...args);
+    },
+    pause: async () => undefined,
+  });
+  const { agent, paced } = agentFor(counting);
+  const retry = interceptors.retry({ minTimeout: 1, maxTimeout: 1 });
+  const dispatcher = agent.compose(paced, retry, interceptors.redirect({ maxRedirections: 2 }));
+  const response = await request(url, { dispatcher });
+  expect(await response.body.text()).toBe('at last');
+  expect(asked).toEqual(['/', '/next', '/next']);
+  expect(jobs).toBe(3);
+});
+
+it('an abort ends the wait, and nothing is sent', async () => {
+  const asked: string[] = [];
+  const { url, host } = await serve((response, path) => {
+    asked.push(path);
+    response.end();
+  });
+  const shaper = createShaper({ limit: 1, window: '1m', maxWait: '5m' });
+  const { dispatcher } = agentFor(shaper);
+  await (await request(url, { dispatcher })).body.dump();
+  const abort = new AbortController();
+  const ends = [request(url, { dispatcher, signal: abort.signal })];
+  ends.push(undiciFetch(url, { dispatcher, signal: abort.signal }) as never);
+  await expect.poll(() => shaper.queueLength(host)).toBe(2);
+  abort.abort(new Error('no longer'));
+  for (const end of ends) await expect(end).rejects.toThrow('no longer');
+  expect(shaper.queueLength(host)).toBe(0);
+  expect(asked).toHaveLength(1);
+  const aborted = { dispatcher, signal: AbortSignal.abort(new Error('before')) };
+  await expect(request(url, aborted)).rejects.toThrow('before');
+});
+
+it('a call without a slot fails as schedule does, and others with their own error', async () => {
+  const shaper = createShaper({ limit: 1, window: '1m', maxWait: '1s' });
+  const { dispatcher } = agentFor(shaper);
+  const nowhere = 'http://127.0.0.1:1/';
+  await expect(request(nowhere, { dispatcher })).rejects.toThrow(/ECONNREFUSED/);
+  await expect(request(nowhere, { dispatcher })).rejects.toThrow(/SPW_SHAPER_WAIT/);
+  await expect(shaper.onIdle()).resolves.toBeUndefined();
+});
+
+it('a call counts for maxConcurrent until its headers have arrived', async () => {
+  const { url, host } = await serve((response) => void response.write('headers and more'));
+  const shaper = createShaper({ maxConcurrent: 1 });
+  const { dispatcher } = agentFor(shaper);
+  const first = await request(url, { dispatcher });
+  const second = await request(url, { dispatcher });
+  expect(shaper.queueLength(host)).toBe(0);
+  first.body.destroy();
+  second.body.destroy();
+});
+
+it.each([[{ authorization: 'a' }], [['authorization', 'a']], [new Map([['authorization', 'a']])]])(
+  'keys read the headers, in whatever form: %j',
+  async (headers) => {
+    const { url, host } = await serve((response) => {
+      response.writeHead(429, { 'retry-after': '3' }).end();
+    });
+    const shaper = fake();
+    const { dispatcher } = agentFor(shaper, { key: hostAndCredential });
+    await (await request(url, { dispatcher, headers: headers as never })).body.dump();
+    await expect.poll(() => shaper.pauses.length).toBe(1);
+    expect(shaper.pauses[0]?.key).toMatch(new RegExp(`^${host}#[0-9a-f]{16}$`));
+  },
+);
+
+it('a key that throws fails its call alone', async () => {
+  const { url } = await serve((response) => response.end());
+  const key = () => {
+    throw new Error('of the key');
+  };
+  const { dispatcher } = agentFor(fake(), { key });
+  await expect(request(url, { dispatcher })).rejects.toThrow('of the key');
+});
