@@ -13,6 +13,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
     'docs/without-http.md',
     'docs/outgoing.md',
     'docs/idempotency.md',
+    'docs/spending.md',
     'docs/shedding.md',
     ['docs/algorithms.md', 'The algorithms, exactly'],
     'docs/nestjs.md',

@@ -51,6 +51,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       state: { floor: 4 },
       guard: { floor: 4 },
       direct: { floor: 4 },
+      meter: { floor: 4, beside: ['direct'] },
       net: { floor: 5, only: ['base'] },
       passage: { floor: 5, beside: ['net'] },
       node: { floor: 5, beside: ['net', 'passage'], outside: ['node:http'] },

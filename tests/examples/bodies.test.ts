@@ -1,8 +1,11 @@
 /** The recipes for GraphQL, uploads and WebSockets, as they are printed. */
 
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import http from 'node:http';
-import { describe, expect, it } from 'vitest';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { exampleOf, json, repeat, type Service, serveExample } from './pages.js';
 import { stopClock } from './time.js';
@@ -51,6 +54,23 @@ describe('docs/recipes/graphql.md', () => {
     expect(await tooLarge.json()).toMatchObject({
       errors: [{ extensions: { code: 'QUERY_TOO_LARGE', maxFields: 100 } }],
     });
+  });
+});
+
+describe('docs/recipes/graphql.md, settled', () => {
+  it('tells what a query really cost, and charges that', async () => {
+    stopClock();
+    const page = exampleOf('docs/recipes/graphql.md', 'Charge what a query really did');
+    const { ask } = await serveExample(page, { yours: { authenticate } });
+    const books = (first: number) => ask('/graphql', json({ query: `{ books(first: ${first}) }` }));
+    const first = await (await books(3)).json();
+    expect(first).toMatchObject({
+      data: { books: ['Book 0', 'Book 1', 'Book 2'] },
+      extensions: { cost: { requested: 50, charged: 3, remaining: 997 } },
+    });
+    const second = await (await books(1_200)).json();
+    expect(second).toMatchObject({ extensions: { cost: { charged: 1_200, remaining: 0 } } });
+    await expect.poll(async () => (await books(1)).status).toBe(429);
   });
 });
 
@@ -176,5 +196,53 @@ describe('docs/recipes/websockets.md', () => {
     }
     expect(outcomes.slice(0, 3)).toEqual(repeat(3, 'open'));
     expect(outcomes.at(-1)).toMatch(/^"connects";r=0;t=\d+, "open-sockets";r=3$/);
+  });
+});
+
+describe('docs/recipes/uploads.md, downloads', () => {
+  it('charges what was sent', async () => {
+    stopClock();
+    const dir = mkdtempSync(join(tmpdir(), 'spillway-video-'));
+    onTestFinished(() => rmSync(dir, { recursive: true }));
+    const file = join(dir, 'video.mp4');
+    writeFileSync(file, Buffer.alloc(5_000_000));
+    const page = exampleOf('docs/recipes/uploads.md', 'Limit bytes of downloads');
+    const replace = { "'video.mp4'": JSON.stringify(file) };
+    const { ask, port } = await serveExample(page, { yours: { authenticate }, replace });
+    const left = async (user = 'ada') => {
+      const answer = await ask('/video', { headers: { 'x-user': user } });
+      await answer.arrayBuffer();
+      return Number(/r=(\d+)/.exec(answer.headers.get('ratelimit') ?? '')?.[1]);
+    };
+    expect(await left()).toBe(999_000); // reserved: 1 MB
+    await expect.poll(() => left()).toBeLessThanOrEqual(994_000);
+
+    const headers = { 'x-user': 'eve' };
+    const client = http.get({ port, path: '/video', headers, agent: false });
+    client.on('error', () => undefined);
+    const [response] = await once(client, 'response');
+    await once(response, 'data');
+    client.destroy();
+    await expect.poll(() => left('eve'), { interval: 200 }).toBeLessThan(998_900);
+  });
+});
+
+describe('docs/spending.md', () => {
+  it('charges an export by its rows', async () => {
+    stopClock();
+    async function* rowsOf(user: string) {
+      for (let i = 0; i < Number(user); i += 1) yield `row ${i}`;
+    }
+    const page = exampleOf('docs/spending.md', 'An export that costs by rows');
+    const { ask } = await serveExample(page, { yours: { authenticate, rowsOf } });
+    const rows = async (user: string) => {
+      const answer = await ask('/export', { headers: { 'x-user': user } });
+      const text = await answer.text();
+      return { status: answer.status, rows: text.split('\n').length - 1 };
+    };
+    expect(await rows('3')).toEqual({ status: 200, rows: 3 });
+    expect(await rows('9900')).toEqual({ status: 200, rows: 9_900 });
+    await expect.poll(async () => (await rows('9900')).status).toBe(429);
+    expect(await rows('3')).toEqual({ status: 200, rows: 3 });
   });
 });

@@ -7,6 +7,7 @@ import {
   fleetShedder,
   type LimitRequest,
   memoryStore,
+  meter,
   type Observer,
   rateLimit,
   type Signal,
@@ -76,6 +77,7 @@ export async function play(observers: readonly Watcher[]): Promise<void> {
     settingsLost: true,
   }) as unknown as Control;
   await createGuard(faulty, { observers, control }).admit(request());
+  await playSpending(observers);
   await playOutage(observers);
   await playFlood(observers);
   for (const observer of observers) {
@@ -86,6 +88,22 @@ export async function play(observers: readonly Watcher[]): Promise<void> {
       shapers: [{ name: 'partner', waiting: 2, running: 1 }],
     });
   }
+}
+
+/** Five requests of 10 reserved units: settled below, above, and far above the limit; cut; and never settled. */
+async function playSpending(observers: readonly Watcher[]): Promise<void> {
+  const rows = meter({ reserve: () => 10 });
+  const cost = rows.cost((units) => units);
+  const limit = rateLimit({ name: 'spent', limit: 100, window: '1d', key: apiKey, cost });
+  const guard = createGuard(limit, { observers });
+  const all = [];
+  for (let i = 0; i < 5; i += 1) all.push(await guard.admit(request()));
+  for (const [i, units] of [4, 13, 1_000].entries()) {
+    rows.of(all[i] as object).settle(units);
+    all[i]?.release({ status: 200 });
+  }
+  all[3]?.release({ aborted: true });
+  all[4]?.release({ status: 200 });
 }
 
 /** Three callers of a store with room for one. */

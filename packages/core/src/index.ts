@@ -8,7 +8,7 @@ export type { Clock } from './base/clock.js';
 export { type Duration, duration } from './base/duration.js';
 export { isSpillwayError, SpillwayError, type SpillwayErrorCode } from './base/errors.js';
 export type { HintOptions } from './base/hint.js';
-export type { Logger } from './base/host.js';
+export type { HostSignal, Logger } from './base/host.js';
 export type { Admission } from './contract/admission.js';
 export type { Answer } from './contract/ask.js';
 export type { BillingPeriod } from './contract/calendar.js';
@@ -36,6 +36,7 @@ export type {
   StoredLimiter,
 } from './contract/limiter.js';
 export type { LimiterTurn, ResponseEnd, StepContext } from './contract/limiter-turn.js';
+export type { MeteredCost, Reservation } from './contract/metered-cost.js';
 export type {
   BreakerEvent,
   DecisionEvent,
@@ -45,6 +46,8 @@ export type {
   Observer,
   Overflowing,
   StoreCallEvent,
+  UnitsEvent,
+  UnitsKind,
   Validate,
 } from './contract/observer.js';
 export type { StoredResponse } from './contract/recorder.js';
@@ -91,6 +94,9 @@ export type {
   KeyedLimiterOptions,
   LimiterOptions,
   LimitOptions,
+  MeteredLimiter,
+  MeteredLimiterOptions,
+  ReserveOptions,
   Timely,
 } from './direct/limiter-options.js';
 export { createLimiters } from './direct/limiters.js';
@@ -114,6 +120,15 @@ export { rateLimit } from './limits/rate-limit.js';
 export type { RateLimitOptions } from './limits/rate-limit-options.js';
 export type { RuleOptions } from './limits/rule-options.js';
 export { type MemoryStore, type MemoryStoreOptions, memoryStore } from './memory/memory-store.js';
+export {
+  type Meter,
+  type MeterOptions,
+  meter,
+  type Partially,
+  type PriceOptions,
+  partial,
+} from './meter/meter.js';
+export type { Spent, SpentOnLimit } from './meter/spending.js';
 export { canonicalAddress } from './net/address.js';
 export type { TrustProxy } from './net/trust.js';
 export {
@@ -123,7 +138,7 @@ export {
   decisionLog,
 } from './observe/decision-log.js';
 export { type DecisionTableOptions, decisionTable } from './observe/decision-table.js';
-export { claimOf, type HostSignal, type RequestClaim } from './once/claim-of.js';
+export { claimOf, type RequestClaim } from './once/claim-of.js';
 export { idempotency } from './once/idempotency.js';
 export type {
   FinalResponse,

@@ -34,3 +34,8 @@ export const workerShedder: typeof core.workerShedder<Request> = core.workerShed
  * Mounted before a body parser, it compares the bytes of bodies; after one, the parsed `req.body`.
  */
 export const idempotency: typeof core.idempotency<Request> = core.idempotency;
+
+/** {@link core.meter}, whose callbacks get Express' request as `raw`. Handlers get the usage from `of(req)`. */
+export const meter: <Usage = number>(
+  options?: core.MeterOptions<Usage, Request>,
+) => core.Meter<Usage, Request> = core.meter;

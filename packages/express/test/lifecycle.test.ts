@@ -2,13 +2,22 @@
 
 import { rateLimit, spillway } from '@spillway/express';
 import type { ErrorRequestHandler } from 'express';
-import { closing, departures, lifecycle, responses } from 'spillway-testkit/adapters';
+import {
+  closing,
+  departures,
+  lifecycle,
+  meters,
+  metersCut,
+  responses,
+} from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { EXPRESS, serve } from './service.js';
 
 describe.each(EXPRESS)('Express $major', ({ driver }) => {
   lifecycle(driver);
+  meters(driver);
   departures(driver);
+  metersCut(driver);
   responses(driver);
   closing(driver);
 });

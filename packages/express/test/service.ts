@@ -71,7 +71,7 @@ function built(express: Express, app: App<Guard>, major: 4 | 5): Express {
 function handlerOf(handle: Handler, major: 4 | 5): RequestHandler {
   return (req, res, next) => {
     const { method, path } = req;
-    const answer = handle({ method, path, admissions: admissionsOf(req) });
+    const answer = handle({ method, path, admissions: admissionsOf(req), holder: req });
     const sent = finish(answer, res);
     return major === 4 ? sent?.catch(next) : sent; // 4 does not look at promises
   };

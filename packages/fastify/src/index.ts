@@ -35,3 +35,8 @@ export const workerShedder: typeof core.workerShedder<FastifyRequest> = core.wor
  * Handlers get the claim from `claimOf(request)`.
  */
 export const idempotency: typeof core.idempotency<FastifyRequest> = core.idempotency;
+
+/** {@link core.meter}, whose callbacks get Fastify's request as `raw`. Handlers get the usage from `of(request)`. */
+export const meter: <Usage = number>(
+  options?: core.MeterOptions<Usage, FastifyRequest>,
+) => core.Meter<Usage, FastifyRequest> = core.meter;

@@ -91,7 +91,12 @@ function built({ before, guards = [], routes = [HELLO], onError }: App<Guard>): 
 function handlerOf(handle: Handler): RouteHandlerMethod {
   return async (request, reply) => {
     const { method, url: path } = request;
-    const answer = await handle({ method, path, admissions: admissionsOf(request) });
+    const answer = await handle({
+      method,
+      path,
+      admissions: admissionsOf(request),
+      holder: request,
+    });
     if (!('by' in answer)) return send(answer, reply);
     reply.hijack();
     answer.by(reply.raw);

@@ -5,6 +5,8 @@ import {
   departures,
   exemptions,
   lifecycle,
+  meters,
+  metersCut,
   ownAnswersEnd,
   requests,
   stores,
@@ -18,7 +20,9 @@ describe.each(['onRequest', 'preHandler'] as const)('Fastify, by %s,', (hook) =>
   exemptions(driver);
   requests(driver);
   lifecycle(driver);
+  meters(driver);
   departures(driver);
+  metersCut(driver);
   ownAnswersEnd(driver, { handsNext: false });
   stores(driver);
 });

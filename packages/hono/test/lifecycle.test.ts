@@ -10,7 +10,14 @@ import {
 } from '@spillway/hono';
 import { Hono } from 'hono';
 import { SlowStore, until } from 'spillway-testkit';
-import { closing, departures, lifecycle, noting } from 'spillway-testkit/adapters';
+import {
+  closing,
+  departures,
+  lifecycle,
+  meters,
+  metersCut,
+  noting,
+} from 'spillway-testkit/adapters';
 import type { Service } from 'spillway-testkit/http';
 import { describe, expect, it } from 'vitest';
 import { WAYS } from './service.js';
@@ -42,6 +49,7 @@ function manual(): { body: ReadableStream; write(text: string): void; end(): voi
 
 describe.each(WAYS)('over %s', (_, { driver }) => {
   lifecycle(driver);
+  meters(driver);
   closing(driver);
 });
 
@@ -93,6 +101,7 @@ describe.each(WAYS)('over %s', (_, { serve, driver }) => {
 
 describe('over a connection', () => {
   departures(WAYS[0][1].driver);
+  metersCut(WAYS[0][1].driver);
 });
 
 describe('a client of an edge runtime that goes away', () => {

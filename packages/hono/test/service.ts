@@ -87,7 +87,7 @@ function built({ before, guards = [], routes = [HELLO], onError }: App<Guard>): 
 function handlerOf(handle: Handler): (c: Context) => Response | Promise<Response> {
   return (c) => {
     const { method, path } = c.req;
-    return finish(handle({ method, path, admissions: admissionsOf(c) }), c);
+    return finish(handle({ method, path, admissions: admissionsOf(c), holder: c }), c);
   };
 }
 

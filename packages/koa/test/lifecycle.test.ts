@@ -3,13 +3,23 @@
 import { PassThrough, Readable } from 'node:stream';
 import { rateLimit, spillway } from '@spillway/koa';
 import { until } from 'spillway-testkit';
-import { closing, departures, lifecycle, noting, responses } from 'spillway-testkit/adapters';
+import {
+  closing,
+  departures,
+  lifecycle,
+  meters,
+  metersCut,
+  noting,
+  responses,
+} from 'spillway-testkit/adapters';
 import { describe, expect, it } from 'vitest';
 import { KOA, serve } from './service.js';
 
 describe.each(KOA)('Koa $major', ({ driver }) => {
   lifecycle(driver);
+  meters(driver);
   departures(driver);
+  metersCut(driver);
   responses(driver);
   closing(driver);
 });

@@ -69,7 +69,7 @@ function built(koa: Koa3, { before, guards = [], routes = [HELLO], onError }: Ap
 function handlerOf(handle: Handler): Middleware {
   return (ctx) => {
     const { method, path } = ctx;
-    return finish(handle({ method, path, admissions: admissionsOf(ctx) }), ctx);
+    return finish(handle({ method, path, admissions: admissionsOf(ctx), holder: ctx }), ctx);
   };
 }
 

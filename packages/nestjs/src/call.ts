@@ -106,6 +106,21 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
 }
 
 /**
+ * What the guard of a call and the decorators of its parameters share, and no other call: the request; for a resolver,
+ * the description of its field; for a message, its data.
+ */
+export function holderOf(context: ExecutionContext): object {
+  const args = context.getArgs<unknown[]>();
+  const type = context.getType<string>();
+  const own = type === 'graphql' ? args[3] : args[type === 'http' ? 0 : 1];
+  return [own, ...args].find(isObject) ?? context;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+/**
  * A resolver's arguments are (root, args, context, info). The app decides what is in the context; these are the usual
  * names.
  */

@@ -41,8 +41,9 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
 export function RateLimit(
   options: RateLimitOptions<ExecutionContext>,
 ): MethodDecorator & ClassDecorator {
-  rateLimit(options); // wrong options throw at the decorator
-  return declare(options.name, '', (name) => rateLimit({ ...options, name }));
+  const { begin } = rateLimit(options); // wrong options throw at the decorator
+  const limit = declare(options.name, '', (name) => rateLimit({ ...options, name }));
+  return begin ? applyDecorators(limit, UseInterceptors(SpillwayInterceptor)) : limit;
 }
 
 /**

@@ -20,6 +20,7 @@ export type {
 export { SpillwayGuard } from './guard.js';
 export { SpillwayInterceptor } from './interceptor.js';
 export { priorityOf } from './metadata.js';
+export { Metered, meter } from './meter.js';
 export { SpillwayModule } from './module.js';
 export {
   SPILLWAY_OPTIONS,

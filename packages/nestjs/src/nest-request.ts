@@ -3,13 +3,15 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Addressing } from '@spillway/core/adapter';
 import { type NodeHead, NodeLimitRequest } from '@spillway/core/node';
-import type { Call, PlatformRequest } from './call.js';
+import { type Call, holderOf, type PlatformRequest } from './call.js';
 
 export class NestRequest extends NodeLimitRequest<ExecutionContext> {
+  readonly holder: object;
   private readonly call: Call;
 
   constructor(raw: ExecutionContext, call: Call, addressing: Addressing) {
     super(raw, headOf(call.request), addressing);
+    this.holder = holderOf(raw);
     this.call = call;
   }
 

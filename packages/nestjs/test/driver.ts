@@ -69,7 +69,8 @@ function controllerOf(routes: readonly Route<Guard>[]): new () => object {
     const name = `route${at}`;
     proto[name] = async (request: Request, reply: PlatformReply): Promise<unknown> => {
       const admissions = admissionsOf(request);
-      const answer = await handle({ method: request.method, path: request.url, admissions });
+      const { method, url: path } = request;
+      const answer = await handle({ method, path, admissions, holder: request });
       if ('by' in answer) throw new Error("Nest's handlers do not write to Node's response");
       const { status = 200, body, json } = answer;
       reply.status(status);

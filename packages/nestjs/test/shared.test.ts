@@ -5,6 +5,8 @@ import {
   departures,
   exemptions,
   lifecycle,
+  meters,
+  metersCut,
   requests,
   stores,
 } from 'spillway-testkit/adapters';
@@ -18,6 +20,8 @@ describe.each(PLATFORMS)('Nest on %s', (_, { adapter }) => {
   exemptions(driver);
   requests(driver);
   lifecycle(driver);
+  meters(driver);
   departures(driver);
+  metersCut(driver);
   stores(driver);
 });

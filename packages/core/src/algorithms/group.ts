@@ -66,8 +66,8 @@ function merge(first: Step, step: Step): Step {
   }
   const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
   const owed = (first.owed ?? 0) + (step.owed ?? 0);
-  const merged = { ...first, cost, owed, binding: first.binding || step.binding };
-  return rule.logic.join?.(merged, step) ?? merged;
+  const binding = first.binding || step.binding;
+  return { ...first, cost, owed, binding, ...rule.logic.join?.(first, step) };
 }
 
 function repeats(steps: readonly Step[]): boolean {

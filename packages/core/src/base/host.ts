@@ -41,6 +41,11 @@ export function afterIdly(ms: number, callback: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
+/** The `AbortSignal` type of the compiling project, if it has one. */
+export type HostSignal = typeof globalThis extends { AbortSignal: { prototype: infer Own } }
+  ? Own
+  : { readonly aborted: boolean };
+
 /** Whether a timer ends with the request that set it, as on Cloudflare Workers. */
 export function endsTimersWithRequests(): boolean {
   const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };

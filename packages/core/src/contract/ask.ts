@@ -41,11 +41,16 @@ export interface Claim {
 }
 
 /**
- * Whether a step gives back a grant or marks a claim as done. Such steps are useful at any time, so a group that has
- * only these ignores the deadline.
+ * Whether a step gives back a grant, settles its cost, or marks a claim as done. Such steps are useful at any time, so
+ * a group that has only these ignores the deadline.
  */
-export function isEnd({ op }: { readonly op: Op }): boolean {
-  return op === 'put' || op === 'done';
+export function isEnd({ op, rule }: Ended): boolean {
+  return op === 'put' || op === 'done' || (op === 'record' && rule?.debt !== undefined);
+}
+
+interface Ended {
+  readonly op: Op;
+  readonly rule?: { readonly debt?: number | undefined };
 }
 
 /** An operation on one key under one rule. */

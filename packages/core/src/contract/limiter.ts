@@ -1,10 +1,12 @@
 /** What a guard runs: limiters with counts in a store, and local ones, which decide without a store. */
 
+import type { Admission } from './admission.js';
 import type { Answer } from './ask.js';
 import type { LiveLimits } from './control.js';
 import type { Decision, Mode, OnStoreError } from './decision.js';
 import type { Keeping } from './keeping.js';
 import type { LimiterTurn, ResponseEnd, StepContext } from './limiter-turn.js';
+import type { Settling } from './metered-cost.js';
 import type { Notice } from './observer.js';
 import type { LimitRequest, Per } from './request.js';
 import type { Step } from './store.js';
@@ -32,6 +34,10 @@ interface LimiterBase<Raw> {
   readonly mode: Per<Raw, Mode>;
   /** Probable mistakes in its options. Its guard logs each of them once, in one line. */
   readonly notices?: readonly Notice[] | undefined;
+  /** Called when a guard has let a request pass that will need {@link finish}. Stored limiters only. */
+  readonly begin?:
+    | ((turn: LimiterTurn<Raw>, admission: Admission, settling: Settling) => void)
+    | undefined;
   /**
    * Called once, when the response has closed. Returns the steps that give back units, if any. An error is reported as
    * a fault.

@@ -38,6 +38,22 @@ export interface BreakerEvent {
   readonly error?: Error;
 }
 
+/** Units that a limit with a meter has charged, or could not charge. */
+export interface UnitsEvent {
+  readonly limiter: string;
+  /**
+   * - `reserved`: charged at admission;
+   * - `added`, `returned`: the difference between that and what was settled;
+   * - `cut`, `silent`: charged for a request that its client or an error has cut off, or that was never settled;
+   * - `forgiven`: not charged, because the count is at its limit and debt;
+   * - `lost`: not charged, because the store did not get it.
+   */
+  readonly kind: UnitsKind;
+  readonly units: number;
+}
+
+export type UnitsKind = 'reserved' | 'added' | 'returned' | 'cut' | 'silent' | 'forgiven' | 'lost';
+
 /** A memory store: see {@link memoryStore}. */
 export interface Overflowing {
   /** Decisions that used a shared count because the store was full. */
@@ -68,6 +84,8 @@ export interface Observer {
    * response.
    */
   readonly onEnd?: ((request: LimitRequest) => void) | undefined;
+  /** A limit with a meter has charged units, given them back, or could not charge them. */
+  readonly onUnits?: ((event: UnitsEvent) => void) | undefined;
   /**
    * A job of a shaper no longer waits: it starts, or was rejected or aborted. Called in the async context in which the
    * job was scheduled.

@@ -18,6 +18,8 @@ export interface LimitRequest<Raw = unknown> {
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   readonly raw: Raw;
+  /** For adapters: the object by which `of` of a meter finds the request in its handler, if it is not {@link raw}. */
+  readonly holder?: object | undefined;
   /**
    * For adapters: called by the guard if a limiter counts by address and the address can't be known. `enforced`:
    * whether the limiter enforces. Returns true if the adapter reports that to the app.

@@ -206,6 +206,12 @@ export type Item = string | number | bigint;
 /** The things of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
+/** The options of a limiter in which a callback may be that finds {@link Given}. */
+export interface GivenOptions {
+  readonly window: unknown;
+  readonly algorithm?: unknown;
+}
+
 /** What an app said about a request beside its key. A part that is undefined could not be found out. */
 export interface Given {
   readonly cost?: unknown;
@@ -329,8 +335,10 @@ export interface Machine {
    * @param limiter the name of the limiter, for faults
    */
   complete?<S extends Ask<Rule>>(step: S, given: Given, limiter: string, sink: FaultSink): S;
-  /** Adds to a merged step what another step on its count needs. Omitted if that is only its cost. */
-  join?<S extends Ask<Rule>>(merged: S, other: S): S;
+  /** The option of a limiter that finds {@link Given} in a request, and its name in faults. Omitted if there is none. */
+  givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
+  /** What a step has that two steps on one count are merged into, besides the sum of their costs. */
+  join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports what the answer shows to be wrong with the request. Omitted if nothing can be. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   /** The code of the count of one claim. Omitted if rules have no claims. */

@@ -17,6 +17,8 @@ export interface Step extends Ask<Rule> {
   readonly binding: boolean;
   /** What to answer if the store can't. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
+  /** Called with the answer, for a step that a guard sends at the end of a request. Stores ignore it. */
+  readonly answered?: ((answer: Answer) => void) | undefined;
 }
 
 /** Let the request pass, reject it, or let a fallback counter decide under this rule. */

@@ -44,7 +44,7 @@ export class DirectClient {
   /** Reads live settings; mistakes in them become faults. */
   readonly control: ControlLink | undefined;
   private readonly pipeline: Pipeline<KeyedPart>;
-  private readonly observers: Observers;
+  readonly observers: Observers;
   private readonly localShare: number;
   private readonly ownControl: Control | undefined;
   private readonly onStoreError: OnStoreError;

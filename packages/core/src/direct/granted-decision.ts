@@ -1,9 +1,9 @@
 /** A decision that privately keeps what is needed to refund it. */
 
 import { isOver } from '../algorithms/decide.js';
-import { receiptFrom } from '../algorithms/receipt.js';
 import type { Answer } from '../contract/ask.js';
 import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/decision.js';
+import type { Grant } from '../contract/metered-cost.js';
 import type { Step, Store } from '../contract/store.js';
 
 /**
@@ -22,7 +22,7 @@ export class GrantedDecision implements Decision {
   declare readonly resetMs: number;
   declare readonly policy: Policy;
   declare readonly over?: true;
-  /** The charged step; undefined after the refund. */
+  /** The charged step; undefined once it was refunded or settled. */
   #step: Step | undefined;
   readonly #answer: Answer;
   readonly #store: Store;
@@ -52,20 +52,14 @@ export class GrantedDecision implements Decision {
   }
 
   /**
-   * The step that refunds what the decision charged in `store` under the name `limiter`, or at most `cost` units of it;
-   * undefined if it charged nothing there, or was refunded before.
+   * What the decision charged in `store` under the name `limiter`, to give it back or to settle it; undefined if it
+   * charged nothing there, or this was called before.
    */
-  static refundStep(
-    decision: Decision,
-    store: Store,
-    limiter: string,
-    cost?: number,
-  ): Step | undefined {
+  static takeGrant(decision: Decision, store: Store, limiter: string): Grant | undefined {
     if (!(#step in decision)) return undefined;
-    const granted = decision.#step;
-    if (granted?.limiter !== limiter || decision.#store !== store) return undefined;
+    const step = decision.#step;
+    if (step?.limiter !== limiter || decision.#store !== store) return undefined;
     decision.#step = undefined;
-    const receipt = receiptFrom(granted.rule, decision.#answer, granted.cost);
-    return { ...granted, op: 'put', cost: Math.min(cost ?? Infinity, granted.cost), receipt };
+    return { step, answer: decision.#answer };
   }
 }

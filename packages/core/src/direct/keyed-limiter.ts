@@ -6,6 +6,7 @@ import { mustBe, SpillwayError } from '../base/errors.js';
 import type { Eventually } from '../base/host.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
 import type { StoredLimiter } from '../contract/limiter.js';
+import { meteredOf } from '../contract/metered-cost.js';
 import type { Rule } from '../contract/rule.js';
 import type { Op, Store } from '../contract/store.js';
 import type { StoreErrorOptions } from '../limits/limiter-options.js';
@@ -21,6 +22,8 @@ import {
   type KeyedLimiterOptions,
   LIMITER_OPTIONS,
   type LimiterOptions,
+  type MeteredLimiter,
+  type MeteredLimiterOptions,
   SETTINGS,
 } from './limiter-options.js';
 
@@ -47,11 +50,19 @@ import {
  * decision.remaining; // 4
  * ```
  */
+export function createLimiter<Usage, S extends Store = MemoryStore>(
+  options: MeteredLimiterOptions<Usage>,
+  settings?: KeyedLimiterOptions<S>,
+): MeteredLimiter<S, Usage>;
 export function createLimiter<S extends Store = MemoryStore>(
   options: LimiterOptions | StoredLimiter<never>,
-  settings: KeyedLimiterOptions<S> = {},
-): KeyedLimiter<S> {
-  return new Keyed(options, settings) as unknown as KeyedLimiter<S>;
+  settings?: KeyedLimiterOptions<S>,
+): KeyedLimiter<S>;
+export function createLimiter(
+  options: LimiterOptions | StoredLimiter<never>,
+  settings: KeyedLimiterOptions<Store> = {},
+): unknown {
+  return new Keyed(options, settings);
 }
 
 class Keyed {
@@ -68,7 +79,9 @@ class Keyed {
     const [options, settings] = isLimiter(given)
       ? fromGuard(given, givenSettings)
       : [given, givenSettings];
-    checkOptions(options, 'createLimiter()', LIMITER_OPTIONS, ['its second argument', SETTINGS]);
+    const metered = meteredOf((options as Partial<MeteredLimiterOptions<never>>)?.cost);
+    const names: object = metered ? { ...LIMITER_OPTIONS, cost: 1 } : LIMITER_OPTIONS;
+    checkOptions<object>(options, 'createLimiter()', names, ['its second argument', SETTINGS]);
     checkSettings(settings, 'createLimiter()', SETTINGS, LIMITER_OPTIONS);
     this.rule = ruleFrom(options);
     if (settings.store && options.name === undefined) {
@@ -82,6 +95,7 @@ class Keyed {
     this.client = new DirectClient([this.name], settings);
     this.limit = this.client.limit(this.name, this.rule, options);
     this.isPlain = this.limit.isPlain && !this.client.isObserved && !this.rule.logic.complete;
+    metered?.extend(this, this.limit, this.client);
     this.client.tellOf([{ name: this.name, window: options.window, mode: this.limit.mode }]);
   }
 
@@ -177,8 +191,10 @@ function fromGuard(
   const options = limiter.rateOptions as LimiterOptions & StoreErrorOptions;
   const numbers = Object.keys(LIMITER_OPTIONS) as (keyof LimiterOptions)[];
   const { onStoreError = options.onStoreError, localShare = options.localShare } = settings;
+  const { cost } = options as Partial<MeteredLimiterOptions<never>>;
+  const own = Object.fromEntries(numbers.map((name) => [name, options[name]]));
   return [
-    Object.fromEntries(numbers.map((name) => [name, options[name]])) as unknown as LimiterOptions,
+    (meteredOf(cost) ? { ...own, cost } : own) as unknown as LimiterOptions,
     { ...settings, onStoreError, localShare },
   ];
 }

@@ -1,6 +1,7 @@
 /** One keyed limit: turns a key into a part of a decision, and the store's answer into the decision. */
 
 import { decideStep, measure, policyOf } from '../algorithms/decide.js';
+import { receiptFrom } from '../algorithms/receipt.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
@@ -8,6 +9,7 @@ import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import type { Decision, Mode, Policy } from '../contract/decision.js';
+import type { Grant } from '../contract/metered-cost.js';
 import type { Fault } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
 import type { Rule } from '../contract/rule.js';
@@ -140,7 +142,15 @@ export class Limit implements Decider {
   /** The step that refunds a decision, or `cost` units of it; undefined if there is nothing to refund. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
-    return GrantedDecision.refundStep(decision, this.client.store, this.countedAs, cost);
+    const { step, answer } = this.takeGrant(decision) ?? {};
+    if (!step || !answer) return undefined;
+    const receipt = receiptFrom(step.rule, answer, step.cost);
+    return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, step.cost), receipt };
+  }
+
+  /** What a decision charged, once; undefined if there is nothing. */
+  takeGrant(decision: Decision): Grant | undefined {
+    return GrantedDecision.takeGrant(decision, this.client.store, this.countedAs);
   }
 
   /** The step with the numbers of its plan and live settings, and not binding in shadow mode. */

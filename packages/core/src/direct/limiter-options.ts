@@ -4,6 +4,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { BillingPeriod } from '../contract/calendar.js';
 import type { Control } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
+import type { MeteredCost, Reservation } from '../contract/metered-cost.js';
 import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
 import type { Items, Rule } from '../contract/rule.js';
@@ -27,6 +28,12 @@ export interface LimiterOptions extends LimitOptions {
    * Identifies the limit in the store; required with a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string | undefined;
+}
+
+/** Options of a limiter whose cost is known afterwards. */
+export interface MeteredLimiterOptions<Usage> extends LimiterOptions {
+  /** What `cost()` of a `meter()` returns. */
+  readonly cost: MeteredCost<never, Usage>;
 }
 
 export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
@@ -108,6 +115,25 @@ export interface CostOptions {
   readonly period?: BillingPeriod | undefined;
   /** The things that the key touches, for a limit with `distinct()`: at most 100. Null or undefined: none. */
   readonly item?: Items;
+}
+
+/** Options of a call to a limiter whose cost is known afterwards. */
+export interface ReserveOptions extends Omit<CostOptions, 'cost'> {
+  /** Units, or what `reserve()` of the meter returns. Default 1. */
+  readonly cost?: number | Reservation | undefined;
+}
+
+/** A limiter whose cost is known afterwards. */
+export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> {
+  /** Like {@link KeyedLimiter.consume}, for a reservation: at most `maxReserve` of its cost can reject. */
+  consume(key: string, options?: ReserveOptions): Timely<S, Decision>;
+  /**
+   * Charges what was really used, or gives back the difference. Works once for each decision, for one window, and not
+   * after `refund`. Returns true the first time.
+   *
+   * @throws SpillwayError `SPW_COST_INVALID` for an invalid usage
+   */
+  settle(decision: Decision, usage: Usage): Timely<S, boolean>;
 }
 
 /** One decision on several keys. */

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../base/clock.js';
 import { isThenable } from '../base/host.js';
+import type { Admission } from '../contract/admission.js';
 import type { Limiter, RequestOutcome } from '../contract/limiter.js';
 import type { ResponseEnd, StepContext } from '../contract/limiter-turn.js';
 import type { Step } from '../contract/store.js';
@@ -11,7 +12,7 @@ import type { Releases } from './releases.js';
 import { type DecidedTurn, mayEnd, needsEnd, takesHold } from './turn.js';
 
 export class Ending<Raw> {
-  private readonly releases: Releases;
+  readonly releases: Releases;
   private readonly clock: Clock;
   private readonly context: StepContext;
   /** Whether any limiter has `finish`, which gets the duration. */
@@ -44,19 +45,20 @@ export class Ending<Raw> {
   /** Starts renewing the permits and claims of a request. Returns the turns that need work at its end, if any. */
   beginTurns(
     turns: readonly DecidedTurn<Raw>[],
-    allowed: boolean,
+    admission: Admission,
   ): readonly DecidedTurn<Raw>[] | undefined {
     // The usual case, without allocation: no turn needs work at the end.
     for (let i = 0; i < turns.length; i += 1) {
-      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.turnsToEnd(turns, allowed);
+      if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.turnsToEnd(turns, admission);
     }
-    return this.watched(allowed);
+    return this.watched(admission.allowed);
   }
 
   private turnsToEnd(
     turns: readonly DecidedTurn<Raw>[],
-    allowed: boolean,
+    admission: Admission,
   ): readonly DecidedTurn<Raw>[] | undefined {
+    const { allowed } = admission;
     let open = this.watched(allowed);
     for (const turn of turns) {
       const { step } = turn;
@@ -64,6 +66,7 @@ export class Ending<Raw> {
       if (isHeld || needsEnd(turn, !allowed)) {
         open ??= [];
         open.push(turn);
+        if (allowed) turn.limiter.begin?.(turn, admission, this);
       }
     }
     return open;

@@ -51,7 +51,7 @@ export class GuardAdmission<Raw> implements Admission {
     this.turns = turns;
     this.startUs = startUs;
     this.nowMs = shared.writer.nowMs();
-    this.open = shared.ending.beginTurns(turns, this.allowed);
+    this.open = shared.ending.beginTurns(turns, this);
     this.knownDecisions = undefined;
     this.knownBinding = undefined;
     this.knownHeaders = undefined;

@@ -2,6 +2,7 @@
 
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly, isLater } from '../base/host.js';
+import type { Answer } from '../contract/ask.js';
 import type { Step } from '../contract/store.js';
 import type { Upkeep, UpkeepOf } from '../contract/upkeep.js';
 import type { StoreClient } from '../stores/store-client.js';
@@ -13,7 +14,7 @@ export class Releases {
   /** Undefined until a step takes a permit or a claim. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
-  private readonly client: StoreClient;
+  readonly client: StoreClient;
 
   constructor(client: StoreClient) {
     this.client = client;
@@ -34,7 +35,10 @@ export class Releases {
     const held = steps.find(({ lease, claim }) => lease || claim);
     const noted = this.client.link.giveBack(
       steps,
-      (answers) => held && this.permitsOf(held).noteAnswers(steps, answers),
+      (answers) => {
+        for (const [i, step] of steps.entries()) step.answered?.(answers[i] as Answer);
+        return held && this.permitsOf(held).noteAnswers(steps, answers);
+      },
       GIVE_BACK_US,
     );
     return isLater(noted) ? this.track(noted) : undefined;

@@ -10,9 +10,10 @@ import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
 import type { RequestOutcome, StepsBack, StoredLimiter } from '../contract/limiter.js';
 import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
+import { type GuardHooks, meteredOf } from '../contract/metered-cost.js';
 import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
-import type { CalendarWindow, DistinctAlgorithm, Rule } from '../contract/rule.js';
+import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, readOption } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
@@ -57,12 +58,15 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly share: number;
   readonly status: RateLimitOptions['status'];
   readonly onStoreError: StoredLimiter['onStoreError'];
+  /** Set by a meter, which also sets {@link finish} and {@link complete}. */
+  declare readonly begin: StoredLimiter<Raw>['begin'];
   readonly finish: StoredLimiter<Raw>['finish'];
   readonly isKeyed: boolean;
   readonly notices: readonly Notice[];
   readonly rateOptions: RateLimitOptions<Raw>;
   private readonly variants: RuleVariants<RateLimitOptions<Raw>>;
   private readonly declared: RuleVariant<RateLimitOptions<Raw>>;
+  declare private readonly complete: GuardHooks<Raw>['complete'] | undefined;
 
   constructor(options: RateLimitOptions<Raw>) {
     checkRateLimit(options);
@@ -78,8 +82,9 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     this.declared = this.variants.declared;
     this.rule = this.declared.rule;
     if (!options.plan) checkCostPasses(options.cost, this.rule);
-    const { refundIf } = options;
+    const { refundIf, cost } = options;
     this.finish = refundIf && refunding(this.name, refundIf);
+    Object.assign(this, meteredOf<Raw>(cost)?.inGuard(options));
     this.isKeyed = typeof options.key === 'function';
     this.notices = [...keyNotices(this.name, options.key), ...noticesOn(this.name, options.window)];
   }
@@ -95,10 +100,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const plan = readOption(asking, 'plan', options.plan);
     const key = readOption(asking, 'key', options.key);
     const cost = readOption(asking, 'cost', options.cost);
-    const { periodOf } = options.window as Partial<CalendarWindow<Raw>>;
-    const itemOf = (options.algorithm as DistinctAlgorithm<Raw> | undefined)?.itemOf;
-    const source = itemOf ? 'item' : 'period';
-    const given = readOption<Raw, unknown>(asking, source, itemOf ?? periodOf);
+    const by = this.rule.logic.givenBy?.(options);
+    const given = by && readOption(asking, ...by);
     if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(given)) {
       return this.stepOf(asking, binding, live, plan, key, cost, given);
     }
@@ -140,7 +143,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       onStoreError: policy === 'local' ? local : policy,
     };
     const own = given === undefined ? {} : { period: given, item: given };
-    return rule.logic.complete?.(step, own, this.name, context) ?? step;
+    const completed = rule.logic.complete?.(step, own, this.name, context) ?? step;
+    return this.complete?.(completed, asking.request) ?? completed;
   }
 }
 

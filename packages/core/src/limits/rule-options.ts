@@ -4,6 +4,7 @@ import { tokenBucket } from '../algorithms/values.js';
 import { checkBurst, checkLimit, oneOf } from '../base/checks.js';
 import { type Duration, windowToMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
+import { meteredOf } from '../contract/metered-cost.js';
 import {
   type Anchor,
   type CalendarRule,
@@ -39,8 +40,9 @@ export interface RuleOptions {
   readonly penalty?: Penalty | undefined;
   /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts one limit beyond its
-   * burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above the limit are rejected.
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket
+   * counts one limit beyond its burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above
+   * the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }
@@ -53,9 +55,10 @@ const ANCHORS: readonly Anchor[] = ['epoch', 'first-request'];
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
  * `SPW_OPTION_INVALID`
  */
-export function ruleFrom(options: RuleOptions): Rule {
-  const { overage } = options;
-  const rule = hardRuleFrom(options);
+export function ruleFrom(options: RuleOptions & { readonly cost?: unknown }): Rule {
+  const { overage, cost } = options;
+  const hard = hardRuleFrom(options);
+  const rule = meteredOf(cost)?.makeRule(hard) ?? hard;
   if (overage === undefined) return rule;
   oneOf('overage', overage, ['allow']);
   const soft = softRule(rule);

@@ -31,6 +31,7 @@ const METHODS = [
   'onDecision',
   'countDecision',
   'onEnd',
+  'onUnits',
   'onWait',
   'onFault',
   'onStoreCall',

@@ -10,6 +10,7 @@ import type {
   Observer,
   Overflowing,
   StoreCallEvent,
+  UnitsEvent,
 } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 
@@ -57,6 +58,10 @@ export class Observers {
 
   ended(request: LimitRequest): void {
     this.each('', (observer) => observer.onEnd?.(request));
+  }
+
+  units(event: UnitsEvent): void {
+    this.each(event.limiter, (observer) => observer.onUnits?.(event));
   }
 
   storeCall(event: StoreCallEvent): void {

@@ -11,6 +11,8 @@ import type {
   Fault,
   Observer,
   Overflowing,
+  UnitsEvent,
+  UnitsKind,
 } from '../contract/observer.js';
 import { readSafely, type Signal } from '../shed/load-signal.js';
 import type { WorkerShedder } from '../shed/worker-shedder.js';
@@ -41,6 +43,17 @@ const OTHERS = '(others)';
 /** Maximum number of plan names per limiter; further plans get the label `other`. */
 const PLANS = 32;
 const OTHER_PLAN = 'other';
+
+/** Kinds of units, each of which is a metric. */
+export const UNITS_KINDS: readonly UnitsKind[] = [
+  'reserved',
+  'added',
+  'returned',
+  'cut',
+  'silent',
+  'forgiven',
+  'lost',
+];
 
 /** Maximum number of stores and controls that are read; for older stores, the last value is kept. */
 const STORES = 1_000;
@@ -85,6 +98,7 @@ export class Tally implements Observer {
   private readonly plans = new Map<string, Set<string>>();
   private readonly decided: Count<DecisionLabel>[] = [];
   private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();
+  private readonly spent = new Map<string, Map<UnitsKind, Count<'limiter'>>>();
   private readonly guards = new Set<NonNullable<Gauges['guards']>[number]>();
   private readonly shedders = new Set<NonNullable<Gauges['shedders']>[number]>();
   private readonly sources = new Set<Signal>();
@@ -172,6 +186,17 @@ export class Tally implements Observer {
     count.value += 1;
   }
 
+  onUnits({ limiter: name, kind, units }: UnitsEvent): void {
+    const isFull = this.spent.size >= SERIES && !this.spent.has(name);
+    const limiter = isFull ? OTHERS : name;
+    const byKind = inner(this.spent, limiter);
+    // All kinds at once: a series that does not exist can't be added to another.
+    if (byKind.size === 0) {
+      for (const each of UNITS_KINDS) byKind.set(each, { labels: { limiter }, value: 0 });
+    }
+    (byKind.get(kind) as Count<'limiter'>).value += units;
+  }
+
   /** All guards of a store pass on the same event object, which must be counted once. */
   onBreaker(event: BreakerEvent): void {
     if (event === this.lastBreakerEvent) return;
@@ -189,6 +214,11 @@ export class Tally implements Observer {
 
   faults(): Sample<'limiter' | 'source'>[] {
     return [...this.faulty.values()].flatMap((bySource) => [...bySource.values()]);
+  }
+
+  /** Units of limits with a meter: see {@link UnitsEvent}. */
+  units(kind: UnitsKind): Sample<'limiter'>[] {
+    return [...this.spent.values()].map((byKind) => byKind.get(kind) as Count<'limiter'>);
   }
 
   /** Number of open circuit breakers. */

@@ -1,5 +1,7 @@
 /** What a handler can know about the claim it runs under. */
 
+import type { HostSignal } from '../base/host.js';
+
 /** The claim of a request. */
 export interface RequestClaim {
   /**
@@ -45,8 +47,3 @@ export function rememberClaim(holder: object, claim: RequestClaim): void {
 export function claimOf(holder: object): RequestClaim | undefined {
   return (holder as Holder)[CLAIM];
 }
-
-/** The `AbortSignal` type of the compiling project, if it has one. */
-export type HostSignal = typeof globalThis extends { AbortSignal: { prototype: infer Own } }
-  ? Own
-  : { readonly aborted: boolean };

@@ -15,8 +15,8 @@
 -- numbers. Then for each group the ids in its steps (of leases and claims; an empty text for none). In a call that is
 -- one run of takes of one bucket each, only the numbers follow the deadline: see algorithms/bucket/takes.lua.
 -- Reply: now. Then for each group the words of its steps (see `apply` in each algorithm), or one text that begins with
--- `!`: an error, or `!late` for a group that came after the deadline. A group with only PUT, DONE or NO_PUT is never
--- late.
+-- `!`: an error, or `!late` for a group that came after the deadline. A group with only PUT, DONE, NO_PUT, or
+-- RECORD under rules with debt, is never late.
 
 local KEYS, ARGV = KEYS, ARGV
 local try, format = redis.pcall, string.format

@@ -1,8 +1,8 @@
 -- The last part: decides the groups that the fast paths have left, with any steps. Each group is all or nothing.
 --
 -- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `match`, `max`, `TAKE`,
--- `PUT`,
--- `DONE`, `NO_PUT` (shared.lua); `make` (script.ts), which creates the reader of an algorithm by its letter.
+-- `PUT`, `RECORD`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts), which creates the reader of an algorithm by its
+-- letter.
 -- Returns the reply.
 
 local readers = {}
@@ -66,7 +66,8 @@ while keys_done < #KEYS do
     local read = reader_of(ARGV[arg_index])
     local step = read(number())
     steps[i] = step
-    ends = ends and (step.op == PUT or step.op == DONE or step.op == NO_PUT)
+    local op = step.op
+    ends = ends and (op == PUT or op == DONE or op == NO_PUT or (op == RECORD and step.settles))
     if step.named then
       named[#named + 1] = step
     end

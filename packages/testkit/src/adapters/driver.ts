@@ -19,6 +19,8 @@ export interface Visit {
   readonly path: string;
   /** The result of the adapter's `admissionsOf`. */
   readonly admissions: readonly Admission[];
+  /** What stands for the request, in the framework. */
+  readonly holder: object;
 }
 
 /** A response: a string, an object as JSON, a stream, or nothing. The default status is 200. */

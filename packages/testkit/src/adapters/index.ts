@@ -21,6 +21,7 @@ export {
   sendOwn,
 } from './driver.js';
 export { closing, departures, lifecycle, responses } from './lifecycle.js';
+export { meters, metersCut } from './meters.js';
 export { mistakes } from './mistakes.js';
 export {
   repeats,

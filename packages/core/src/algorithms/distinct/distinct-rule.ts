@@ -24,9 +24,9 @@ export const distinctMachine: Machine = {
   measure: measureDistinct,
   receipt: ({ lastUs }: LogAnswer, units) => ({ atUs: lastUs, num: 0, units }),
   merges: true,
-  join(merged, { items = [] }) {
-    const all = [...new Set([...(merged.items ?? []), ...items])];
-    return { ...merged, cost: all.length, items: all };
+  join({ items = [] }, other) {
+    const all = [...new Set([...items, ...(other.items ?? [])])];
+    return { cost: all.length, items: all };
   },
   shelf: () => new DistinctShelf(),
   // Rejections are not cached: they say nothing about other items of the key, of which some may be counted.

@@ -9,6 +9,7 @@ import { distinctMachine, makeDistinctRule } from './distinct-rule.js';
 import { fingerprintsOf, UNKNOWN } from './items.js';
 
 const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
+  givenBy: ({ algorithm }) => ['item', (algorithm as DistinctAlgorithm).itemOf],
   complete(step, given, limiter, sink) {
     if (given.cost !== undefined) {
       throw mustBe('cost', 'left out for distinct', given.cost, 'SPW_COST_INVALID');
@@ -24,7 +25,7 @@ const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
     );
     return { ...step, cost: items.length, items };
   },
-} satisfies Pick<Machine, 'complete'>);
+} satisfies Pick<Machine, 'complete' | 'givenBy'>);
 
 /** Each step reads and writes all items of its key: 23 bytes each. */
 const MAX_LIMIT = 10_000;

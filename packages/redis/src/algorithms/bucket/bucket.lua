@@ -157,7 +157,7 @@ local function bucket(letter)
     }
     if owes then
       step.all, step.deepest, step.all_num, step.deepest_num = number(), number(), 0, 0
-      step.room, step.room_num = 0, 0
+      step.room, step.room_num, step.settles = 0, 0, true
       if den > 1 then
         step.all_num, step.deepest_num = number(), number()
       end

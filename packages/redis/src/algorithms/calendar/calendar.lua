@@ -97,7 +97,7 @@ local function calendar()
     local current_period, next_period = period(), period()
     return {
       op = op, judge = judge, apply = apply, passes = false, cost = cost, limit = limit, at = at,
-      all = all, most = most,
+      all = all, most = most, settles = most > limit,
       current_period, next_period,
       label = '', start = 0, ends = 0, current = 0, cut = false,
     }

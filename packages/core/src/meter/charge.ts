@@ -1,0 +1,191 @@
+/** What one limit has charged for one request, and the steps that correct it. */
+
+import { measure } from '../algorithms/decide.js';
+import { receiptOfRest, receiptOfStep, unitsOf } from '../algorithms/receipt.js';
+import { isSpillwayError } from '../base/errors.js';
+import type { Answer } from '../contract/ask.js';
+import type { Numbers } from '../contract/decision.js';
+import type { Settling } from '../contract/metered-cost.js';
+import type { UnitsKind } from '../contract/observer.js';
+import type { Step } from '../contract/store.js';
+import type { Resends } from './resends.js';
+
+/** The limit of a charge, and where its steps are sent. */
+export interface ChargeContext {
+  readonly limiter: string;
+  readonly settling: Settling;
+  readonly resends: Resends;
+  /** Called if units were not charged because the count is at its limit and debt. */
+  readonly onForgiven: () => void;
+}
+
+export class Charge {
+  /** The units charged at admission. */
+  readonly reserved: number;
+  /** The numbers of the limit after the last answer. */
+  numbers: Numbers;
+  /** The units that this process has told the store to charge. */
+  private told: number;
+  /** Of those, the units that were forgiven or lost. */
+  private uncharged = 0;
+  /** The steps that give back what was charged, newest last. */
+  private readonly puts: Step[] = [];
+  /** The steps whose answers have not arrived. */
+  private inFlight = 0;
+  private readonly whenHeard: (() => void)[] = [];
+  private readonly step: Step;
+  /** Admitted without the store: only the fallback counters have the charge, and can correct it. */
+  private readonly isLocal: boolean;
+  private readonly context: ChargeContext;
+
+  /** @param step the step that has charged the reservation, with the answer to it and its numbers */
+  constructor(step: Step, answer: Answer, numbers: Numbers, context: ChargeContext) {
+    this.step = step;
+    this.context = context;
+    this.numbers = numbers;
+    this.reserved = unitsOf(step);
+    this.told = this.reserved;
+    this.isLocal = answer.failure !== undefined;
+    this.puts.push(putOf(step, answer));
+    this.tell('reserved', this.reserved);
+    this.forgive(answer.forgiven);
+  }
+
+  /** How many units more than `units` are charged, as far as the store was told. */
+  excessOver(units: number): number {
+    return this.told - units;
+  }
+
+  /** Whether the store has answered that it has charged just `units`. */
+  isKnown(units: number): boolean {
+    return this.told === units && this.uncharged === 0 && this.inFlight === 0 && !this.isLocal;
+  }
+
+  /**
+   * Makes the charge `units`. Returns the step to send, or a promise of it if it depends on an answer in flight. A
+   * second step is rarely needed and is sent here, because a group can't give back to one count twice.
+   */
+  settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
+    if (units >= this.told || this.inFlight === 0) return this.stepsTo(units);
+    return new Promise<void>((resolve) => this.whenHeard.push(resolve)).then(() =>
+      this.stepsTo(units),
+    );
+  }
+
+  /** {@link settleAt} in a separate call. */
+  settleNow(units: number): Promise<unknown> | undefined {
+    const { releases } = this.context.settling;
+    const steps = this.settleAt(units);
+    return 'then' in steps ? steps.then((own) => releases.giveBack(own)) : releases.giveBack(steps);
+  }
+
+  /** Tells observers how a settlement at `units` differs from what is charged. */
+  tellDifference(units: number): void {
+    const more = units - this.told;
+    this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
+  }
+
+  tell(kind: UnitsKind, units: number): void {
+    const { limiter, settling } = this.context;
+    if (units > 0) settling.observers.units({ limiter, kind, units });
+  }
+
+  private stepsTo(units: number): readonly Step[] {
+    const { resends, settling } = this.context;
+    resends.keepUp();
+    const more = units - this.told;
+    this.told = units;
+    if (more > 0) return [this.first({ ...this.step, op: 'record', cost: more, owed: 0 })];
+    const [put, ...others] = this.givingBack(-more);
+    for (const other of others) void settling.releases.giveBack([other]);
+    return put ? [put] : [];
+  }
+
+  /** Takes back first what was not charged, then the newest charges: older ones may have refilled since. */
+  private givingBack(units: number): readonly Step[] {
+    const free = Math.min(units, this.uncharged);
+    this.uncharged -= free;
+    let left = units - free;
+    const steps: Step[] = [];
+    while (left > 0) {
+      const last = this.puts.pop();
+      if (!last) break;
+      const put = { ...last, cost: Math.min(left, last.cost) };
+      const receipt = receiptOfRest(put);
+      if (receipt) this.puts.push({ ...last, cost: receipt.units, receipt });
+      left -= put.cost;
+      if (put.cost > 0) steps.push(this.first(put));
+    }
+    return steps;
+  }
+
+  private first(step: Step): Step {
+    this.inFlight += 1;
+    return this.listening(step, (own, answer) => {
+      this.inFlight -= 1;
+      this.hear(own, answer, false);
+      if (this.inFlight === 0) for (const resolve of this.whenHeard.splice(0)) resolve();
+    });
+  }
+
+  private listening(step: Step, hear: (step: Step, answer: Answer) => void): Step {
+    const own: Step = { ...step, binding: false, answered: (answer) => hear(own, answer) };
+    return own;
+  }
+
+  private hear(step: Step, answer: Answer, isLastTry: boolean): void {
+    const { failure } = answer;
+    this.context.resends.delete(step);
+    if (failure && !this.isLocal) {
+      this.retry(step, failure, isLastTry);
+      return;
+    }
+    if (step.op === 'record') {
+      if (!failure) this.puts.push(putOf(step, answer));
+      this.forgive(answer.forgiven);
+    }
+    if (!failure) this.numbers = measure(step.rule, answer, 0);
+  }
+
+  /**
+   * A step that certainly was not sent waits and is sent again. If that is unknown, a charge is sent once more, and may
+   * count twice; units are not given back again.
+   */
+  private retry(step: Step, failure: Error, isLastTry: boolean): void {
+    const isCharge = step.op === 'record';
+    const lose = (): void => {
+      if (!isCharge) return;
+      this.uncharged += step.cost;
+      this.tell('lost', step.cost);
+    };
+    const isSent = !isUnsent(failure);
+    if (isSent && (isLastTry || !isCharge)) {
+      lose();
+      return;
+    }
+    // Without the fallback counters, which have counted it.
+    const again = this.listening({ ...step, onStoreError: 'allow' }, (own, answer) =>
+      this.hear(own, answer, isLastTry || isSent),
+    );
+    this.context.resends.add(again, lose);
+  }
+
+  private forgive(units = 0): void {
+    if (units === 0) return;
+    this.uncharged += units;
+    this.tell('forgiven', units);
+    this.context.onForgiven();
+  }
+}
+
+function putOf(step: Step, answer: Answer): Step {
+  const receipt = receiptOfStep(step, answer);
+  return { ...step, op: 'put', cost: receipt.units, owed: 0, receipt };
+}
+
+/** Whether a call certainly was not sent: its breaker is open, or its client has no connection. */
+function isUnsent(failure: Error): boolean {
+  if (!isSpillwayError(failure)) return false;
+  const { code, kind, cause } = failure;
+  return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
+}

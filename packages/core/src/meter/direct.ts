@@ -1,0 +1,80 @@
+/** Limiters without HTTP whose cost is known afterwards. */
+
+import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
+import { checkCost, isPlainObject } from '../base/checks.js';
+import { type Eventually, isLater } from '../base/host.js';
+import type { Answer } from '../contract/ask.js';
+import type { Decision } from '../contract/decision.js';
+import type { Reservation, Settling } from '../contract/metered-cost.js';
+import type { Step, Store } from '../contract/store.js';
+import { checkDecision, type DirectClient } from '../direct/direct-client.js';
+import type { Limit } from '../direct/limit.js';
+import type { MeteredLimiter, ReserveOptions } from '../direct/limiter-options.js';
+import { Charge } from './charge.js';
+import type { Resends } from './resends.js';
+import { checkUsage } from './usage.js';
+
+export interface Extended<Usage> {
+  readonly limiter: MeteredLimiter<Store, Usage>;
+  readonly limit: Limit;
+  readonly client: DirectClient;
+  readonly price: (usage: Usage) => number;
+  /** Sets the cost of a step. */
+  readonly complete: (step: Step, reservation: Reservation<Usage>) => Step;
+  readonly resendsOf: (settling: Settling) => Resends;
+}
+
+/** Replaces `consume` and `peek` of a limiter by such that take reservations, and adds `settle`. */
+export function extendLimiter<Usage>(own: Extended<Usage>): void {
+  const { limiter, limit, client, price, complete } = own;
+  const settling = settlingOf(client);
+  const context = {
+    limiter: limit.name,
+    settling,
+    resends: own.resendsOf(settling),
+    onForgiven: () => undefined,
+  };
+  const reserving = (op: 'take' | 'look', otherwise: Call): Call => {
+    return (key, options) => {
+      const cost = options?.cost;
+      if (typeof key !== 'string' || !isPlainObject(cost)) return otherwise(key, options);
+      const { plan, period } = options ?? {};
+      const part = limit.part(op, key, 1, limit.settings(), { plan, period });
+      if (part.step) part.step = complete(part.step, cost as Reservation<Usage>);
+      return client.decide([part], op, ([decision]) => decision as Decision);
+    };
+  };
+  Object.assign(limiter, {
+    consume: reserving('take', limiter.consume.bind(limiter) as Call),
+    peek: reserving('look', limiter.peek.bind(limiter) as Call),
+    settle(decision: Decision, usage: Usage): Eventually<boolean> {
+      checkDecision(decision);
+      const units = checkCost(price(checkUsage('the usage', usage)));
+      const { step, answer } = limit.takeGrant(decision) ?? {};
+      if (!step || !answer) return client.known(false);
+      const charge = new Charge(step, answer, decision, context);
+      charge.tellDifference(units);
+      const sent = charge.settleNow(units);
+      return sent ? sent.then(() => true) : client.known(true);
+    },
+  });
+}
+
+type Call = (key: string, options?: ReserveOptions) => unknown;
+
+/** Sends settlements without a guard. */
+function settlingOf({ store, observers }: DirectClient): Settling {
+  return {
+    releases: {
+      client: store,
+      giveBack(steps) {
+        const tell = (answers: readonly Answer[]): void => {
+          for (const [i, { answered }] of steps.entries()) answered?.(answers[i] as Answer);
+        };
+        const sent = store.link.giveBack(steps, tell, GIVE_BACK_US);
+        return isLater(sent) ? sent : undefined;
+      },
+    },
+    observers,
+  };
+}

@@ -1,0 +1,307 @@
+/** `meter`: costs that are known afterwards. */
+
+import { withDebt } from '../algorithms/debt.js';
+import { checkOptions } from '../base/check-shapes.js';
+import { checkCallback, checkCost, integerBetween } from '../base/checks.js';
+import { mustBe } from '../base/errors.js';
+import { isThenable } from '../base/host.js';
+import type { NamesOf } from '../base/option-names.js';
+import type { Admission } from '../contract/admission.js';
+import type { MeteredCost, MeterHooks, Reservation, Settling } from '../contract/metered-cost.js';
+import type { LimitRequest } from '../contract/request.js';
+import { capacityOf, type Rule } from '../contract/rule.js';
+import type { Step } from '../contract/store.js';
+import { type Extended, extendLimiter } from './direct.js';
+import { Resends } from './resends.js';
+import { type Floor, Spending, type Spent } from './spending.js';
+import { checkUsage, isUsage } from './usage.js';
+
+/** Options of {@link meter}. */
+export interface MeterOptions<Usage, Raw = unknown> {
+  /**
+   * Estimates the usage of a request before it runs; may be async. `request` is undefined without HTTP. A usage is an
+   * integer from 0, or an object of them. What clients claim, such as `max_tokens`, may lower an estimate; what is
+   * charged in the end doesn't depend on it. If the function fails or returns an invalid usage, that is a fault, and
+   * the cost is 1. Default: a cost of 1.
+   */
+  readonly reserve?: ((request: LimitRequest<Raw>) => Usage | Promise<Usage>) | undefined;
+  /**
+   * The part of the reserved usage that is owed as soon as a request is admitted, such as the tokens of a prompt.
+   * `request` is undefined without HTTP. Default: none.
+   */
+  readonly atLeast?:
+    | ((reserved: Usage, request: LimitRequest<Raw> | undefined) => Usage)
+    | undefined;
+  /**
+   * What a request costs that is not settled because the client has left, or because of a status from 500. `'keep'`
+   * (default): the reservation, or what it owes if that is more, because the work may go on unseen. {@link partial}:
+   * what it owes.
+   */
+  readonly onCut?: 'keep' | Partially<Usage> | undefined;
+}
+
+/** What {@link partial} returns. */
+export interface Partially<Usage> {
+  readonly perSecond?: Usage | undefined;
+}
+
+/** Options of the cost of one limit. */
+export interface PriceOptions {
+  /**
+   * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, so no request is
+   * rejected forever, and a large one is not starved by small ones.
+   */
+  readonly maxReserve?: number | undefined;
+  /**
+   * The units beyond the limit that may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit.
+   * A caller in debt is rejected until it has recovered. More than that is forgiven.
+   */
+  readonly debt?: number | undefined;
+}
+
+/** Measures what requests cost; returned by {@link meter}. */
+export interface Meter<Usage, Raw = unknown> {
+  /**
+   * The cost of one limit, for its option `cost`. `price` turns a usage into units: an integer from 0. The limit needs
+   * a `key` function in a guard, and a token bucket or a calendar; it can't have `refundIf`.
+   *
+   * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+   */
+  cost(price: (usage: Usage) => number, options?: PriceOptions): MeteredCost<Raw, Usage>;
+  /**
+   * The usage of a request, by the object that the framework gives its handlers, or by an admission. It does nothing if
+   * no limit has charged the request: in mode `off`, after `skip`, a rejection or a replay.
+   */
+  of(request: object | Admission): Spent<Usage>;
+  /**
+   * A reservation without HTTP, for the option `cost` of a call of `consume`.
+   *
+   * @throws SpillwayError `SPW_COST_INVALID`
+   */
+  reserve(usage: Usage): Reservation<Usage>;
+}
+
+const METER_OPTIONS: NamesOf<MeterOptions<number>> = { reserve: 1, atLeast: 1, onCut: 1 };
+const PRICE_OPTIONS: NamesOf<PriceOptions> = { maxReserve: 1, debt: 1 };
+
+/**
+ * Creates a meter, for costs that are known only after a request: tokens of a language model, rows, bytes, seconds of a
+ * database. At admission, each limit charges its price of an estimate. The handler tells the real usage, and the limits
+ * correct what they have charged, in the call that ends the request.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
+ * @example
+ * ```ts
+ * import { createGuard, meter, rateLimit } from '@spillway/core';
+ *
+ * const rows = meter({ reserve: () => 100 });
+ * const guard = createGuard<{ user: string }>([
+ *   rateLimit({
+ *     name: 'rows',
+ *     limit: 10_000,
+ *     window: '1h',
+ *     key: ({ raw }) => raw.user,
+ *     cost: rows.cost((n) => n),
+ *   }),
+ * ]);
+ * // in the handler of a request
+ * declare const request: object;
+ * const spent = rows.of(request);
+ * spent.settle(12);
+ * ```
+ */
+export function meter<Usage = number, Raw = unknown>(
+  options: MeterOptions<Usage, Raw> = {},
+): Meter<Usage, Raw> {
+  return new UsageMeter(options);
+}
+
+/**
+ * For `onCut`: a request that is cut off costs what it owes, and at least `perSecond` for each second that it ran. Use
+ * it only if your app stops the work when the client leaves.
+ *
+ * @example
+ * ```ts
+ * import { meter, partial } from '@spillway/core';
+ *
+ * export const tokens = meter({ reserve: () => 1_000, onCut: partial({ perSecond: 30 }) });
+ * ```
+ */
+export function partial<Usage>(options: Partially<Usage> = {}): Partially<Usage> {
+  const { perSecond } = options;
+  if (perSecond === undefined || isUsage(perSecond)) return { perSecond };
+  throw mustBe('perSecond', 'an integer from 0, or an object of them', perSecond);
+}
+
+class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
+  private readonly options: MeterOptions<Usage, Raw>;
+  private readonly floor: Floor<Usage>;
+  /** By request, as its handler knows it, and by admission. */
+  private readonly spendings = new WeakMap<object, Spending<Usage>>();
+  private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
+  /** By guard. */
+  private readonly resends = new WeakMap<object, Resends>();
+
+  constructor(options: MeterOptions<Usage, Raw>) {
+    checkOptions<object>(options, 'meter()', METER_OPTIONS);
+    const { reserve, atLeast, onCut } = options;
+    checkCallback('reserve', reserve);
+    checkCallback('atLeast', atLeast);
+    const isPartial = typeof onCut === 'object' && onCut !== null;
+    if (!isPartial && onCut !== undefined && onCut !== 'keep') {
+      throw mustBe('onCut', "'keep' or partial()", onCut);
+    }
+    this.options = options;
+    this.floor = isPartial ? { perSecond: onCut.perSecond } : undefined;
+  }
+
+  cost(price: (usage: Usage) => number, options: PriceOptions = {}): MeteredCost<Raw, Usage> {
+    if (typeof price !== 'function') throw mustBe('price', 'a function of a usage', price);
+    checkOptions(options, 'cost()', PRICE_OPTIONS);
+    const { maxReserve, debt } = options;
+    if (debt !== undefined) integerBetween('debt', debt, 1, 1_000_000_000);
+    if (maxReserve !== undefined) integerBetween('maxReserve', maxReserve, 1, 1_000_000_000);
+    let declared: number | undefined;
+    const unitsOf = ({ usage, atLeast }: Reservation<Usage>): number =>
+      Math.max(price(usage), atLeast === undefined ? 0 : price(atLeast));
+    const cost = (request: LimitRequest<Raw>): number | Promise<number> => {
+      const reserved = this.reservedFor(request);
+      if (isThenable(reserved)) return reserved.then(unitsOf);
+      return reserved ? unitsOf(reserved) : 1;
+    };
+    const complete = (step: Step, { usage, atLeast }: Partial<Reservation<Usage>>): Step => {
+      const owed = atLeast === undefined ? 0 : checkCost(price(atLeast));
+      const units = usage === undefined ? step.cost : Math.max(checkCost(price(usage)), owed);
+      return limited(step, units, owed, maxReserve);
+    };
+    const metered: MeterHooks<Raw> = {
+      makeRule(rule) {
+        if (declared === undefined && maxReserve !== undefined) checkMaxReserve(maxReserve, rule);
+        declared ??= rule.limit;
+        return debt === undefined ? withDebt(rule, 1, 1) : withDebt(rule, debt, declared);
+      },
+      inGuard: (options) => {
+        checkGuarded(options);
+        return {
+          complete: (step, request) => {
+            const { reserved } = this.spendings.get(keyOf(request)) ?? {};
+            try {
+              return complete(step, reserved ?? {});
+            } catch {
+              return step; // `cost` has failed before, which was the fault
+            }
+          },
+          begin: (turn, admission, settling) => {
+            const spending = this.spendingOf(keyOf(turn.request));
+            this.spendings.set(admission, spending);
+            spending.begin(turn as never, price, settling, this.resendsOf(settling));
+          },
+          finish: (turn, outcome) =>
+            this.spendings.get(keyOf(turn.request))?.finish(turn as never, outcome),
+        };
+      },
+      extend: (limiter, limit, client) => {
+        const resendsOf = (settling: Settling): Resends => this.resendsOf(settling);
+        extendLimiter({ limiter, limit, client, price, complete, resendsOf } as Extended<Usage>);
+      },
+    };
+    return Object.assign(cost, { metered });
+  }
+
+  of(request: object | Admission): Spent<Usage> {
+    if (typeof request !== 'object' || request === null) {
+      throw mustBe('request', 'the object that the framework gives its handlers', request);
+    }
+    return this.spendingOf(request);
+  }
+
+  reserve(usage: Usage): Reservation<Usage> {
+    return this.reserved(usage, undefined);
+  }
+
+  private spendingOf(key: object): Spending<Usage> {
+    let spending = this.spendings.get(key);
+    if (!spending) {
+      spending = new Spending(this.floor);
+      this.spendings.set(key, spending);
+    }
+    return spending;
+  }
+
+  /** The reservation of a request: estimated once, for all limits. */
+  private reservedFor(
+    request: LimitRequest<Raw>,
+  ): Reservation<Usage> | undefined | Promise<Reservation<Usage>> {
+    const { reserve } = this.options;
+    const key = keyOf(request);
+    // Without HTTP, an app may use one object for many calls.
+    if (this.spendings.get(key)?.hasEnded) this.spendings.delete(key);
+    const spending = this.spendingOf(key);
+    if (spending.reserved || !reserve) return spending.reserved;
+    const before = this.reserving.get(spending);
+    if (before) return before;
+    const take = (usage: Usage): Reservation<Usage> => {
+      spending.reserved = this.reserved(usage, request);
+      return spending.reserved;
+    };
+    const usage = reserve(request);
+    if (!isThenable(usage)) return take(usage);
+    const later = usage.then(take);
+    this.reserving.set(spending, later);
+    return later;
+  }
+
+  /** @throws SpillwayError `SPW_COST_INVALID` */
+  private reserved(given: Usage, request: LimitRequest<Raw> | undefined): Reservation<Usage> {
+    const usage = checkUsage('the reserved usage', given);
+    const atLeast = this.options.atLeast?.(usage, request);
+    return { usage, atLeast: atLeast === undefined ? undefined : checkUsage('atLeast', atLeast) };
+  }
+
+  private resendsOf({ releases }: Settling): Resends {
+    let resends = this.resends.get(releases);
+    if (!resends) {
+      resends = new Resends(releases);
+      this.resends.set(releases, resends);
+    }
+    return resends;
+  }
+}
+
+/** What identifies a request: what its handler has, or the request itself if that is no object. */
+function keyOf<Raw>(request: LimitRequest<Raw>): object {
+  const { holder, raw } = request;
+  return holder ?? (typeof raw === 'object' && raw !== null ? raw : request);
+}
+
+/**
+ * The debt of all callers without a key would be one, and `refundIf` would give back what is settled.
+ *
+ * @throws SpillwayError `SPW_OPTION_INVALID`
+ */
+function checkGuarded({
+  key,
+  refundIf,
+}: {
+  readonly key?: unknown;
+  readonly refundIf?: unknown;
+}): void {
+  if (typeof key !== 'function') throw mustBe('key', 'a function, beside a cost of a meter', key);
+  if (refundIf !== undefined) {
+    throw mustBe('refundIf', 'left out beside a cost of a meter, which settles', refundIf);
+  }
+}
+
+/** @throws SpillwayError `SPW_OPTION_INVALID` */
+function checkMaxReserve(maxReserve: number, rule: Rule): void {
+  const most = capacityOf(rule);
+  if (maxReserve > most) throw mustBe('maxReserve', `at most the burst, ${most}`, maxReserve);
+}
+
+/** Limits the reservation of a step, which can reject. What is owed beyond it can't. */
+function limited(step: Step, units: number, atLeast: number, maxReserve: number | undefined): Step {
+  const most = capacityOf(step.rule);
+  const limit = Math.min(maxReserve ?? Math.max(1, Math.floor(most / 2)), most);
+  const cost = Math.min(units, limit);
+  return { ...step, cost, owed: Math.max(0, atLeast - cost) };
+}

@@ -1,0 +1,60 @@
+/** Settlements that did not reach the store: stored, within the memory limit for lost releases, and sent again. */
+
+import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
+import { afterIdly } from '../base/host.js';
+import type { Settling } from '../contract/metered-cost.js';
+import type { Step } from '../contract/store.js';
+
+const EVERY_US = 1_000_000;
+
+/** Later, hardly any window would still count a settlement. */
+const KEPT_US = 3_600_000_000;
+
+export class Resends {
+  private readonly lost: LostReleases;
+  private readonly onGivenUp = new WeakMap<Step, () => void>();
+  private readonly releases: Settling['releases'];
+  /** When the timer is due; 0: there is none. */
+  private dueUs = 0;
+
+  constructor(releases: Settling['releases']) {
+    this.releases = releases;
+    this.lost = new LostReleases(releases.client.releaseRoom, (step) =>
+      this.onGivenUp.get(step)?.(),
+    );
+  }
+
+  /** @param givenUp called if the step is given up, at once if there is no room */
+  add(step: Step, givenUp: () => void): void {
+    this.onGivenUp.set(step, givenUp);
+    this.lost.addRelease(step, this.nowUs + KEPT_US);
+    this.schedule();
+  }
+
+  delete(step: Step): void {
+    this.lost.delete(step);
+  }
+
+  /** Sends what is overdue: some platforms stop a timer when the request that set it ends. */
+  keepUp(): void {
+    if (this.dueUs > 0 && this.nowUs > this.dueUs + EVERY_US) this.resend();
+  }
+
+  private get nowUs(): number {
+    return this.releases.client.clock.nowUs();
+  }
+
+  private schedule(): void {
+    if (this.dueUs > 0 || this.lost.size === 0) return;
+    this.dueUs = this.nowUs + EVERY_US;
+    afterIdly(EVERY_US / 1000, () => this.resend());
+  }
+
+  private resend(): void {
+    this.dueUs = 0;
+    this.lost.beginRound(this.nowUs);
+    // One by one, so that one failure doesn't affect the others. A remote store batches them.
+    for (const step of this.lost.next(MOST_STEPS)) void this.releases.giveBack([step]);
+    this.schedule();
+  }
+}

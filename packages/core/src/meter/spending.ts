@@ -1,0 +1,248 @@
+/** What one request spends: its reservation, what it adds while it runs, and its settlement or its end without one. */
+
+import { isCost } from '../base/checks.js';
+import { asError, mustBe } from '../base/errors.js';
+import type { HostSignal } from '../base/host.js';
+import type { RequestOutcome, StepsBack } from '../contract/limiter.js';
+import type { LimiterTurn } from '../contract/limiter-turn.js';
+import type { Reservation, Settling } from '../contract/metered-cost.js';
+import { Charge } from './charge.js';
+import type { Resends } from './resends.js';
+import { greaterOf, isUsage, sumOf, timesOf } from './usage.js';
+
+declare class AbortController {
+  readonly signal: HostSignal;
+  abort(reason: unknown): void;
+}
+
+/** How often `add` charges while a request runs. */
+const CHARGE_EVERY_US = 1_000_000;
+
+/** What a limit has charged for a request, as {@link Spent.snapshot} shows it. */
+export interface SpentOnLimit {
+  /** The cost of the usage that was reserved, before it was limited to `maxReserve`. */
+  readonly requested: number;
+  /** The units that this request costs, as far as they are known. */
+  readonly charged: number;
+  /** Units left in the limit. */
+  readonly remaining: number;
+  /** Milliseconds until all units are available again. */
+  readonly resetMs: number;
+  /** True if the store has not confirmed the numbers: what changed since its last answer is calculated. */
+  readonly estimated: boolean;
+}
+
+/** The usage of one request. Its methods never throw and never wait for the store. */
+export interface Spent<Usage> {
+  /**
+   * Adds what was delivered so far. What exceeds the reservation is charged at most once a second, while the request
+   * runs. An object may name only some of the components. An invalid usage is a fault and adds nothing.
+   */
+  add(usage: Partial<Usage>): void;
+  /**
+   * Sets the real usage, which replaces all that was reserved and added. It is charged, or given back, when the
+   * response has ended; after that at once, for at most one window. Only the first call counts, the others return false. An
+   * invalid usage is a fault and settles nothing.
+   */
+  settle(usage: Usage): boolean;
+  /**
+   * Aborts when an enforced limit is beyond its limit and debt, so what follows would be free. Pass it to what causes
+   * the costs, such as `fetch`.
+   */
+  readonly signal: HostSignal;
+  /** What each limit has charged, by its name, for the body of the response. Empty if no limit charges the request. */
+  snapshot(): Readonly<Record<string, SpentOnLimit>>;
+}
+
+/** What a request owes that was cut off; undefined: at least what was reserved. */
+export type Floor<Usage> = { readonly perSecond: Usage | undefined } | undefined;
+
+/** A limit that has charged the request. */
+interface Line<Usage> {
+  readonly turn: LimiterTurn<never>;
+  readonly price: (usage: Usage) => number;
+  readonly charge: Charge;
+  readonly settling: Settling;
+  /** When its charge was last sent, by the clock of the process. */
+  sentUs: number;
+  /** When the response has ended. */
+  endedUs: number | undefined;
+}
+
+export class Spending<Usage> implements Spent<Usage> {
+  /** Undefined until a limit has asked for it, and if there is none. */
+  reserved: Reservation<Usage> | undefined;
+  private added: Usage | undefined;
+  private settled: Usage | undefined;
+  /** Set when the response has ended: the usage to charge if it isn't settled, and whether at least the reservation. */
+  private end: { readonly owed: Usage | undefined; readonly keeps: boolean } | undefined;
+  private readonly lines: Line<Usage>[] = [];
+  private readonly floor: Floor<Usage>;
+  private controller: AbortController | undefined;
+  private exceeded: string | undefined;
+
+  constructor(floor: Floor<Usage>) {
+    this.floor = floor;
+  }
+
+  /** Whether its request has ended. */
+  get hasEnded(): boolean {
+    return this.end !== undefined;
+  }
+
+  /** A limit has charged the reservation. */
+  begin(
+    turn: LimiterTurn<never>,
+    price: (usage: Usage) => number,
+    settling: Settling,
+    resends: Resends,
+  ): void {
+    const { step, answer, decision, mode } = turn;
+    if (!step || !answer) return;
+    const { limiter } = decision;
+    const onForgiven = (): void => {
+      if (mode === 'enforce') this.exceed(limiter);
+    };
+    const context = { limiter, settling, resends, onForgiven };
+    const charge = new Charge(step, answer, decision, context);
+    const sentUs = settling.releases.client.clock.nowUs();
+    this.lines.push({ turn, price, charge, settling, sentUs, endedUs: undefined });
+  }
+
+  add(usage: Partial<Usage>): void {
+    if (this.settled !== undefined || this.end) return;
+    if (!isUsage(usage)) {
+      this.fault('add', usage);
+      return;
+    }
+    this.added = sumOf(usage as Usage, this.added);
+    for (const line of this.lines) {
+      const nowUs = line.settling.releases.client.clock.nowUs();
+      if (nowUs < line.sentUs + CHARGE_EVERY_US) continue;
+      const units = this.unitsOf(line);
+      if (line.charge.excessOver(units) >= 0) continue;
+      line.sentUs = nowUs;
+      keepAlive(line, line.charge.settleNow(units));
+    }
+  }
+
+  settle(usage: Usage): boolean {
+    if (this.settled !== undefined) return false;
+    if (!isUsage(usage)) {
+      this.fault('settle', usage);
+      return false;
+    }
+    const { lines, reserved } = this;
+    const late = lines.filter(isInWindow);
+    if (this.end && lines.length > 0 && late.length === 0) return false;
+    // A component that is left out is 0, not undefined, for the prices.
+    this.settled = reserved ? sumOf(usage, timesOf(reserved.usage, 0)) : usage;
+    for (const line of late) {
+      const units = this.unitsOf(line);
+      line.charge.tellDifference(units);
+      keepAlive(line, line.charge.settleNow(units));
+    }
+    return true;
+  }
+
+  get signal(): HostSignal {
+    this.controller ??= new AbortController();
+    if (this.exceeded !== undefined) this.exceed(this.exceeded);
+    return this.controller.signal;
+  }
+
+  snapshot(): Readonly<Record<string, SpentOnLimit>> {
+    return Object.fromEntries(
+      this.lines.map((line) => {
+        const { charge, turn } = line;
+        const requested = this.priceOf(line, this.reserved?.usage);
+        const units = this.unitsOf(line);
+        const { remaining, resetMs } = charge.numbers;
+        const most = turn.decision.policy?.burst ?? Infinity;
+        const left = Math.min(Math.max(remaining + charge.excessOver(units), 0), most);
+        const estimated = !charge.isKnown(units);
+        return [
+          turn.decision.limiter,
+          { requested, charged: units, remaining: left, resetMs, estimated },
+        ];
+      }),
+    );
+  }
+
+  /** The response has ended. Returns the step that settles the limit of `turn`. */
+  finish(turn: LimiterTurn<never>, outcome: RequestOutcome): StepsBack {
+    const line = this.lines.find((own) => own.turn === turn);
+    if (!line) return undefined;
+    const { charge } = line;
+    const isCut = outcome.aborted === true || (outcome.status ?? 200) >= 500;
+    this.end ??= this.endAfter(isCut, outcome.durationMs);
+    line.endedUs = line.settling.releases.client.clock.nowUs();
+    const units = this.unitsOf(line);
+    if (this.settled !== undefined) charge.tellDifference(units);
+    else charge.tell(isCut ? 'cut' : 'silent', units);
+    return charge.settleAt(units);
+  }
+
+  private endAfter(isCut: boolean, durationMs: number): NonNullable<Spending<Usage>['end']> {
+    const { owed, floor } = this;
+    if (!isCut || !floor) return { owed, keeps: true };
+    const { perSecond } = floor;
+    if (perSecond === undefined) return { owed, keeps: false };
+    return { owed: greaterOf(timesOf(perSecond, durationMs / 1000), owed), keeps: false };
+  }
+
+  /** What is owed without a settlement, as far as it is known. */
+  private get owed(): Usage | undefined {
+    const atLeast = this.reserved?.atLeast;
+    return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
+  }
+
+  /** The units that a limit must charge now. */
+  private unitsOf(line: Line<Usage>): number {
+    const { settled, end } = this;
+    if (settled !== undefined) return this.priceOf(line, settled);
+    const units = this.priceOf(line, end ? end.owed : this.owed);
+    return end && !end.keeps ? units : Math.max(units, line.charge.reserved);
+  }
+
+  /** The price of a usage. If it is invalid, that is a fault, and nothing changes. */
+  private priceOf({ price, turn, settling, charge }: Line<Usage>, usage?: Usage): number {
+    if (usage === undefined) return 0;
+    let error: unknown;
+    try {
+      const units = price(usage);
+      if (isCost(units)) return units;
+      error = mustBe('a price', 'an integer from 0', units, 'SPW_COST_INVALID');
+    } catch (thrown) {
+      error = thrown;
+    }
+    settling.observers.fault({ limiter: turn.decision.limiter, source: 'cost', error });
+    return charge.excessOver(0);
+  }
+
+  private fault(method: string, usage: unknown): void {
+    const [line] = this.lines;
+    const error = mustBe(`${method}()`, 'integers from 0', usage, 'SPW_COST_INVALID');
+    const limiter = line?.turn.decision.limiter ?? '';
+    line?.settling.observers.fault({ limiter, source: 'cost', error });
+  }
+
+  private exceed(limiter: string): void {
+    this.exceeded = limiter;
+    const text = `the request is beyond the limit and the debt of limiter "${limiter}"`;
+    this.controller?.abort(Object.assign(asError(text), { name: 'AbortError' }));
+  }
+}
+
+/** Whether the response has ended, less than a window ago. */
+function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
+  const { windowMs = 0 } = turn.decision.policy ?? {};
+  return (
+    endedUs !== undefined && settling.releases.client.clock.nowUs() <= endedUs + windowMs * 1000
+  );
+}
+
+/** On platforms that stop all work of a request when it ends. */
+function keepAlive<Usage>({ turn }: Line<Usage>, call: Promise<unknown> | undefined): void {
+  if (call) turn.request.waitUntil?.(call);
+}
