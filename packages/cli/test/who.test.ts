@@ -268,10 +268,10 @@ To block the first: spillway block api --for 1h --because "..." --address 203.0.
           if (out.includes('long')) screen.kill();
         });
         await once(screen, 'close');
-        const escape = '\u001b[';
-        const [, screenful = ''] = out.split(`${escape}H${escape}J${escape}?7l`);
+        const csi = '\u001b[';
+        const [, screenful = ''] = out.split(`${csi}H${csi}J${csi}?7l`);
         expect(screenful).toMatch(/long .*/);
-        expect(screenful).toContain(`${escape}?7h`);
+        expect(screenful).toContain(`${csi}?7h`);
       },
     );
 

@@ -34,7 +34,8 @@ export interface ProcessReport {
 export interface RedisReports extends ReportSink {
   /**
    * The reports of all processes, at most 1,000, the latest first. A process that has ended is among them for 15
-   * minutes, and its callers of the last minute for one minute. Rejects with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`.
+   * minutes, and its callers of the last minute for one minute. Rejects with `SPW_STORE_UNAVAILABLE`,
+   * `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`.
    *
    * @param limiter only this limiter
    */
