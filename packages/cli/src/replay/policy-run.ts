@@ -155,6 +155,7 @@ export class PolicyRun {
 /** Why a log does not judge a limiter that has no window of a fixed length. */
 function whyNot(rule: GuardLimiter['rule']): string {
   if (rule?.machine === 'calendar') return 'Limits by calendar are not judged.';
+  if (rule?.machine === 'lock') return 'Limits that lock callers are not judged.';
   if (rule?.machine === 'leases') return 'A log cannot judge it: it limits requests in progress.';
   return 'A log cannot judge it: it is no limit of requests per window.';
 }
