@@ -86,7 +86,12 @@ async function prove(
 ): Promise<void> {
   const until = performance.now() + atLeast.seconds * 1_000;
   let [histories, faulty, operations, broken] = [0, 0, 0, 0];
+  let isStopped = false;
+  process.once('SIGINT', () => {
+    isStopped = true; // and the verdict is told
+  });
   const isDone = (): boolean =>
+    isStopped ||
     broken >= mostBroken ||
     (performance.now() >= until &&
       histories >= atLeast.histories &&

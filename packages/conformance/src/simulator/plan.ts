@@ -265,7 +265,7 @@ function faultsOf(
   // Who holds something must be able to lose it.
   const isHeld = focus === 'claims' || focus === 'permits';
   let lastUs = 0;
-  return Array.from({ length: random.between(1, 4) }, (_, at): Fault => {
+  return Array.from({ length: random.between(1, 4) }, (_, at): Fault | Fault[] => {
     // What comes shortly after another fault meets what that one has left behind.
     const follows = at > 0 && random.chance(0.4);
     const ownUs = random.chance(0.15) ? 0 : random.between(0, lengthUs);
@@ -280,8 +280,17 @@ function faultsOf(
         const of = random.pick(['loseRequest', 'loseReply', 'repeat', 'late'] as const);
         return { atUs, kind, forUs, of, share: random.pick([0.05, 0.5, 1]) };
       }
-      case 'restart':
-        return { atUs, kind, keeps: random.pick(['all', 'nothing', 'replicated']) };
+      case 'restart': {
+        const restart = {
+          atUs,
+          kind,
+          keeps: random.pick(['all', 'nothing', 'replicated'] as const),
+        };
+        if (random.chance(0.7)) return restart;
+        // A network that loses messages loses those too that tell the new server what it must know.
+        const of = random.pick(['loseRequest', 'loseReply'] as const);
+        return [restart, { atUs, kind: 'weather', forUs, of, share: random.pick([0.05, 0.5]) }];
+      }
       case 'clock':
         return { atUs, kind, byUs: random.pick([-5_000_000, -40_000, -1, 40_000, 3_000_000]) };
       case 'kill':
@@ -292,7 +301,7 @@ function faultsOf(
       default:
         return { atUs, kind, forUs };
     }
-  });
+  }).flat();
 }
 
 /** The store answers nobody. */
