@@ -41,8 +41,8 @@ export interface Spent<Usage> {
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces all that was reserved and added. It is charged, or given back, when the
-   * response has ended; after that at once, for at most one window. Only the first call counts, the others return false. An
-   * invalid usage is a fault and settles nothing.
+   * response has ended; after that at once, for at most one window. Only the first call counts, the others return
+   * false. An invalid usage is a fault and settles nothing.
    */
   settle(usage: Usage): boolean;
   /**
