@@ -15,7 +15,7 @@ import {
   spillway,
   workerShedder,
 } from '@spillway/express';
-import { redisReports, redisStore } from '@spillway/redis';
+import { redisControl, redisReports, redisStore } from '@spillway/redis';
 import cors from 'cors';
 import { cannotListen, complain, welcome } from 'demo-parts';
 import express from 'express';
@@ -28,6 +28,7 @@ const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each pro
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
+const control = redis && redisControl(redis); // for the other commands of `spillway`
 const callers = topCallers({ publishTo: redis && redisReports(redis) }); // for `spillway who` and `spillway top`
 const observers = [decisionTable(), callers]; // the table is for development: a line for each rejection
 const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`);
@@ -47,13 +48,14 @@ const rates = [
 ];
 const front = spillway([once, ...(FOUR === '1' ? overload : []), ...rates], {
   store,
+  control,
   onStoreError,
   onFault,
   observers,
   skip: ({ path }) => path === '/health',
 });
 const keys = rateLimit({ name: 'per-key', limit: Number(LIMIT), window: WINDOW, key: apiKey });
-const perKey = spillway(keys, { store, onStoreError, onFault, observers });
+const perKey = spillway(keys, { store, control, onStoreError, onFault, observers });
 
 const app = express();
 app.set('trust proxy', Number(TRUST_PROXY ?? 0)); // spillway reads it

@@ -78,6 +78,7 @@ export const WALLS: Readonly<Record<string, Package>> = {
       shaper: { floor: 0 },
       fetch: { floor: 1 },
       'index.ts': DOOR,
+      'undici.ts': DOOR,
     },
   },
   redis: {

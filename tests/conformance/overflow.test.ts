@@ -2,8 +2,10 @@
 
 import { type Answer, memoryStore, type Step } from '@spillway/core';
 import {
+  makeDistinctRule,
   makeLeasesRule,
   makeRule,
+  measure,
   type Receipt,
   type Rule,
   receiptFrom,
@@ -258,5 +260,43 @@ describe('permits taken while the store is full', () => {
       store.apply([step('take', `new ${i}`, makeRule('token-bucket', 1, HOUR))]);
     }
     expect(store.overflowed).toBe(1);
+  });
+});
+
+describe('different items in a full store', () => {
+  const rule = makeDistinctRule(3, HOUR);
+  const items = (...names: string[]) => ({
+    cost: names.length,
+    items: names.map((name) => name.repeat(32)),
+  });
+
+  function filled() {
+    const clock = new ManualClock();
+    const store = memoryStore({ clock, maxEntries: 4 });
+    const ask = (one: Step): Answer => store.apply([one])[0] as Answer;
+    const touch = (key: string, ...names: string[]) =>
+      ask(step('take', key, rule, items(...names))).allowed;
+    return { clock, store, ask, touch };
+  }
+
+  it('replace expired ones of their key, and are rejected until then', () => {
+    const { clock, ask, touch } = filled();
+    expect([touch('ada', 'a'), touch('bob', 'a', 'b', 'c')]).toEqual([true, true]);
+    expect([touch('ada', 'b'), touch('ada', 'a')]).toEqual([false, true]);
+    const look = measure(rule, ask(step('look', 'ada', rule, items('b'))), 1);
+    expect(look.retryAfterMs).toBe(HOUR / 1000);
+    clock.advance('1h');
+    expect(touch('ada', 'b')).toBe(true);
+  });
+
+  it('of new keys are counted together, up to the limit', () => {
+    const { store, touch } = filled();
+    touch('bob', 'a', 'b', 'c');
+    touch('ada', 'a');
+    let admitted = 0;
+    for (let i = 0; i < 5_000; i += 1) if (touch(`new ${i}`, (i % 16).toString(16))) admitted += 1;
+    expect(admitted).toBeGreaterThan(3 * 1_024);
+    expect(store.size).toBeLessThanOrEqual(4 + 3 * 1_024);
+    for (const name of '012345') expect(touch('bob', name)).toBe(false);
   });
 });

@@ -118,6 +118,12 @@ class Pair {
     const held = op === 'hold' ? { holdUs } : {};
     const asked = { ...this.step(of, key, op), cost, binding, ...held };
     if (of.machine === 'claims') return claimed(asked, one);
+    if (of.machine === 'distinct') {
+      const items = Array.from({ length: Math.min(cost, 102) }, (_, i) =>
+        (i + lease).toString(16).padStart(32, '0'),
+      );
+      return { ...asked, cost: items.length, items };
+    }
     return of.machine === 'leases' ? { ...asked, lease: { id: `id ${lease}`, critical } } : asked;
   }
 

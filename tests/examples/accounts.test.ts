@@ -1,31 +1,60 @@
 /** The recipes for logins, plans and tenants, as they are printed. */
 
-import type { RequestHandler } from 'express';
-import { describe, expect, it } from 'vitest';
+import { readFileSync } from 'node:fs';
+import type { Request, RequestHandler } from 'express';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { exampleOf, json, repeat, type Service, serveExample } from './pages.js';
 import { stopClock } from './time.js';
 import { authenticate } from './users.js';
 
 const MINUTE = 60_000;
+/** The row of the table of logins that begins so. */
+const exampleRow = (first: string): string => {
+  const page = readFileSync(new URL('../../docs/recipes/login.md', import.meta.url), 'utf8');
+  return page.split('\n').find((line) => line.startsWith(`| ${first}`)) ?? '';
+};
+
 const TRUSTING = "const app = express();\napp.set('trust proxy', 1);";
 
 describe('docs/recipes/login.md', () => {
-  const findUser = async (email: string, password: string) =>
-    password === 'right' ? { id: email } : undefined;
-  const open = () =>
-    serveExample(exampleOf('docs/recipes/login.md', 'Login'), { yours: { findUser } });
+  const PAGE = 'docs/recipes/login.md';
+  const HOUR = 60 * MINUTE;
+  const DAY = 24 * HOUR;
+  /** The passwords that were tried, by the account. */
+  let tried: string[];
+  const findUser = async (email: string, password: string) => {
+    tried.push(email);
+    return password === 'right' ? { id: email } : undefined;
+  };
+  const yours = {
+    findUser,
+    knownDevice: (req: Request) => req.get('x-device'),
+    passesChallenge: async (req: Request) => req.get('x-challenge') === 'passed',
+  };
+  beforeEach(() => {
+    tried = [];
+  });
+  const open = () => serveExample(exampleOf(PAGE, 'Login'), { yours });
+  const openBehindProxy = () =>
+    serveExample(exampleOf(PAGE, 'Login'), {
+      yours,
+      replace: { 'const app = express();': TRUSTING },
+    });
   const tries = ({ statuses }: Service, times: number, email: string, password = 'wrong') =>
     statuses(times, '/login', json({ email, password }));
+  const from = (address: string, password: string, headers: Record<string, string> = {}) =>
+    json({ email: 'ada@example.com', password }, { 'X-Forwarded-For': address, ...headers });
 
-  it('refuses the sixth wrong password, and takes one more after three minutes', async () => {
+  it('locks after the sixth wrong password, longer each time', async () => {
     const advance = stopClock();
     const service = await open();
-    expect(await tries(service, 6, 'ada@example.com')).toEqual([...repeat(5, 401), 429]);
-    const { headers } = await service.ask('/login', json({ email: ' Ada@example.com' }));
-    expect(headers.get('retry-after')).toBe('180');
-    expect(await tries(service, 1, 'bob@example.com')).toEqual([401]);
-    advance(3 * MINUTE);
-    expect(await tries(service, 2, 'ada@example.com')).toEqual([401, 429]);
+    for (const hours of [1, 6, 24, 24]) {
+      expect(await tries(service, 6, 'ada@example.com')).toEqual([...repeat(5, 401), 429]);
+      const { headers } = await service.ask('/login', json({ email: ' Ada@example.com' }));
+      expect(headers.get('retry-after')).toBe(`${hours * 3_600}`);
+      expect(await tries(service, 1, 'bob@example.com', 'right')).toEqual([200]);
+      advance(hours * HOUR);
+    }
   });
 
   it('counts no success, and forgets the failures before one', async () => {
@@ -36,14 +65,43 @@ describe('docs/recipes/login.md', () => {
     expect(await tries(service, 6, 'ada@example.com')).toEqual([...repeat(5, 401), 429]);
   });
 
+  it('admits as many guesses a day as it says, to a source that waits and to one that insists', async () => {
+    const advance = stopClock();
+    const service = await open();
+    const guesses = exampleRow('by account and source').match(/\d+(?= by)/g);
+    const guess = json({ email: 'ada@example.com' }, { 'x-challenge': 'passed' });
+    for (let hour = 0; hour < 24; hour += 1) {
+      await service.statuses(5, '/login', guess);
+      advance(HOUR);
+    }
+    for (let minute = 0; minute < DAY / MINUTE; minute += 30) {
+      await tries(service, 6, 'bob@example.com');
+      advance(30 * MINUTE);
+    }
+    const of = (name: string) => tried.filter((email) => email.startsWith(name)).length;
+    expect([of('ada'), of('bob')].map(String)).toEqual(guesses);
+  });
+
+  it('never locks the owner out, whatever other sources do', async () => {
+    const advance = stopClock();
+    const { statuses } = await openBehindProxy();
+    for (let i = 0; i < 30; i += 1) await statuses(7, '/login', from(`203.0.113.${i}`, 'wrong'));
+    expect(tried).toHaveLength(20); // the others failed the challenge
+    const passed = { 'x-challenge': 'passed' };
+    expect(await statuses(1, '/login', from('198.51.100.1', 'right', passed))).toEqual([200]);
+    // At the attacker's address, too, if the device is known.
+    const known = { ...passed, 'x-device': 'laptop' };
+    expect(await statuses(1, '/login', from('203.0.113.7', 'right', passed))).toEqual([429]);
+    expect(await statuses(1, '/login', from('203.0.113.7', 'right', known))).toEqual([200]);
+    advance(DAY);
+    expect(await statuses(1, '/login', from('198.51.100.1', 'right'))).toEqual([200]);
+  });
+
   it.each([
     ['the option', { '{ store },\n);\n// The same': '{ store, trustProxy: 1 },\n);\n// The same' }],
     ["Express' setting", { 'const app = express();': TRUSTING }],
   ])('locks one address out and not the owner, behind a proxy named by %s', async (_, replace) => {
-    const page = exampleOf('docs/recipes/login.md', 'Login');
-    const { statuses } = await serveExample(page, { yours: { findUser }, replace });
-    const from = (address: string, password: string) =>
-      json({ email: 'ada@example.com', password }, { 'X-Forwarded-For': address });
+    const { statuses } = await serveExample(exampleOf(PAGE, 'Login'), { yours, replace });
     expect(await statuses(6, '/login', from('203.0.113.7', 'wrong'))).toEqual([
       ...repeat(5, 401),
       429,
@@ -52,14 +110,19 @@ describe('docs/recipes/login.md', () => {
   });
 
   it('forgets the failures before a success behind a proxy, too', async () => {
-    const page = exampleOf('docs/recipes/login.md', 'Login');
-    const replace = { 'const app = express();': TRUSTING };
-    const { statuses } = await serveExample(page, { yours: { findUser }, replace });
-    const from = (password: string) =>
-      json({ email: 'ada@example.com', password }, { 'X-Forwarded-For': '2001:db8:1:2:3::7' });
-    expect(await statuses(4, '/login', from('wrong'))).toEqual(repeat(4, 401));
-    expect(await statuses(1, '/login', from('right'))).toEqual([200]);
-    expect(await statuses(6, '/login', from('wrong'))).toEqual([...repeat(5, 401), 429]);
+    const { statuses } = await openBehindProxy();
+    const by = (password: string) => from('2001:db8:1:2:3::7', password);
+    expect(await statuses(4, '/login', by('wrong'))).toEqual(repeat(4, 401));
+    expect(await statuses(1, '/login', by('right'))).toEqual([200]);
+    expect(await statuses(6, '/login', by('wrong'))).toEqual([...repeat(5, 401), 429]);
+  });
+
+  it('locks nobody if five logins at once are right and a sixth comes meanwhile', async () => {
+    const service = await open();
+    const logins = Array.from({ length: 6 }, () => tries(service, 1, 'ada@example.com', 'right'));
+    const statuses = (await Promise.all(logins)).flat();
+    expect(statuses.filter((status) => status === 200).length).toBeGreaterThanOrEqual(5);
+    expect(await tries(service, 6, 'ada@example.com')).toEqual([...repeat(5, 401), 429]);
   });
 
   it('stops an address that tries a list of accounts', async () => {
@@ -72,7 +135,7 @@ describe('docs/recipes/login.md', () => {
   it('lets no mail box be filled, and charges nothing where one limit refuses', async () => {
     const sent: string[] = [];
     const sendResetMail = async (email: string) => void sent.push(email);
-    const page = exampleOf('docs/recipes/login.md', 'Password reset');
+    const page = exampleOf(PAGE, 'Password reset');
     const { statuses } = await serveExample(page, { yours: { sendResetMail } });
     const to = (email: string) => json({ email });
     const path = '/password-reset';

@@ -108,18 +108,6 @@ describe.skipIf(redisProgram === null)('eight processes with maxConcurrent', () 
     expect(codes).toEqual(new Array(PROCESSES).fill(0));
     expect(receiver.calls).toHaveLength(PROCESSES * jobs);
     expect(receiver.most).toBe(PERMITS);
-    console.log('used', receiver.used);
-    const byEnd = [...receiver.calls].sort((a, b) => a.fromMs - b.fromMs);
-    const same: number[] = [];
-    const other: number[] = [];
-    for (const c of byEnd.slice(3)) {
-      const prev = byEnd
-        .filter((p) => p.untilMs <= c.fromMs)
-        .sort((a, b) => b.untilMs - a.untilMs)[0];
-      if (prev) (prev.process === c.process ? same : other).push(c.fromMs - prev.untilMs);
-    }
-    const m = (a: number[]) => [a.length, a.reduce((x, y) => x + y, 0) / a.length, Math.max(...a)];
-    console.log('same', m(same), 'other', m(other));
     const firsts = codes.map((_, at) => receiver.firstMs(`${at}`));
     const wholeMs = (PROCESSES * jobs * WORK_MS) / PERMITS;
     expect(Math.max(...firsts)).toBeLessThan(wholeMs);

@@ -31,6 +31,8 @@ describe('codes', () => {
     ['`fixedWindow`, ', store.makeRule('fixed-window', 3, MINUTE, 3, 'first-request')],
     ['`slidingWindow`', store.makeRule('sliding-window-counter', 3, MINUTE)],
     ['`slidingLog`', store.makeRule('sliding-window-log', 3, MINUTE)],
+    ['`penalty: lockFor(...)`', store.makeLockRule(3, SECOND, [SECOND], MINUTE)],
+    ['`distinct`', store.makeDistinctRule(3, MINUTE)],
     ['`createShaper`', store.makeShaperRule(3, SECOND, 1, SECOND)],
     ['`concurrencyLimit`', store.makeLeasesRule(3, MINUTE)],
   ] as const)('%s', (what, { code }) => {
@@ -70,6 +72,12 @@ const CASES: readonly Case[] = [
   },
   { what: 'windows', rule: store.makeRule('fixed-window', 3, MINUTE), acts: [{}, {}], example: 0 },
   {
+    what: 'limit with a penalty',
+    rule: store.makeLockRule(2, MINUTE, [5 * MINUTE], MINUTE),
+    acts: [{}, {}],
+    example: 0,
+  },
+  {
     what: 'claim',
     rule: store.makeClaimsRule(30 * SECOND, MINUTE),
     acts: [{ claim: { id: 'order 17', owner } }],
@@ -79,6 +87,12 @@ const CASES: readonly Case[] = [
     what: 'log',
     rule: store.makeRule('sliding-window-log', 9, MINUTE),
     acts: [{ cost: 3 }, { afterUs: 5_000, cost: 2 }],
+    example: 0,
+  },
+  {
+    what: 'distinct items',
+    rule: store.makeDistinctRule(9, MINUTE),
+    acts: [{ items: [`${'00'.repeat(15)}ff`] }],
     example: 0,
   },
   {
@@ -131,7 +145,10 @@ describe.skipIf(redisUrl === null)('the examples in Redis', () => {
     const told = row(one.what)[4] ?? '';
     const kind = /^a sorted set/.test(told) ? 'zset' : told.includes('a list') ? 'list' : 'string';
     expect(await redis.type(name)).toBe(kind);
-    if (kind === 'string') {
+    if (one.what === 'distinct items') {
+      const bytes = Buffer.from(examples(one.what)[0]?.slice(1) ?? '', 'base64');
+      expect(await redis.getBuffer(name)).toEqual(Buffer.concat([Buffer.from('1'), bytes]));
+    } else if (kind === 'string') {
       expect(told).toBe('the same');
       expect(await redis.get(name)).toBe(examples(one.what)[one.example]);
     }

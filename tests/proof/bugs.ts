@@ -25,6 +25,7 @@ const LOG = `${LUA}/log/log.lua`;
 const LEASES = `${LUA}/leases/leases.lua`;
 const CLAIMS = `${LUA}/claims/claims.lua`;
 const QUEUE = `${LUA}/queue/takes.lua`;
+const LOCK = `${LUA}/lock/lock.lua`;
 const MAIN = 'redis/src/lua/main.lua';
 const STORES = 'core/src/stores';
 const UPKEEP = 'core/src/algorithms/upkeep';
@@ -127,6 +128,51 @@ const buckets: readonly Bug[] = [
     ['mulDiv(burst, period, den)', 'mulDiv(limit, period, den)'],
     'kent8192/reinhardt-web#2229',
   ),
+];
+
+const locks: readonly Bug[] = [
+  bug(
+    'each attempt extends a lock',
+    LOCK,
+    [
+      'elseif op == TAKE and not passes and locked == 0 and cost <= limit then',
+      'elseif op == TAKE and not passes and cost <= limit then',
+    ],
+    'VilnaCRM/user-service#476',
+  ),
+  bug(
+    'each lock is as long as the first',
+    LOCK,
+    ['locks[min(level + 1, #locks)]', 'locks[1]'],
+    'dsh-auth-gate#81',
+  ),
+  bug('a refund ends no lock', LOCK, [
+    'if locked > 0 then\n        level, locked = level - 1, 0\n      end',
+    '',
+  ]),
+  bug('a refund keeps the level of the lock that it ends', LOCK, [
+    'level, locked = level - 1, 0',
+    'locked = 0',
+  ]),
+  bug('a late refund ends any lock', LOCK, [
+    'return step.at == step.ends and step.current > 0',
+    'return step.current > 0',
+  ]),
+  bug('the units that led to a lock count after it', LOCK, [
+    'ended, locked, current = locked, 0, 0',
+    'ended, locked = locked, 0',
+  ]),
+  bug('a limit in shadow mode locks', LOCK, [
+    'elseif op == TAKE and not passes',
+    'elseif op <= SHADOW and not passes',
+  ]),
+  bug('a lock is forgotten at its end', LOCK, ['now >= ended + step.forget', 'now >= ended']),
+  bug('a cost that never passes locks', LOCK, ['locked == 0 and cost <= limit then', 'locked == 0 then']),
+  bug('a locked key has no expiry', LOCK, [", 'PX', lifetime(expires - now))", ')']),
+  bug('a lock is cached for a minute', 'core/src/algorithms/lock/lock-rule.ts', [
+    'const CACHED_MS = 1_000;',
+    'const CACHED_MS = 60_000;',
+  ]),
 ];
 
 const windows: readonly Bug[] = [
@@ -475,6 +521,7 @@ const settings: readonly Bug[] = [
 export const BUGS: readonly Bug[] = [
   ...buckets,
   ...windows,
+  ...locks,
   ...groups,
   ...permits,
   ...claims,

@@ -59,7 +59,7 @@ const JUDGES = [
 
 /** Runs all other judges, without the tests that plant bugs of their own. */
 function judgeElsewhere(): void {
-  const args = ['vitest', 'run', ...JUDGES, '-t', '^(?!.*planted bug)'];
+  const args = ['vitest', 'run', '--testTimeout=600000', ...JUDGES, '-t', '^(?!.*planted bug)'];
   const cwd = join(import.meta.dirname, '../..');
   const { status } = spawnSync('npx', args, { cwd, stdio: 'inherit' });
   console.log(status === 0 ? 'other judges: held' : 'other judges: BROKEN, see above');

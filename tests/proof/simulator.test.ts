@@ -69,6 +69,9 @@ const RARE = [
   'the leases of a key have no expiry',
   'the breaker never opens',
   'the fallback counts nothing',
+  'the fallback does not know what was admitted before',
+  'calls wait for a text of the script that was lost',
+  'each renewal that fails releases its permit anew, whatever is under way',
   'a timer stays for each call',
 ];
 

@@ -13,7 +13,9 @@ import {
   calendarNamed,
   type DeclaredNumbers,
   makeCalendarRule,
+  makeDistinctRule,
   makeLeasesRule,
+  makeLockRule,
   makeRule,
   makeShaperRule,
   type Rule,
@@ -24,6 +26,7 @@ import { authorOf } from './author.js';
 import { type CommonOptions, type Connection, connected } from './connection.js';
 import { liveOf } from './in-force.js';
 import { type AnywayOption, limitersNamed } from './known.js';
+import { lockIn } from './limiters-table.js';
 import { print, printJson } from './output.js';
 import { UsageError } from './usage-error.js';
 
@@ -133,8 +136,10 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
-  if (windowMs === undefined || !(RATES as readonly string[]).includes(name)) return [];
+  if (windowMs === undefined) return [];
   const windowUs = windowMs * 1000;
+  if (name === 'distinct') return [makeDistinctRule(limit, windowUs)];
+  if (!(RATES as readonly string[]).includes(name)) return [];
   return [
     makeRule(name as Algorithm, limit, windowUs, burst, anchor as 'first-request' | undefined),
   ];
@@ -145,12 +150,26 @@ export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
   const [, calendar] = algorithm.split('calendar:');
   if (calendar) return [makeCalendarRule(limit, calendarOf(calendar))].map(inDebt(numbers));
+  const lock = lockIn(numbers);
+  if (lock)
+    return [
+      makeLockRule(
+        limit,
+        windowMs * 1000,
+        lock.locksMs.map(microseconds),
+        microseconds(lock.forgetMs),
+      ),
+    ];
   if (leaseMs !== undefined && algorithm === 'concurrency') {
     return [{ ...makeLeasesRule(limit, leaseMs * 1000), open }];
   }
   return maxWaitMs === undefined
     ? rateRuleOf(numbers).map(inDebt(numbers))
     : [makeShaperRule(limit, windowMs * 1000, burst, maxWaitMs * 1000)];
+}
+
+function microseconds(ms: number): number {
+  return Math.round(ms * 1000);
 }
 
 /** If this release or machine doesn't have the calendar, one that never ends a stored period. */

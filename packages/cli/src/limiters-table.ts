@@ -64,14 +64,28 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
 /** The numbers in one line, as in `100 per 1m (token-bucket)`. */
 export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
+  const lock = lockIn(numbers);
   const parts = [
     rateOf(numbers),
+    ...(lock ? [`locked for ${lock.locksMs.map(durationOf).join(', then ')}`] : []),
     ...(open === undefined ? [] : [`${open} for requests that are not critical`]),
     ...(leaseMs === undefined ? [] : [`lease ${durationOf(leaseMs)}`]),
     ...(keepMs === undefined ? [] : [`kept for ${durationOf(keepMs)}`]),
     ...(maxWaitMs === undefined ? [] : [`waits up to ${durationOf(maxWaitMs)}`]),
   ];
-  return plain(`${parts.join(', ')} (${algorithm.replace(/^calendar:.*/, 'calendar')})`);
+  return plain(`${parts.join(', ')} (${algorithm.replace(/^(calendar|lock):.*/, '$1')})`);
+}
+
+/** The locks of a limit with a penalty, in milliseconds; undefined for other limits, or those of a later release. */
+export function lockIn({
+  algorithm,
+}: Pick<DeclaredNumbers, 'algorithm'>):
+  | { readonly locksMs: readonly number[]; readonly forgetMs: number }
+  | undefined {
+  const match = /^lock:([\d.]+(?:,[\d.]+)*):([\d.]+)$/.exec(algorithm);
+  if (!match) return undefined;
+  const [, locks = '', forget = ''] = match;
+  return { locksMs: locks.split(',').map(Number), forgetMs: Number(forget) };
 }
 
 /** The numbers that can be set live. */

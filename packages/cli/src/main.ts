@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** The command `spillway`. Exit codes: 0 done, 1 Redis failed, 2 the command line is wrong. */
 
 import { run } from './run.js';
@@ -13,6 +12,9 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
 
-process.exitCode = await run(process.argv.slice(2));
-// After all output: the policy of a replay may keep connections or timers, which would keep the process alive.
-process.stdout.write('', () => process.stderr.write('', () => process.exit()));
+const args = process.argv.slice(2);
+process.exitCode = await run(args);
+if (args[0] === 'replay') {
+  // A policy may have connections or timers, which would keep the process alive. After all output:
+  process.stdout.write('', () => process.stderr.write('', () => process.exit()));
+}

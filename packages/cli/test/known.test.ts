@@ -3,8 +3,10 @@
 import {
   calendar,
   createLimiter,
+  distinct,
   fixedWindow,
   type LiveLimits,
+  lockFor,
   type RuleOptions,
 } from '@spillway/core';
 import { makeClaimsRule, makeLeasesRule, makeShaperRule } from '@spillway/core/store';
@@ -153,6 +155,18 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await limiter.peek('acme')).used).toBe(0);
   });
 
+  it('shows how many different things are counted for a key, under its own limit, and forgets them', async () => {
+    const options = { name: 'cards', limit: 5, window: '1h', algorithm: distinct() } as const;
+    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    await limiter.consume('acme', { item: ['4242', '5555'] });
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+    await spillway(['limits', 'cards', '--key', 'acme', '--limit', '3', ...because]);
+    const { out } = await spillway(['show', 'cards', 'acme']);
+    expect(out).toMatch(/^cards +3 per 1h \(distinct\) +2 +1 +20/m);
+    expect((await spillway(['reset', 'cards', 'acme', ...because])).code).toBe(0);
+    expect((await limiter.peek('acme')).used).toBe(0);
+  });
+
   it('shows what is counted for a key, by every algorithm, with the limits of the key', async () => {
     const store = redisStore(redis());
     const settings = { store };
@@ -190,6 +204,23 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(shown.get('partner')).toMatchObject({ used: 0, remaining: 2 });
     expect((await spillway(['show', 'once', 'acme'])).out).toContain('No count: ');
     expect((await spillway(['show', 'quotas', 'acme'])).code).toBe(2);
+  });
+
+  it('shows a limit with a penalty, and when the lock of a key ends', async () => {
+    const penalty = lockFor(['15m', '1.5h']);
+    const options = { name: 'logins', limit: 2, window: '10m', penalty } as const;
+    const limiter = createLimiter(options, { store: redisStore(redis()) });
+    for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
+    await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
+    const numbers = '2 per 10m, locked for 15m, then 90m (lock)';
+    expect((await spillway(['status'])).out).toContain(numbers);
+    const { show } = await json<{ show: { counts: object[] } }>('show', 'logins', 'ada');
+    expect(show.counts).toMatchObject([{ used: 2, remaining: 0 }]);
+    const { resetMs } = show.counts[0] as { resetMs: number };
+    expect(resetMs).toBeGreaterThan(800_000);
+    expect((await spillway(['show', 'logins', 'ada'])).out).toContain(numbers);
+    expect((await spillway(['reset', 'logins', 'ada', ...because])).code).toBe(0);
+    expect((await limiter.consume('ada')).used).toBe(1);
   });
 
   it.each(['quarter@UTC', 'day@Mars/Base'])(

@@ -34,8 +34,9 @@ export interface Verdict extends Numbers {
  * 3. All takes are decided, on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with one exception. If the clock went back and left a state that the
- * rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected.
+ * Only steps that charge or refund change a state, with two exceptions. If the clock went back and left a state that
+ * the rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected. A rejection may start a
+ * lock.
  *
  * @example
  * ```ts run
@@ -161,11 +162,15 @@ export class Oracle {
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);
       return verdict(rule, cost, now, machine.view(rule, undefined, now), true, false);
-    } else if (mayRepair(merged) && state !== undefined && machine.impossible(rule, state, now)) {
+    } else if (merged.binding && !passes && mayRepair(merged)) {
+      after = machine.reject?.(rule, view, now, cost);
+    }
+    const charged = charges && after !== undefined;
+    const isStale = after === undefined && state !== undefined && mayRepair(merged);
+    if (isStale && machine.impossible(rule, state, now)) {
       after = machine.repaired?.(rule, view, now) ?? view;
     }
     if (after !== undefined) this.counts.storeState(step, after);
-    const charged = charges && after !== undefined;
     const told = verdict(rule, cost, now, after ?? view, allowed, charged);
     if (forgiven === 0n) return told;
     const units = Number(forgiven);
@@ -176,9 +181,9 @@ export class Oracle {
 /** The most units of a step. */
 const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The rule of a step, with the billing period that the step names. */
-function ruleOf({ rule, period }: Step): Rule {
-  return period ? (Object.assign({}, rule, { period }) as Rule) : rule;
+/** The rule of a step, with the billing period or the items that the step names. */
+function ruleOf({ rule, period, items }: Step): Rule {
+  return period || items ? (Object.assign({}, rule, { period, items }) as Rule) : rule;
 }
 
 /** Whether the step is a take that could have charged something. */

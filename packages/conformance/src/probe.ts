@@ -50,8 +50,8 @@ type StepExtras = Partial<
 
 /** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
-  const { limiter, key, rule, claim, period } = subject;
-  const named = { ...(claim && { claim }), ...(period && { period }) };
+  const { limiter, key, rule, claim, period, items } = subject;
+  const named = { ...(claim && { claim }), ...(period && { period }), ...(items && { items }) };
   return { op, limiter, key, rule, cost, binding: true, ...named, ...extras };
 }
 
@@ -84,6 +84,7 @@ export function seen(rule: Rule, answer: Answer, cost: number): Seen {
 export function receiptOf(answer: Answer, units: number): Receipt {
   if ('critical' in answer || 'state' in answer) return { atUs: 0, num: 0, units };
   if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum, units };
+  if ('untilUs' in answer) return { atUs: answer.endUs, num: 0, units };
   return { atUs: 'startUs' in answer ? answer.startUs : answer.lastUs, num: 0, units };
 }
 

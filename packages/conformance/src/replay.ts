@@ -103,7 +103,8 @@ class Replay {
       key: `key-${this.trace.meet ? key % 2 : key}`,
     };
     const isLease = subject.rule.machine === 'leases';
-    if (picked.op === 'hold' && subject.rule.machine === 'queue') {
+    const { machine } = subject.rule;
+    if (picked.op === 'hold' && (machine === 'queue' || machine === 'lock')) {
       return { step: step('hold', subject, 0, { holdUs: heldOf(picked.hold, subject.rule) }) };
     }
     const op =
@@ -121,6 +122,10 @@ class Replay {
     }
     const look = this.oracle.apply([step('look', subject)], this.probe.nowUs)[0] as Verdict;
     const cost = costOf(pick, subject.rule, look.remaining);
+    if (subject.rule.machine === 'distinct') {
+      const items = itemsOf(picked, Math.min(cost, 130), subject.rule.limit);
+      return { step: step(op, { ...subject, items }, items.length, { binding }) };
+    }
     const isTogether = picked.together && op === 'take' && subject.rule.machine === 'queue';
     const owed = picked.owed && subject.rule.debt !== undefined ? { owed: picked.owed } : {};
     const extras = isTogether ? { binding, together: true } : { binding, ...owed };
@@ -212,12 +217,25 @@ function isNamed({ machine }: Rule): boolean {
   return machine === 'leases' || machine === 'claims';
 }
 
+/**
+ * Some of a few more items than the limit, so that most steps repeat some. They differ in few bytes, and are found only
+ * by a store that looks where items begin.
+ */
+function itemsOf({ lease, grant }: StepPick, count: number, limit: number): string[] {
+  const pool = Math.max(count, Math.min(limit, 120) + 3);
+  const first = lease * (grant + 1);
+  return Array.from({ length: count }, (_, i) =>
+    ((first + i) % pool).toString(16).padStart(32, '0'),
+  );
+}
+
 /** A claim with one of three ids and one of four owners. */
 function claimOf({ lease, grant, given }: StepPick): ReturnType<typeof claim> {
   return claim(`id-${lease % 3}`, grant, given === 'whole' ? undefined : `{"kept":"${given}"}`);
 }
 
-function nameIn({ lease, claim }: Step): string {
+function nameIn({ lease, claim, items }: Step): string {
+  if (items) return `, ${items.map((item) => Number.parseInt(item, 16)).join(' ')}`;
   if (claim) return `, ${claim.id} for ${claim.owner}, note ${claim.note}`;
   return lease ? `, ${lease.id}${lease.critical ? ', critical' : ''}` : '';
 }

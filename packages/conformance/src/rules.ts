@@ -5,10 +5,14 @@ import {
   type CalendarRule,
   type ClaimsRule,
   calendarNamed,
+  type DistinctRule,
   type LeasesRule,
+  type LockRule,
   makeCalendarRule,
   makeClaimsRule,
+  makeDistinctRule,
   makeLeasesRule,
+  makeLockRule,
   makeRule,
   makeShaperRule,
   type QueueRule,
@@ -135,6 +139,36 @@ export const calendarRules: fc.Arbitrary<CalendarRule> = fc
   )
   .map(([limit, name]) => makeCalendarRule(limit, calendarNamed(name)));
 
+const MINUTE_US = 60_000_000;
+
+/** Limits with a penalty: a few units per window, and locks that are shorter and longer than it. */
+export const lockRules: fc.Arbitrary<LockRule> = fc
+  .tuple(
+    fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 1_000_000_000)),
+    fc.constantFrom(MILLISECOND_US, 7_000_003, MINUTE_US),
+    fc.array(fc.constantFrom(MILLISECOND_US, 5_000_001, MINUTE_US, DAYS_400_US), {
+      minLength: 1,
+      maxLength: 3,
+    }),
+    fc.constantFrom(MILLISECOND_US, 20_000_000, 3_600_000_000, DAYS_400_US),
+  )
+  .map(([limit, windowUs, locksUs, forgetUs]) => makeLockRule(limit, windowUs, locksUs, forgetUs));
+
+/** Rules that a limit with a penalty may be changed to during a lock. Most share one count. */
+export const changedLockRules: fc.Arbitrary<readonly LockRule[]> = fc.array(
+  fc
+    .tuple(
+      fc.constantFrom(1, 2, 5),
+      fc.constantFrom(1_000_000, 2_000_000, 30_000_000),
+      fc.constantFrom([2_000_000, 8_000_000], [5_000_000], [1_000_000, 1_000_000, 60_000_000]),
+      fc.constantFrom(10_000_000, 10_000_000, 40_000_000),
+    )
+    .map(([limit, windowUs, locksUs, forgetUs]) =>
+      makeLockRule(limit, windowUs, locksUs, forgetUs),
+    ),
+  { minLength: 2, maxLength: 4 },
+);
+
 /** Token buckets and counts by calendar with debt; some share a count. */
 export const debtRules: fc.Arbitrary<Rule> = fc
   .tuple(
@@ -146,6 +180,24 @@ export const debtRules: fc.Arbitrary<Rule> = fc
     fc.constantFrom(1, 1, 2, 3),
   )
   .map(([rule, debt, times]) => withDebt(rule, debt, Math.min(rule.limit * times, 1_000_000_000)));
+/** A few different things, or so many that a request may have more than pass at once. */
+export const distinctRules: fc.Arbitrary<DistinctRule> = fc
+  .tuple(
+    fc.oneof(
+      { weight: 6, arbitrary: fc.integer({ min: 1, max: 9 }) },
+      { weight: 1, arbitrary: fc.constantFrom(99, 150, 10_000) },
+    ),
+    fc.constantFrom(MILLISECOND_US, 1_000_003, 7_000_000, 60_000_000, DAYS_400_US),
+  )
+  .map(([limit, windowUs]) => makeDistinctRule(limit, windowUs));
+
+/** Rules that a limit on different things may be changed to. Those with one window share a count. */
+export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.array(
+  fc
+    .tuple(fc.constantFrom(1, 3, 5, 8, 120), fc.constantFrom(7_000_000, 7_000_000, 1_000_003))
+    .map(([limit, windowUs]) => makeDistinctRule(limit, windowUs)),
+  { minLength: 2, maxLength: 4 },
+);
 
 /** Queues of shapers that wait not at all, for a while, or for the longest possible time. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
@@ -183,6 +235,8 @@ const anyRule: fc.Arbitrary<Rule> = fc.oneof(
   queueRules,
   leasesRules,
   claimsRules,
+  lockRules,
+  distinctRules,
 );
 
 /** Rules of any algorithms. */
@@ -223,6 +277,7 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
     },
     { weight: 1, arbitrary: calendarRules },
     { weight: 1, arbitrary: claimsRules },
+    { weight: 1, arbitrary: lockRules },
     {
       weight: 2,
       arbitrary: fc
@@ -235,6 +290,7 @@ export const kinRules: fc.Arbitrary<readonly Rule[]> = fc.array(
       weight: 1,
       arbitrary: calendarRules.map((rule) => withDebt(rule, 3, 2)),
     },
+    { weight: 1, arbitrary: distinctRules },
   ),
   { minLength: 2, maxLength: 5 },
 );
@@ -278,11 +334,16 @@ export function describe(rule: Rule): string {
   }
   const debt = rule.debt === undefined ? '' : `, debt ${rule.debt}`;
   if (rule.machine === 'calendar') return `${rule.limit} per ${rule.calendar.name}${debt}`;
+  if (rule.machine === 'lock') {
+    const { limit, windowUs, locksUs, forgetUs } = rule;
+    return `${limit} per ${windowUs} us, locked for ${locksUs} us, forgotten after ${forgetUs} us`;
+  }
   const algorithm = {
     bucket: 'token-bucket',
     queue: 'shaper',
     window: rule.machine === 'window' ? WINDOWS[rule.kind] : '',
     log: 'sliding-window-log',
+    distinct: 'distinct',
   }[rule.machine];
   const burst = 'burst' in rule ? `, burst ${rule.burst}` : '';
   const wait = rule.machine === 'queue' ? `, waits ${rule.waitUs} us` : '';

@@ -7,6 +7,7 @@ import { claimChecks } from './checks/claims.js';
 import { clockChecks } from './checks/clocks.js';
 import { countChecks } from './checks/counts.js';
 import { debtChecks } from './checks/debts.js';
+import { distinctChecks } from './checks/distincts.js';
 import { groupChecks } from './checks/groups.js';
 import { keyChecks } from './checks/keys.js';
 import { leaseChecks } from './checks/leases.js';
@@ -14,6 +15,7 @@ import { logChecks } from './checks/logs.js';
 import { operationChecks } from './checks/operations.js';
 import { partialPutChecks } from './checks/partial-puts.js';
 import { pauseChecks } from './checks/pauses.js';
+import { penaltyChecks } from './checks/penalties.js';
 import { promiseChecks } from './checks/promises.js';
 import { queueChecks } from './checks/queues.js';
 import { replayChecks } from './checks/replays.js';
@@ -54,7 +56,9 @@ export function storeConformance(harness: Harness, options: ConformanceOptions =
     ...valueChecks(harness),
     ...anchoredChecks(harness),
     ...calendarChecks(harness),
+    ...penaltyChecks(harness),
     ...debtChecks(harness, settings),
+    ...distinctChecks(harness),
     ...logChecks(harness, settings),
     ...queueChecks(harness),
     ...pauseChecks(harness),

@@ -7,10 +7,12 @@ import { calendarMutants } from './calendar-mutants.js';
 import { claimMutants } from './claim-mutants.js';
 import { countMutants } from './count-mutants.js';
 import { debtMutants } from './debt-mutants.js';
+import { distinctMutants } from './distinct-mutants.js';
 import { logMutants } from './log-mutants.js';
 import type { Mutant } from './mutant.js';
 import { mutants } from './mutants.js';
 import { naiveStores, openSlidingWindow } from './naive-stores.js';
+import { penaltyMutants } from './penalty-mutants.js';
 import { putMutants } from './put-mutants.js';
 import { queueMutants } from './queue-mutants.js';
 
@@ -29,7 +31,9 @@ describe('a store is caught that', () => {
     ...putMutants,
     ...anchoredMutants,
     ...calendarMutants,
+    ...penaltyMutants,
     ...debtMutants,
+    ...distinctMutants,
     ...logMutants,
     ...queueMutants,
     ...claimMutants,

@@ -1,6 +1,8 @@
 /** @spillway/core, for apps: limiters, the guard that runs them, and the memory store. */
 
 export { type CalendarOptions, calendar } from './algorithms/calendar/calendar.js';
+export { type LockOptions, lockFor } from './algorithms/lock/lock-for.js';
+export { distinct } from './algorithms/distinct/distinct.js';
 export { fixedWindow, slidingLog, slidingWindow, tokenBucket } from './algorithms/values.js';
 export type { Clock } from './base/clock.js';
 export { type Duration, duration } from './base/duration.js';
@@ -59,7 +61,16 @@ export type {
   Plan,
   PlanOption,
 } from './contract/request.js';
-export type { Algorithm, Anchor, CalendarWindow, RateAlgorithm } from './contract/rule.js';
+export type {
+  Algorithm,
+  Anchor,
+  CalendarWindow,
+  DistinctAlgorithm,
+  Item,
+  Items,
+  Penalty,
+  RateAlgorithm,
+} from './contract/rule.js';
 export type { Step, Store, SyncStore } from './contract/store.js';
 export {
   type MemoryControl,

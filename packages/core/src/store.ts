@@ -9,6 +9,7 @@ export { makeClaimsRule } from './algorithms/claims/claim-rule.js';
 export { MAX_KEEP_US } from './algorithms/claims/claim-step.js';
 export { withDebt } from './algorithms/debt.js';
 export { measure } from './algorithms/decide.js';
+export { makeDistinctRule } from './algorithms/distinct/distinct-rule.js';
 export {
   groupPasses,
   MAX_STEPS,
@@ -21,6 +22,7 @@ export {
 export { KnownCounts, MAX_CODES, MAX_LIMITERS } from './algorithms/known-counts.js';
 export { makeLeasesRule } from './algorithms/leases/lease-rule.js';
 export { MAX_LEASE_US } from './algorithms/leases/lease-step.js';
+export { makeLockRule } from './algorithms/lock/lock-rule.js';
 export { delayOf, makeShaperRule } from './algorithms/queue/queue-rule.js';
 export { MAX_HOLD_US } from './algorithms/queue/queue-step.js';
 export {
@@ -47,6 +49,7 @@ export {
   type ClaimsAnswer,
   isEnd,
   type LeasesAnswer,
+  type LockAnswer,
   type LogAnswer,
   type QueueAnswer,
   type Receipt,
@@ -63,7 +66,9 @@ export {
   countOf,
   type DeclaredNumbers,
   type DenialMemory,
+  type DistinctRule,
   type LeasesRule,
+  type LockRule,
   type LogRule,
   type Machine,
   type QueueRule,

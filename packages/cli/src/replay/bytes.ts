@@ -9,6 +9,8 @@ import { UsageError } from '../usage-error.js';
 export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
+/** So much is lost before damage: what is decompressed but not yet handed on. */
+const DECOMPRESSED_BYTES = 16_384;
 
 /** So that zstd is found where Node has it: from 22.15 on. */
 const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () => Transform };
@@ -129,7 +131,9 @@ async function* joined(
 
 /** By the first bytes: names of rotated logs say many things. */
 function decoderFor(name: string, head: Buffer): Transform | undefined {
-  if (head[0] === 0x1f && head[1] === 0x8b) return zlib.createGunzip({ chunkSize: CHUNK_BYTES });
+  if (head[0] === 0x1f && head[1] === 0x8b) {
+    return zlib.createGunzip({ chunkSize: DECOMPRESSED_BYTES });
+  }
   if (head.length < 4 || head.readUInt32LE(0) !== 0xfd2fb528) return undefined;
   if (createZstdDecompress) return createZstdDecompress();
   throw new UsageError(

@@ -1,8 +1,12 @@
 /** What each caller of a limiter did: plain numbers, so that a million callers need little memory. */
 
+import { Names } from './names.js';
+
 /** The numbers of a caller, in their order. */
 const REQUESTS = 0;
-/** Rejected with all requests at the start of their second, and evenly spread. */
+/**
+ * Rejected requests, in two columns: if all came at the start of their second, and if they were evenly spread over it.
+ */
 const REJECTED = 1;
 /** The second of the latest request, since the epoch. */
 const LATEST = 3;
@@ -27,12 +31,11 @@ export interface CallerPeaks {
 }
 
 export class CallerTable {
-  private readonly ids = new Map<string, number>();
-  private readonly names: string[] = [];
+  private readonly names = new Names();
   private readonly blocks: Uint32Array[] = [];
 
   get size(): number {
-    return this.names.length;
+    return this.names.size;
   }
 
   /** Counts a request. @returns the row of its caller */
@@ -60,7 +63,7 @@ export class CallerTable {
   }
 
   nameOf(id: number): string {
-    return this.names[id] as string;
+    return this.names.nameOf(id);
   }
 
   requestsOf(id: number): number {
@@ -77,12 +80,10 @@ export class CallerTable {
   }
 
   private idOf(caller: string): number {
-    const known = this.ids.get(caller);
-    if (known !== undefined) return known;
-    if (this.names.length >= MAX_CALLERS && caller !== OTHERS) return this.idOf(OTHERS);
-    const id = this.names.length;
-    this.ids.set(caller, id);
-    this.names.push(caller);
+    const known = this.names.find(caller);
+    if (known >= 0) return known;
+    if (this.size >= MAX_CALLERS && caller !== OTHERS) return this.idOf(OTHERS);
+    const id = this.names.add();
     if (id % BLOCK_ROWS === 0) this.blocks.push(new Uint32Array(BLOCK_ROWS * COLUMNS));
     return id;
   }
@@ -98,4 +99,27 @@ export class CallerTable {
 
 function rowOf(id: number): number {
   return (id % BLOCK_ROWS) * COLUMNS;
+}
+
+/**
+ * The first of the callers 0 to `size` - 1.
+ *
+ * @param compare negative if `a` comes before `b`
+ */
+export function firstOf(
+  size: number,
+  count: number,
+  compare: (a: number, b: number) => number,
+): number[] {
+  const first: number[] = [];
+  let last: number | undefined;
+  for (let id = 0; id < size; id += 1) {
+    if (last !== undefined && compare(id, last) >= 0) continue;
+    first.push(id);
+    // Sorted now and then, not for each: the count may be large.
+    if (first.length < 2 * count + 1_000) continue;
+    first.sort(compare).splice(count);
+    last = first.at(-1);
+  }
+  return first.sort(compare).slice(0, count);
 }

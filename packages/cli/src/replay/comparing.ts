@@ -1,5 +1,6 @@
 /** Whom another policy hits that the first one lets pass. */
 
+import { CallerTable, firstOf } from './caller-table.js';
 import type { Comparison, PolicyReport } from './report.js';
 import { shownKey } from './shown-key.js';
 
@@ -9,31 +10,43 @@ interface Verdict {
   readonly isRejected: boolean;
 }
 
+const [FIRST, OTHER] = [0, 1] as const;
+
 export class Comparing {
-  /** Of each caller that either policy rejects: how often, by the first policy and by the other. */
-  private readonly hits = new Map<string, { first: number; other: number }>();
+  /** Each caller that either policy rejects: how often, by the first policy and by the other. */
+  private readonly hits = new CallerTable();
 
   /** Callers are distinguished by the keys of the other policy. */
   note(first: Verdict, other: Verdict): void {
     const { caller } = other;
     if (caller === undefined || !(first.isRejected || other.isRejected)) return;
-    const hit = this.hits.get(caller) ?? { first: 0, other: 0 };
-    if (first.isRejected) hit.first += 1;
-    if (other.isRejected) hit.other += 1;
-    this.hits.set(caller, hit);
+    const id = this.hits.count(caller, 0);
+    if (first.isRejected) this.hits.reject(id, FIRST);
+    if (other.isRejected) this.hits.reject(id, OTHER);
   }
 
   report(policy: PolicyReport, top: number): Comparison {
-    const hits = [...this.hits];
-    const newly = hits.filter(([, { first }]) => first === 0);
-    newly.sort(([, a], [, b]) => b.other - a.other);
+    const { hits } = this;
+    const isNew = (id: number): boolean => hits.rejectedOf(id, FIRST) === 0;
+    let newlyHit = 0;
+    let noLongerHit = 0;
+    for (let id = 0; id < hits.size; id += 1) {
+      if (isNew(id)) newlyHit += 1;
+      if (hits.rejectedOf(id, OTHER) === 0) noLongerHit += 1;
+    }
+    const first = firstOf(hits.size, Math.min(top, newlyHit), (a, b) =>
+      isNew(a) === isNew(b)
+        ? hits.rejectedOf(b, OTHER) - hits.rejectedOf(a, OTHER)
+        : Number(isNew(b)) - Number(isNew(a)),
+    );
     return {
       policy,
-      newlyHit: newly.length,
-      noLongerHit: hits.filter(([, { other }]) => other === 0).length,
-      top: newly
-        .slice(0, top)
-        .map(([caller, { other }]) => ({ caller: shownKey(caller), rejected: other })),
+      newlyHit,
+      noLongerHit,
+      top: first.map((id) => ({
+        caller: shownKey(hits.nameOf(id)),
+        rejected: hits.rejectedOf(id, OTHER),
+      })),
     };
   }
 }

@@ -1,4 +1,4 @@
-/** One JSON object per line, with a map from the names that nginx has for fields to paths in the object. */
+/** One JSON object per line. A map says at which path of the object each of nginx's variables is. */
 
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';

@@ -12,7 +12,7 @@ const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
  * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. A variable ends where the text that
- * follows it in the format begins; a line that lacks any of it, or goes on behind it, is not read.
+ * follows it in the format begins. A line is skipped if it lacks such a text, or continues after the last one.
  *
  * @throws UsageError if two variables touch, or the client or the time is missing
  */

@@ -1,6 +1,6 @@
 /** A policy over the requests of a log, at both timings, and the numbers of its limiters. */
 
-import type { DecisionEvent } from '@spillway/core';
+import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
 import { limitersOf, numbersOf, type Policy } from './policy.js';
@@ -23,6 +23,8 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
+  /** Whether units are given back at the end of a request, which depends on the numbers. */
+  readonly refunds: boolean;
   /** Whether callers have other numbers: those of a plan, or none because of overage. */
   hasPlans: boolean;
 }
@@ -57,6 +59,7 @@ export class PolicyRun {
         this.judged.set(limiter.name, {
           numbers,
           tally,
+          refunds: limiter.refunds,
           hasPlans: limiter.rule?.soft !== undefined,
         });
       }
@@ -83,15 +86,9 @@ export class PolicyRun {
     const notes = [...one.faults].map(
       ([name, { count, first }]) => `${name} failed for ${count} requests: ${first}.`,
     );
-    if (one.refunds) {
-      notes.push(
-        'Other numbers were not tried: the policy gives units back, which depends on them.',
-      );
-    }
-    for (const [name, { tally, hasPlans }] of this.judged) {
-      if (hasPlans) {
-        notes.push(`Other numbers of ${name} were not tried: its callers have plans or overage.`);
-      }
+    for (const [name, { tally, hasPlans, refunds }] of this.judged) {
+      const why = refunds ? 'it gives units back' : hasPlans && 'its callers have plans or overage';
+      if (why) notes.push(`Other numbers of ${name} were not tried: ${why}.`);
       if (tally.trace.length === MAX_TRACED) {
         notes.push(`Other numbers of ${name} were tried on its first 2,000,000 requests.`);
       }
@@ -139,23 +136,28 @@ export class PolicyRun {
   }
 
   private reportOf(
-    { name, mode }: ReturnType<typeof limitersOf>[number],
+    { name, mode, rule }: GuardLimiter,
     options: RunOptions,
   ): JudgedLimiter | UnjudgedLimiter {
     const judged = this.judged.get(name);
-    const why = judged ? tooShort(judged.numbers, options.wholeSeconds) : NO_RATE;
+    const why = judged ? tooShort(judged.numbers, options.wholeSeconds) : whyNot(rule);
     if (mode === 'off') return { name, judged: false, why: "Its mode is 'off'." };
     if (why || !judged) return { name, judged: false, why };
     const { tally, numbers } = judged;
     const tried =
-      this.rehearsals[0].refunds || judged.hasPlans
+      judged.refunds || judged.hasPlans
         ? { use: [], table: [], smallest: null }
         : tryOthers(tally, numbers, options.wholeSeconds, options);
     return tally.report(options.top, tried);
   }
 }
 
-const NO_RATE = 'A log cannot judge it: it is no limit of requests per window.';
+/** Why a log does not judge a limiter that has no window of a fixed length. */
+function whyNot(rule: GuardLimiter['rule']): string {
+  if (rule?.machine === 'calendar') return 'Limits by calendar are not judged.';
+  if (rule?.machine === 'leases') return 'A log cannot judge it: it limits requests in progress.';
+  return 'A log cannot judge it: it is no limit of requests per window.';
+}
 
 function isDeclared({ policy }: DecisionEvent, { limit, windowMs }: RateNumbers): boolean {
   return !policy || (policy.limit === limit && policy.windowMs === windowMs);

@@ -52,11 +52,12 @@ export function guardOf(policy: Policy, options: GuardOptions): Guard {
 }
 
 /** The limiters of a policy, also those that a log cannot judge. */
-export function limitersOf(
-  policy: Policy,
-): readonly Pick<GuardLimiter, 'name' | 'rule' | 'mode'>[] {
+export function limitersOf(policy: Policy): readonly GuardLimiter[] {
   if ('admit' in policy) return policy.limiters;
-  return (Array.isArray(policy) ? policy : [policy]) as GuardLimiter[];
+  const limiters = (Array.isArray(policy) ? policy : [policy]) as (GuardLimiter & Limiter)[];
+  return limiters.map(({ name, kind, rule, mode, finish }) => {
+    return { name, kind, rule, mode, refunds: finish !== undefined };
+  });
 }
 
 /** The numbers of a limiter of rates, as declared; undefined for every other limiter. */

@@ -19,8 +19,6 @@ export type OnDecision = (event: DecisionEvent, key: string | undefined, request
 export class Rehearsal {
   /** Failures of functions of the policy, by limiter and option: `per-user: key`. */
   readonly faults: Map<string, { count: number; readonly first: string }> = new Map();
-  /** Whether a request gave back what it had taken, or could have. */
-  refunds = false;
   private readonly clock = new ManualClock(0);
   private readonly guard: Guard;
   private memory: Overflowing | undefined;
@@ -58,9 +56,9 @@ export class Rehearsal {
   }
 
   private release(admission: Admission, { status }: LogEntry): Promise<void> | undefined {
-    if (!admission.pending) return undefined;
-    this.refunds = true;
-    return admission.release(status === undefined ? {} : { status });
+    return admission.pending
+      ? admission.release(status === undefined ? {} : { status })
+      : undefined;
   }
 
   private note({ limiter, source, error }: Fault): void {

@@ -58,7 +58,7 @@ export interface ReplayOptions {
 /**
  * Replays access logs through the limiters of a policy, in shadow mode and with the log's clock: each limiter decides
  * on every request as in production, and rejects nobody. Malformed lines are counted. Memory is bounded: each limiter
- * distinguishes at most 1,000,000 callers, and other numbers are tried on its first 2,000,000 requests.
+ * distinguishes at most 1,000,000 callers (which take 100 MB), and other numbers are tried on its first 2,000,000 requests.
  *
  * @throws UsageError (a rejected promise) if a log cannot be read or an option is wrong; SpillwayError if the policy is
  * @example

@@ -2,7 +2,7 @@
 
 import type { DecisionEvent } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
-import { CallerTable, type Timing } from './caller-table.js';
+import { CallerTable, firstOf, type Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
 import { type CallerReport, type JudgedLimiter, rangeOf } from './report.js';
 import { shownKey } from './shown-key.js';
@@ -89,17 +89,9 @@ export class Tally {
   private top(count: number): CallerReport[] {
     const { callers } = this;
     const most = (id: number) => Math.max(callers.rejectedOf(id, 0), callers.rejectedOf(id, 1));
-    const isBefore = (a: number, b: number) =>
-      most(a) - most(b) || callers.requestsOf(a) - callers.requestsOf(b);
-    const top: number[] = [];
-    for (let id = 0; id < callers.size; id += 1) {
-      const last = top.at(-1);
-      if (top.length === count && last !== undefined && isBefore(id, last) <= 0) continue;
-      const place = top.findIndex((other) => isBefore(id, other) > 0);
-      top.splice(place < 0 ? top.length : place, 0, id);
-      if (top.length > count) top.pop();
-    }
-    return top.map((id) => ({
+    const compare = (a: number, b: number) =>
+      most(b) - most(a) || callers.requestsOf(b) - callers.requestsOf(a);
+    return firstOf(callers.size, count, compare).map((id) => ({
       caller: shownKey(callers.nameOf(id)),
       requests: callers.requestsOf(id),
       rejected: rangeOf([callers.rejectedOf(id, 0), callers.rejectedOf(id, 1)]),

@@ -3,18 +3,21 @@
 const CHUNK = 65_536;
 const SECOND_US = 1_000_000;
 
-/** 32 MB. The requests beyond are not tried. */
+/** 24 MB, and 16 more with costs. The requests beyond are not tried. */
 export const MAX_TRACED = 2_000_000;
 
 interface Chunk {
   /** Twice the caller, and one more if the second of its stamp is all that is known. */
   readonly callers: Uint32Array;
   readonly timesUs: Float64Array;
-  readonly costs: Uint32Array;
+  /** Undefined while each costs 1. */
+  costs: Float64Array | undefined;
 }
 
 export class Trace {
   length = 0;
+  /** Whether a request costs another number than 1. */
+  hasCosts = false;
   private readonly chunks: Chunk[] = [];
 
   /**
@@ -28,13 +31,15 @@ export class Trace {
       this.chunks.push({
         callers: new Uint32Array(CHUNK),
         timesUs: new Float64Array(CHUNK),
-        costs: new Uint32Array(CHUNK),
+        costs: undefined,
       });
     }
     const chunk = this.chunks.at(-1) as Chunk;
     chunk.callers[at] = caller * 2 + Number(isWholeSecond);
     chunk.timesUs[at] = timeUs;
-    chunk.costs[at] = cost;
+    this.hasCosts ||= cost !== 1;
+    if (cost !== 1) chunk.costs ??= new Float64Array(CHUNK).fill(1);
+    if (chunk.costs) chunk.costs[at] = cost;
     this.length += 1;
   }
 
@@ -52,7 +57,7 @@ export class Trace {
         const caller = callers[at] as number;
         const isAtStart = atStart && caller % 2 === 1;
         latestUs = Math.max(latestUs, isAtStart ? us - (us % SECOND_US) : us);
-        if (!visit(caller >>> 1, latestUs, costs[at] as number)) return;
+        if (!visit(caller >>> 1, latestUs, costs?.[at] ?? 1)) return;
       }
     }
   }

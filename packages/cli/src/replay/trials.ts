@@ -35,7 +35,7 @@ export function tryOthers(
   bounds: Bounds,
 ): Pick<JudgedLimiter, 'use' | 'table' | 'smallest'> {
   const trials = new Trials(tally, numbers, isRange);
-  return { use: trials.use(), table: trials.table(), smallest: trials.smallest(bounds) };
+  return { use: trials.use, table: trials.table(), smallest: trials.smallest(bounds) };
 }
 
 interface Numbers {
@@ -52,8 +52,9 @@ class Trials {
   private readonly numbers: RateNumbers;
   private readonly timings: readonly boolean[];
   private readonly own: Numbers;
+  readonly use: JudgedLimiter['use'];
   /** The most units of each caller in any two windows: what no limit above it rejects. */
-  private readonly peaks: Float64Array;
+  private readonly peaks: Units;
 
   constructor(tally: Tally, numbers: RateNumbers, isRange: boolean) {
     this.tally = tally;
@@ -62,8 +63,10 @@ class Trials {
     const name = numbers.algorithm.split(':')[0];
     const algorithm = ALGORITHMS.find((one) => one.name === name) ?? tokenBucket;
     this.own = { algorithm, limit: numbers.limit, burst: numbers.burst ?? numbers.limit };
+    const room = roomFor(tally);
+    this.use = this.useOf(this.unitsPer(numbers.windowMs * 1_000, 1, room));
     // Two windows and the second by which timings differ lie within two spans of this length.
-    this.peaks = this.unitsPer(numbers.windowMs * 2_000 + 1_000_000, 2);
+    this.peaks = this.unitsPer(numbers.windowMs * 2_000 + 1_000_000, 2, room);
   }
 
   table(): Trial[] {
@@ -92,8 +95,7 @@ class Trials {
     };
   }
 
-  use(): JudgedLimiter['use'] {
-    const units = this.unitsPer(this.numbers.windowMs * 1_000, 1);
+  private useOf(units: Units): JudgedLimiter['use'] {
     const callers = PERCENTS.map(() => 0);
     for (const most of units) {
       const percent = (100 * most) / this.own.limit;
@@ -146,7 +148,7 @@ class Trials {
     tally.trace.each(atStart, (caller, timeUs, cost) => {
       if ((peaks[caller] as number) <= passing) return true;
       clock.setUs(timeUs);
-      if (limiter.consume(tally.callers.nameOf(caller), { cost }).allowed) return true;
+      if (limiter.consume(`${caller}`, { cost }).allowed) return true;
       requests += 1;
       if (hit[caller] === 0) callers += 1;
       hit[caller] = 1;
@@ -160,15 +162,14 @@ class Trials {
     return { ...this.own, limit, burst: scaled(this.own.burst, limit / this.own.limit) };
   }
 
-  /** The most units of each caller in `spans` consecutive spans of this length. */
-  private unitsPer(spanUs: number, spans: 1 | 2): Float64Array {
-    const { trace, callers } = this.tally;
-    const span = new Float64Array(callers.size).fill(-2);
-    const now = new Float64Array(callers.size);
-    const before = new Float64Array(callers.size);
-    const most = new Float64Array(callers.size);
-    trace.each(false, (caller, timeUs, cost) => {
-      const place = Math.floor(timeUs / spanUs);
+  /** The most units of each caller in `spans` consecutive spans of this length, in `room`. */
+  private unitsPer(spanUs: number, spans: 1 | 2, room: Room): Units {
+    const { span, now, before, most } = room;
+    for (const numbers of [now, before, most]) numbers.fill(0);
+    span.fill(-2);
+    this.tally.trace.each(false, (caller, timeUs, cost) => {
+      // In 32 bits: spans that then look alike are years apart.
+      const place = Math.floor(timeUs / spanUs) | 0;
       const last = span[caller] as number;
       if (place !== last) {
         before[caller] = place === last + 1 && spans === 2 ? (now[caller] as number) : 0;
@@ -182,6 +183,21 @@ class Trials {
     });
     return most;
   }
+}
+
+type Units = Float64Array | Uint32Array;
+
+/** By caller: the number of its latest span, the units of that, of the span before it, and the most of any. */
+interface Room {
+  readonly span: Int32Array;
+  readonly now: Units;
+  readonly before: Units;
+  readonly most: Units;
+}
+
+function roomFor({ callers: { size }, trace }: Tally): Room {
+  const units = (): Units => (trace.hasCosts ? new Float64Array(size) : new Uint32Array(size));
+  return { span: new Int32Array(size), now: units(), before: units(), most: units() };
 }
 
 function scaled(number: number, factor: number): number {

@@ -65,11 +65,12 @@ function isActive({ rejected, wouldReject }: LimiterReport): boolean {
   return rejected.quarter.total + wouldReject.quarter.total > 0;
 }
 
-/** Those that reject the most now come first. */
+/** Those that reject the most now come first, and those in shadow mode, which reject nobody, last. */
 function byRejections(a: Shown, b: Shown): number {
-  const count = ({ rejected, wouldReject }: Shown) =>
-    rejected.minute.total + wouldReject.minute.total;
-  return count(b) - count(a);
+  return (
+    b.rejected.minute.total - a.rejected.minute.total ||
+    b.wouldReject.minute.total - a.wouldReject.minute.total
+  );
 }
 
 export function withLimiter(processes: readonly ProcessReport[], name: string): number {

@@ -1,4 +1,4 @@
-import { gzipSync } from 'node:zlib';
+import { constants, gunzipSync, gzipSync } from 'node:zlib';
 import { rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import type { LogEntry } from '../../src/replay.js';
@@ -140,6 +140,18 @@ describe('a log is read', () => {
     const report = await replayed(Buffer.concat([part, part.subarray(0, -12)]));
     expect(report.requests).toBeGreaterThanOrEqual(2);
     expect(report.notes).toEqual(['stream ends early: unexpected end of file.']);
+  });
+
+  it('if it is compressed and damaged, up to 16 kB before the damage', async () => {
+    const lines = Array.from({ length: 20_000 }, (_, at) => combined(at * 10, `192.0.2.${at % 200}`));
+    const bytes = gzipSync(linesOf(...lines));
+    const middle = Math.floor(bytes.length / 2);
+    bytes.fill(0xff, middle, middle + 64);
+    const intact = gunzipSync(bytes.subarray(0, middle), { finishFlush: constants.Z_SYNC_FLUSH });
+    const report = await replayed(bytes);
+    expect(report.notes[0]).toContain('ends early');
+    const line = linesOf(lines[0] ?? '').length;
+    expect(report.requests).toBeGreaterThan((intact.length - 16_384) / line - 10);
   });
 
   it('if it is of zstd, where Node can, and else says what to do', async () => {

@@ -1,4 +1,5 @@
 import {
+  concurrencyLimit,
   createGuard,
   fixedWindow,
   rateLimit,
@@ -144,7 +145,30 @@ describe('a policy', () => {
       table: [],
       smallest: null,
     });
-    expect(report.notes).toEqual([expect.stringContaining('Other numbers were not tried')]);
+    expect(report.notes).toEqual([expect.stringContaining('not tried: it gives units back')]);
+  });
+
+  it('may hold permits, or leave other limiters to give back: its rates are tried', async () => {
+    const policy = createGuard([
+      concurrencyLimit({ limit: 1 }),
+      rateLimit({ name: 'gives', limit: 1, window: '1m', refundIf: () => true }),
+      rateLimit({ name: 'keeps', limit: 1, window: '1m' }),
+    ]);
+    const report = await replayed([combined(0), combined(0)], { policy });
+    expect(report.policy.limiters).toMatchObject([
+      { judged: false },
+      { table: [] },
+      { smallest: { limitByCallers: 2 } },
+    ]);
+    expect(report.notes).toEqual([expect.stringContaining('Other numbers of gives')]);
+  });
+
+  it('may charge costs of any size', async () => {
+    const cost = () => 2 ** 32 + 1;
+    const policy = rateLimit({ limit: 10, window: '1m', algorithm: fixedWindow, cost });
+    const limiter = only(await replayed([combined(0)], { policy }));
+    expect(limiter.rejected.high).toBe(1);
+    expect(limiter.table.map(({ rejected }) => rejected.low)).toEqual(limiter.table.map(() => 1));
   });
 
   it('is compared with another one: who is newly hit', async () => {
@@ -163,5 +187,16 @@ describe('a policy', () => {
     });
     const back = await replayed(log, { policy: perMinute(1), compare: perMinute(3) });
     expect(back.compare).toMatchObject({ newlyHit: 0, noLongerHit: 1, top: [] });
+  });
+
+  it('is compared: those newly hit are listed by their rejections, and nobody else is', async () => {
+    const hits = [3, 9, 5, 7];
+    const log = hits.flatMap((count, at) => new Array(count).fill(combined(0, `192.0.2.${at}`)));
+    const options = { policy: perMinute(6), compare: perMinute(2) };
+    const { compare } = await replayed(log, options);
+    expect(compare).toMatchObject({ newlyHit: 2, noLongerHit: 0 });
+    const listed = compare?.top.map(({ caller, rejected }) => `${caller}: ${rejected}`);
+    expect(listed).toEqual(['192.0.2.2: 3', '192.0.2.0: 1']);
+    expect((await replayed(log, { ...options, top: 1 })).compare?.top).toHaveLength(1);
   });
 });

@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { concurrencyLimit, fixedWindow, rateLimit } from '@spillway/core';
+import { calendar, concurrencyLimit, fixedWindow, rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { combined, linesOf, only, perMinute, replayed, START_MS } from './logs.js';
 
@@ -46,14 +46,16 @@ describe('stamps of whole seconds', () => {
   });
 });
 
-it('neither a limit of requests in progress nor one that is off is judged', async () => {
+it('neither a limit of requests in progress, nor by calendar, nor one that is off is judged', async () => {
   const off = rateLimit({ name: 'off', limit: 1, window: '1m', mode: 'off' });
-  const policy = [concurrencyLimit({ limit: 1 }), perMinute(1), off];
+  const monthly = rateLimit({ name: 'monthly', limit: 1, window: calendar('month') });
+  const policy = [concurrencyLimit({ limit: 1 }), perMinute(1), off, monthly];
   const { limiters } = (await replayed([combined(0), combined(0)], { policy })).policy;
   expect(limiters).toMatchObject([
-    { judged: false, why: expect.stringContaining('no limit of requests per window') },
+    { judged: false, why: 'A log cannot judge it: it limits requests in progress.' },
     { judged: true, rejected: { low: 1 } },
     { judged: false, why: "Its mode is 'off'." },
+    { judged: false, why: 'Limits by calendar are not judged.' },
   ]);
 });
 

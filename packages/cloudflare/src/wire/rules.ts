@@ -6,7 +6,9 @@ import {
   type Machine,
   makeCalendarRule,
   makeClaimsRule,
+  makeDistinctRule,
   makeLeasesRule,
+  makeLockRule,
   makeRule,
   makeShaperRule,
   type Period,
@@ -53,6 +55,8 @@ export class Rules {
     log: makeRule('sliding-window-log', 1, 1_000).logic,
     leases: makeLeasesRule(1, 1_000_000).logic,
     claims: makeClaimsRule(1_000_000, 1_000_000).logic,
+    lock: makeLockRule(1, 1_000, [1_000], 1_000).logic,
+    distinct: makeDistinctRule(1, 1_000).logic,
   };
 
   /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */

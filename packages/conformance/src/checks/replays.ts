@@ -10,11 +10,15 @@ import { replay } from '../replay.js';
 import {
   ALGORITHMS,
   calendarRules,
+  changedDistinctRules,
+  changedLockRules,
   changedQueueRules,
   claimsRules,
+  distinctRules,
   extremesOf,
   kinRules,
   leasesRules,
+  lockRules,
   queueRules,
   type RateAlgorithm,
   rateRule,
@@ -36,6 +40,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     check('replays traces by calendar exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(calendarRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
     ),
+    check('replays traces of different things exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(distinctRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays live changes of different things exactly as the oracle', harness, (probe) =>
+      forAll(traces(changedDistinctRules, { width: 2, meet: true }), settings, (trace) =>
+        replay(probe, trace),
+      ),
+    ),
     check('replays traces of leases exactly as the oracle', harness, (probe) =>
       forAll(traces(alone(leasesRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
     ),
@@ -49,6 +61,14 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
     ),
     check('replays live changes of a bucket that waits exactly as the oracle', harness, (probe) =>
       forAll(traces(changedQueueRules, { width: 2, meet: true }), settings, (trace) =>
+        replay(probe, trace),
+      ),
+    ),
+    check('replays traces of limits with a penalty exactly as the oracle', harness, (probe) =>
+      forAll(traces(alone(lockRules), { width: 2 }), settings, (trace) => replay(probe, trace)),
+    ),
+    check('replays changes of limits with a penalty exactly as the oracle', harness, (probe) =>
+      forAll(traces(changedLockRules, { width: 2, meet: true }), settings, (trace) =>
         replay(probe, trace),
       ),
     ),

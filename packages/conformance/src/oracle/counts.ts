@@ -5,14 +5,16 @@ import type { Rule } from '@spillway/core/store';
 import { bucketMachine } from './bucket.js';
 import { calendarMachine } from './calendar.js';
 import { claimsMachine } from './claims.js';
+import { distinctMachine } from './distinct.js';
 import { leasesMachine } from './leases.js';
+import { lockMachine } from './lock.js';
 import { logMachine } from './log.js';
 import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
-/** What identifies a count: a limiter, a key, a rule that uses the count, and the id of a claim; and its period. */
-export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim' | 'period'>;
+/** What identifies a count: a limiter, a key, a rule that uses it, and the id of a claim. Also its period and items. */
+export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim' | 'period' | 'items'>;
 
 const machines = {
   bucket: bucketMachine,
@@ -22,6 +24,8 @@ const machines = {
   log: logMachine,
   leases: leasesMachine,
   claims: claimsMachine,
+  lock: lockMachine,
+  distinct: distinctMachine,
 };
 
 export function machineOf(rule: Rule): Machine<Rule, unknown> {

@@ -4,7 +4,7 @@ import { SpillwayError, type Step } from '@spillway/core';
 import type { CalendarRule, Rule } from '@spillway/core/store';
 import { isCount } from './counts.js';
 
-/** The steps of a group with the same operation on the same count, merged into one step with their summed cost. */
+/** The steps of a group with the same operation on the same count, merged into one step with the sum of their costs. */
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
@@ -48,12 +48,21 @@ export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   const firsts = steps.filter((step, at) => steps.findIndex((other) => isSame(other, step)) === at);
   return firsts.map((step) => {
     const same = steps.filter((other) => isSame(other, step));
-    const cost = same.reduce((sum, other) => sum + BigInt(other.cost), 0n);
+    const items = same.length > 1 && step.items && unionOf(same);
+    const cost = items
+      ? BigInt(items.length)
+      : same.reduce((sum, other) => sum + BigInt(other.cost), 0n);
     const owed = same.reduce((sum, other) => sum + BigInt(other.owed ?? 0), 0n);
     const binding = same.some((other) => other.binding);
     const isTogether = step.op === 'take' && binding && cost > 0n;
-    return { step, cost, owed, binding, together: isTogether && step.together === true };
+    const together = isTogether && step.together === true;
+    return { step: items ? { ...step, items } : step, cost, owed, binding, together };
   });
+}
+
+/** Each item of the steps once. */
+function unionOf(steps: readonly Step[]): string[] {
+  return [...new Set(steps.flatMap(({ items = [] }) => items))];
 }
 
 /** For each of `steps`, the index of its merged step. */
@@ -83,7 +92,7 @@ function checkStep(step: Step): void {
   if (fault) {
     throw new SpillwayError('SPW_GROUP_INVALID', `invalid ${op} of ${limiter}: ${fault}`);
   }
-  if (op === 'hold' && rule.machine !== 'queue') {
+  if (op === 'hold' && rule.machine !== 'queue' && rule.machine !== 'lock') {
     throw new SpillwayError('SPW_GROUP_INVALID', `invalid hold of ${limiter}: not a shaper`);
   }
 }

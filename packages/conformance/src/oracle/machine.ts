@@ -57,8 +57,10 @@ export interface Machine<R extends Rule, S> {
     receipt: Receipt | undefined,
     named: Named,
   ): S | undefined;
-  /** The state after a `hold`; only for rules with waits. */
-  hold?(rule: R, view: S, now: bigint, holdUs: bigint): S;
+  /** The state after a binding take of a cost above 0 is rejected; undefined if nothing changes. Only of penalties. */
+  reject?(rule: R, view: S, now: bigint, cost: bigint): S | undefined;
+  /** The state after a `hold`; undefined if nothing changes. Only for rules with waits or penalties. */
+  hold?(rule: R, view: S, now: bigint, holdUs: bigint): S | undefined;
   /** The state after a `done`: the view itself if it was done before, undefined if not allowed; only for claims. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;

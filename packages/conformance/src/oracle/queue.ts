@@ -27,7 +27,7 @@ function reach(rule: QueueRule): Fraction {
   return tolerance(rule).plus(Fraction.of(rule.waitUs));
 }
 
-/** The earliest instant during a pause: after the pause, units start one by one. */
+/** The earliest `TAT` during a pause. It leaves no burst: after the pause, units start one by one. */
 function afterPause(rule: QueueRule, pause: bigint): Fraction {
   return Fraction.of(pause).plus(tolerance(rule).minus(unit(rule)));
 }

@@ -85,8 +85,12 @@ const decidesExactly: Law = (history) => {
     );
     const sure = steps.filter((step) => !unsure.has(nameOf(step)));
     if (sure.length === 0) continue;
-    // If a count that is not known rejected the group, the others are only looked at.
-    const asked = sure.length < steps.length && isRefused ? sure.map(asLook) : sure;
+    // If a count that is not known rejected the group, those that passed are only looked at. Others may start a lock.
+    const passed = (step: Step) => answers[steps.indexOf(step)]?.allowed;
+    const asked =
+      sure.length < steps.length && isRefused
+        ? sure.map((step) => (passed(step) ? asLook(step) : step))
+        : sure;
     const verdicts = oracle.apply(asked, nowUs);
     applied.push({ order, steps: asked, nowUs });
     for (const [at, step] of sure.entries()) {
@@ -188,6 +192,9 @@ function over(rule: Rule, grants: readonly Grant[]): string | undefined {
   return undefined;
 }
 
+/** The machines whose promises only refunds, changes and other takes can break. */
+const PROMISE: ReadonlySet<string> = new Set(['bucket', 'window', 'log', 'lock']);
+
 /** Law 2: a caller that waits as promised is admitted, and one that comes earlier is not, without other traffic. */
 const waitsAreHonest: Law = (history) => {
   const { plan, restarts } = history;
@@ -197,7 +204,7 @@ const waitsAreHonest: Law = (history) => {
     for (const [at, step] of call.steps.entries()) {
       const answer = call.answers[at] as Answer;
       const { machine } = step.rule;
-      if (machine !== 'bucket' && machine !== 'window' && machine !== 'log') continue;
+      if (!PROMISE.has(machine)) continue;
       const name = nameOf(step);
       const before = told.get(name);
       const { limit } = step.rule;
@@ -263,7 +270,13 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
   return undefined;
 };
 
-/** Law 3: a script call that rejects everything writes nothing. */
+/** Whether the answer shows a lock that has begun with it. */
+function startsLock({ op, rule }: Step, answer: Answer | undefined): boolean {
+  if (op !== 'take' || rule.machine !== 'lock' || !answer || !('untilUs' in answer)) return false;
+  return rule.locksUs.includes(answer.untilUs - answer.nowUs);
+}
+
+/** Law 3: a script call that rejects everything writes nothing, except what starts a lock. */
 const rejectionsWriteNothing: Law = (history) => {
   const { plan, executions } = history;
   if (plan.faults.length > 0) return undefined;
@@ -276,7 +289,10 @@ const rejectionsWriteNothing: Law = (history) => {
         steps.every(({ op }) => op === 'take' || op === 'look') &&
         steps.some(({ binding, op }, at) => binding && op === 'take' && !answers[at]?.allowed),
     );
-    const writes = executions[order]?.writes ?? 0;
+    const locks = calls.flatMap(({ steps, answers }) =>
+      steps.filter((step, at) => startsLock(step, answers[at])),
+    ).length;
+    const writes = (executions[order]?.writes ?? 0) - locks;
     if (isRejected && writes > 0) return `${writes} writes, where everything was rejected`;
   }
   return undefined;

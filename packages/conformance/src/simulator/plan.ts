@@ -12,6 +12,8 @@ interface RatePlan {
   readonly burst: number | undefined;
   /** Units beyond the limit that are charged after the fact; of token buckets only. */
   readonly debt: number | undefined;
+  /** The locks of its penalty, if it has one. */
+  readonly locksMs: readonly number[] | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
 
@@ -89,15 +91,24 @@ export function planOf(seed: number, size: number): Plan {
     driftPpm: random.chance(0.4) ? 0 : random.between(-200, 200),
     offsetUs: random.pick([0, 0, -3_600, 61, 86_400]) * SECOND_US,
   }));
-  const rates = Array.from({ length: random.between(1, 3) }, (_, at) => ({
-    name: `rate-${at}`,
-    algorithm: random.pick(ALGORITHMS),
-    limit: random.pick([1, 2, 3, 5, 7, 10, 40]),
-    windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
-    burst: random.pick([undefined, undefined, 1, 3, 12]),
-    mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
-    debt: undefined,
-  }));
+  // Random numbers apart, so that the plans of a seed stay what they were otherwise.
+  const penalties = new Random(~seed);
+  const rates = Array.from({ length: random.between(1, 3) }, (_, at) => {
+    const algorithm = random.pick(ALGORITHMS);
+    return {
+      name: `rate-${at}`,
+      algorithm,
+      limit: random.pick([1, 2, 3, 5, 7, 10, 40]),
+      windowMs: random.pick([50, 333, 1_000, 1_000, 2_500, 7_001]),
+      burst: random.pick([undefined, undefined, 1, 3, 12]),
+      debt: undefined,
+      locksMs:
+        algorithm === 'fixedWindow'
+          ? penalties.pick([undefined, [300], [200, 1_500], [900, 100, 4_001]])
+          : undefined,
+      mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
+    };
+  });
   const focus = random.pick([
     'rates',
     'rates',

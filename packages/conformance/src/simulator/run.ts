@@ -64,6 +64,8 @@ export interface Subject {
 
 const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
+/** After so long without a lock the next one is the first again. */
+const FORGET_MS = 3_000;
 /** How long a process waits for its requests before it closes, and how long it may take to close. */
 const DRAIN_US = 4_000_000;
 const CLOSE_US = 5_000_000;
@@ -195,14 +197,17 @@ class Running {
         return withDebt?.(rule, debt, limit) ?? rule;
       },
     });
-    const limits = plan.rates.map(({ name, algorithm, limit, windowMs, burst, mode, debt }) => ({
-      name,
-      limit,
-      window: windowMs,
-      algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
-      mode,
-      ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
-    }));
+    const limits = plan.rates.map(
+      ({ name, algorithm, limit, windowMs, burst, debt, locksMs, mode }) => ({
+        name,
+        limit,
+        window: windowMs,
+        algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
+        mode,
+        ...(locksMs && { penalty: core.lockFor(locksMs, { forget: FORGET_MS }) }),
+        ...(algorithm === 'tokenBucket' && burst !== undefined && { burst }),
+      }),
+    );
     const byName = Object.fromEntries(limits.map(({ name, ...options }) => [name, options]));
     const guard = core.createGuard<Caller>(
       [

@@ -22,7 +22,7 @@ export interface UniqueGroup {
  * - steps on one count differ in operation or numbers,
  * - a `put` or `hold` names a count twice,
  * - a take of a permit or claim is not the only step on its count,
- * - a `hold` is not under a `queue` rule, or
+ * - a `hold` is not under a `queue` or `lock` rule, or
  * - a step names a claim incorrectly.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
@@ -66,7 +66,8 @@ function merge(first: Step, step: Step): Step {
   }
   const cost = Math.min(first.cost + step.cost, Number.MAX_SAFE_INTEGER);
   const owed = (first.owed ?? 0) + (step.owed ?? 0);
-  return { ...first, cost, owed, binding: first.binding || step.binding };
+  const binding = first.binding || step.binding;
+  return { ...first, cost, owed, binding, ...rule.logic.join?.(first, step) };
 }
 
 function repeats(steps: readonly Step[]): boolean {
@@ -92,7 +93,9 @@ function checkStep(step: Step): void {
   rule.logic?.checkStep?.(step);
   const invalid = (why: string) =>
     new SpillwayError('SPW_GROUP_INVALID', `step ${show(op)} of limiter ${show(limiter)} ${why}`);
-  if (op === 'hold' && rule.machine !== 'queue') throw invalid('needs a rule of makeShaperRule');
+  if (op === 'hold' && rule.machine !== 'queue' && rule.machine !== 'lock') {
+    throw invalid('needs a rule of makeShaperRule');
+  }
   if ((op === 'done' || claim !== undefined) && rule.machine !== 'claims') {
     throw invalid('with a claim needs a rule of makeClaimsRule');
   }

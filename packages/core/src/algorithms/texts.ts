@@ -6,7 +6,9 @@ import type { Step } from '../contract/store.js';
 import { readBucket } from './bucket/bucket-text.js';
 import { readCalendar } from './calendar/calendar-text.js';
 import { readClaim } from './claims/claim-text.js';
+import { readDistinct } from './distinct/distinct-text.js';
 import { readLeases } from './leases/lease-text.js';
+import { readLock } from './lock/lock-text.js';
 import { readLog } from './log/log-text.js';
 import { readQueue } from './queue/queue-text.js';
 import type { StoredCount } from './stored-count.js';
@@ -22,6 +24,8 @@ const READERS: Readonly<Record<Rule['machine'], Read>> = {
   log: readLog,
   leases: readLeases,
   claims: readClaim,
+  lock: readLock,
+  distinct: readDistinct,
 };
 
 /** The stored form of a count. */

@@ -10,7 +10,7 @@ export type NamesOf<Options> = { readonly [Name in keyof Options]-?: 1 };
 /** Options that are often passed in the wrong place, by the place where they belong. */
 const PLACES: Readonly<Record<string, string>> = {
   'the limiter, as in rateLimit()':
-    'limit plan window burst algorithm anchor overage status key cost refundIf name share',
+    'limit plan window burst algorithm anchor penalty overage status key cost refundIf name share',
   'the guard':
     'skip headers onRejected onDecision onFault store onStoreError storeTimeout denialCache trustProxy ipv6Prefix clientIp control observers logger validate preflights mode limiters',
   'shedders, and of schedule()': 'priority',

@@ -10,7 +10,8 @@ import type { Period } from './calendar.js';
  *   would.
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
- * - `hold`: only with a `queue` rule. Starts or extends a pause in which nothing starts. Never shortens it.
+ * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
+ *   extends a lock. Never shortens it.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
  * - `reset`: resets the key in every count of its limiter that is known to the store: see {@link Store.register}. With
  *   a claim, it deletes only that claim, whichever owner has it. Without one, it deletes no claims, because a store
@@ -61,6 +62,8 @@ export interface Ask<Rule> {
   readonly rule: Rule;
   /** Units: an integer from 0 to 2^53 - 1. */
   readonly cost: number;
+  /** See {@link Step.binding}. */
+  readonly binding?: boolean;
   /**
    * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They
    * can't reject. An integer from 0; stores ignore it under other rules.
@@ -68,7 +71,10 @@ export interface Ask<Rule> {
   readonly owed?: number | undefined;
   /** For `put`: the grant to give back. */
   readonly receipt?: Receipt;
-  /** For `hold`: the length of the pause from now, in whole microseconds, at most 24 hours. 0: no pause. */
+  /**
+   * For `hold`: the length of the pause or lock from now, in whole microseconds. A pause is at most 24 hours, a lock at
+   * most the longest of its rule. 0: none.
+   */
   readonly holdUs?: number;
   /**
    * For binding takes with a `queue` rule. Two or more of one key in one group start together: each is charged as if it
@@ -89,6 +95,11 @@ export interface Ask<Rule> {
   readonly claim?: Claim;
   /** With a `calendar` rule for billing periods: the period of the request. */
   readonly period?: Period | undefined;
+  /**
+   * With a `distinct` rule: the things of the request, each once, as the first 16 bytes of a SHA-256 in lower-case
+   * hexadecimal. The cost is their number. More than 100 never pass.
+   */
+  readonly items?: readonly string[] | undefined;
 }
 
 /** Identifies a grant, so that `put` can give it back. */
@@ -99,7 +110,8 @@ export interface Receipt {
    * - `bucket`, `queue`: whole microseconds of the bucket's state right after the grant ({@link BucketAnswer.tatUs});
    * - `window`: the start of the charged window ({@link WindowAnswer.startUs});
    * - `calendar`: the start of the charged period ({@link CalendarAnswer.startUs});
-   * - `log`: the time of the added entry ({@link LogAnswer.lastUs});
+   * - `lock`: the first instant after the charged window ({@link LockAnswer.endUs});
+   * - `log`, `distinct`: the time of the added entry or items ({@link LogAnswer.lastUs});
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
   readonly atUs: number;
@@ -167,11 +179,20 @@ export interface CalendarAnswer extends AnswerBase {
   readonly current: number;
 }
 
-/** State of a log after the step. */
+/** State of a limit with a penalty after the step. */
+export interface LockAnswer extends AnswerBase {
+  /** The first instant after the window. During a lock: after the one in which it began. */
+  readonly endUs: number;
+  readonly current: number;
+  /** When the running lock ends; 0 if there is none. */
+  readonly untilUs: number;
+}
+
+/** State of a log, or of distinct items, after the step. */
 export interface LogAnswer extends AnswerBase {
-  /** Units admitted less than one window ago. */
+  /** Units admitted, or items added, less than one window ago. */
   readonly used: number;
-  /** Time of the entry that must expire before this step's cost passes; -1 if it passes now or never can. */
+  /** Time of the entry or item that must expire before this step passes; -1 if it passes now or never can. */
   readonly freesUs: number;
   /** Time of the newest entry that counts, 0 if there is none. */
   readonly lastUs: number;
@@ -203,6 +224,7 @@ export type Answer =
   | QueueAnswer
   | WindowAnswer
   | CalendarAnswer
+  | LockAnswer
   | LogAnswer
   | LeasesAnswer
   | ClaimsAnswer;

@@ -121,6 +121,7 @@ export interface Fault {
     | 'cost'
     | 'plan'
     | 'period'
+    | 'item'
     | 'capacity'
     | 'priority'
     | 'signal'

@@ -99,9 +99,31 @@ export interface CalendarRule extends RuleBase {
   readonly calendar: Calendar;
 }
 
+/**
+ * A count per window of a key, as in anchored windows. The first binding take that is rejected for lack of units locks
+ * the key. Rules with the same `forgetUs` share a count, so a lock survives a change of the limit or the window.
+ */
+export interface LockRule extends RuleBase {
+  readonly machine: 'lock';
+  readonly limit: number;
+  readonly windowUs: number;
+  /** Microseconds of the first and each further lock, at least one. Those after the last are as long as it. */
+  readonly locksUs: readonly number[];
+  /** After this many microseconds since the end of the last lock, the next one is the first again. */
+  readonly forgetUs: number;
+}
+
 /** Every admitted request with its time. Exact over any interval, but stores an entry for each request. */
 export interface LogRule extends RuleBase {
   readonly machine: 'log';
+  readonly limit: number;
+  readonly windowUs: number;
+}
+
+/** The different things of a key, each counted for one window from the request that added it. */
+export interface DistinctRule extends RuleBase {
+  readonly machine: 'distinct';
+  /** Different things at once, 1 to 10,000. */
   readonly limit: number;
   readonly windowUs: number;
 }
@@ -135,10 +157,10 @@ export interface ClaimsRule extends RuleBase {
 }
 
 /** The rule of a rate limit that an algorithm makes. */
-export type RateRule = BucketRule | WindowRule | LogRule;
+export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
 /** The numbers of a limit as data, for any algorithm. */
-export type Rule = RateRule | CalendarRule | QueueRule | LeasesRule | ClaimsRule;
+export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
 /** The names of the algorithms in metrics, the registry and the command line. */
 export type Algorithm =
@@ -155,12 +177,46 @@ export type Anchor = 'epoch' | 'first-request';
 
 /** An algorithm for rate limits, as passed to the option `algorithm`. */
 export interface RateAlgorithm {
-  readonly name: Algorithm;
+  readonly name: Algorithm | 'distinct';
   /**
    * Makes the rule of a limit. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
    * `windowUs` from 1,000 to 400 days.
+   *
+   * @param options all options of the limit
    */
-  makeRule(limit: number, windowUs: number, burst: number, anchor: Anchor): RateRule;
+  makeRule(
+    limit: number,
+    windowUs: number,
+    burst: number,
+    anchor: Anchor,
+    options?: { readonly cost?: unknown },
+  ): RateRule;
+}
+
+/** A limit on different things, as passed to the option `algorithm`; what `distinct()` returns. */
+export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
+  readonly name: 'distinct';
+  /** Finds the things of a request. */
+  readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
+}
+
+/** A thing that a request touches, such as an id: its type counts, so `5` and `'5'` are two. */
+export type Item = string | number | bigint;
+
+/** The things of a request: one, several, or none. */
+export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
+
+/** The options of a limiter in which a callback may be that finds {@link Given}. */
+export interface GivenOptions {
+  readonly window: unknown;
+  readonly algorithm?: unknown;
+}
+
+/** What an app said about a request beside its key. A part that is undefined could not be found out. */
+export interface Given {
+  readonly cost?: unknown;
+  readonly period?: unknown;
+  readonly item?: unknown;
 }
 
 /** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
@@ -185,9 +241,26 @@ export interface CalendarWindow<Raw = unknown> {
   toString(): string;
 }
 
+/** What follows a rejection, as passed to the option `penalty`; what `lockFor()` returns. */
+export interface Penalty {
+  /**
+   * Makes the rule of a limit, whose `limit` must have been checked.
+   *
+   * @throws SpillwayError `SPW_WINDOW_INVALID`; `SPW_OPTION_INVALID` for options that can't stand beside `penalty`
+   */
+  makeRule(options: {
+    readonly limit: number;
+    readonly window: unknown;
+    readonly algorithm?: { readonly name: string } | undefined;
+    readonly anchor?: unknown;
+    readonly burst?: unknown;
+    readonly overage?: unknown;
+  }): LockRule;
+}
+
 /** Where a machine reports what is wrong with a request. */
 interface FaultSink {
-  fault(fault: { limiter: string; source: 'period'; error: unknown }): void;
+  fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
 }
 
 /**
@@ -224,6 +297,11 @@ export interface Machine {
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
+  /**
+   * For how many microseconds the key of a rejected take is locked. Fallback counters lock it, too. Omitted if nothing
+   * locks.
+   */
+  heldUs?(answer: Answer): number;
   /** The receipt of the rest after `given` units were given back. Omitted if only the number of units changes. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /**
@@ -254,10 +332,13 @@ export interface Machine {
   /**
    * Adds to a step what the rule needs of its request. Omitted if it needs nothing.
    *
-   * @param given the period of the request, as the app said it
    * @param limiter the name of the limiter, for faults
    */
-  complete?<S extends Ask<Rule>>(step: S, given: unknown, limiter: string, sink: FaultSink): S;
+  complete?<S extends Ask<Rule>>(step: S, given: Given, limiter: string, sink: FaultSink): S;
+  /** The option of a limiter that finds {@link Given} in a request, and its name in faults. Omitted if there is none. */
+  givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
+  /** What a step has that two steps on one count are merged into, besides the sum of their costs. */
+  join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports what the answer shows to be wrong with the request. Omitted if nothing can be. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   /** The code of the count of one claim. Omitted if rules have no claims. */
@@ -274,8 +355,8 @@ export interface Machine {
 export interface DeclaredNumbers {
   /**
    * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
-   * calendar; `concurrency` for concurrency limits; `claims` for idempotency keys. Contains no spaces, because the
-   * registry separates its entries with them.
+   * calendar; `lock:`, the milliseconds of the locks, `:` and those of `forget`; `concurrency` for concurrency limits;
+   * `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
    */
   readonly algorithm: string;
   /** Units per window, or requests in flight. */
@@ -312,6 +393,7 @@ export interface DenialMemory {
  *
  * - buckets with the same tolerance in time, debt included, and the same denominator,
  * - windows and logs with the same window,
+ * - limits with a penalty with the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses the count of that id alone: its code is the rule's code, `:` and the id, escaped as in

@@ -14,7 +14,7 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly count?: Count | undefined;
   /**
    * The count of the same key on the store's other shelf. A key without a separate count starts with its state. Permits
-   * held there count in addition.
+   * held there count in addition. A member, maybe undefined, of every step on a count that keys share.
    */
   readonly other?: Count | undefined;
 }

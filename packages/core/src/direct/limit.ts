@@ -6,7 +6,6 @@ import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/check
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { Answer } from '../contract/ask.js';
-import type { BillingPeriod } from '../contract/calendar.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { ControlLink } from '../contract/control-link.js';
 import type { Decision, Mode, Policy } from '../contract/decision.js';
@@ -21,7 +20,7 @@ import type { StoreClient } from '../stores/store-client.js';
 import { GrantedDecision } from './granted-decision.js';
 import type { CostOptions, LimitOptions } from './limiter-options.js';
 
-const COST: NamesOf<CostOptions> = { cost: 1, plan: 1, period: 1 };
+const COST: NamesOf<CostOptions> = { cost: 1, plan: 1, period: 1, item: 1 };
 
 /** Where a limit reads live settings and reports faults. */
 interface LimitOwner {
@@ -90,9 +89,9 @@ export class Limit implements Decider {
     key: string,
     cost: number | undefined,
     settings: LimiterSettings | undefined,
-    own?: Pick<CostOptions, 'plan' | 'period'>,
+    own?: CostOptions,
   ): KeyedPart {
-    const step = this.step(op, key, cost, own?.period);
+    const step = this.step(op, key, cost, own);
     const mode = settings?.mode ?? this.mode;
     return {
       limiter: this,
@@ -109,7 +108,7 @@ export class Limit implements Decider {
    *
    * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
    */
-  step(op: Op, key: string, cost = 1, period?: BillingPeriod): Step {
+  step(op: Op, key: string, cost = 1, given: CostOptions = {}): Step {
     // The short `isKey` and `isCost` can be inlined; only invalid values reach the functions that throw.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
@@ -123,7 +122,7 @@ export class Limit implements Decider {
       binding: !rule.soft,
       onStoreError,
     };
-    return (op !== 'reset' && rule.logic.complete?.(step, period, this.name, this.owner)) || step;
+    return (op !== 'reset' && rule.logic.complete?.(step, given, this.name, this.owner)) || step;
   }
 
   /** The decision on a step. It can be refunded if it is a take that passes. */

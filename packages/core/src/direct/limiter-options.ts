@@ -7,7 +7,7 @@ import type { Decision, Mode } from '../contract/decision.js';
 import type { MeteredCost, Reservation } from '../contract/metered-cost.js';
 import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { Items, Rule } from '../contract/rule.js';
 import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
@@ -42,6 +42,7 @@ export const LIMIT_OPTIONS: NamesOf<LimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   mode: 1,
   share: 1,
@@ -54,6 +55,7 @@ export const LIMITER_OPTIONS: NamesOf<LimiterOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   mode: 1,
   share: 1,
@@ -111,6 +113,8 @@ export interface CostOptions {
   readonly plan?: Plan | null | undefined;
   /** The key's billing period, for a limit whose window is `calendar` with a function. */
   readonly period?: BillingPeriod | undefined;
+  /** The things that the key touches, for a limit with `distinct()`: at most 100. Null or undefined: none. */
+  readonly item?: Items;
 }
 
 /** Options of a call to a limiter whose cost is known afterwards. */

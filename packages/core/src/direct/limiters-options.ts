@@ -4,7 +4,7 @@ import type { NamesOf } from '../base/option-names.js';
 import type { BillingPeriod } from '../contract/calendar.js';
 import type { Decision } from '../contract/decision.js';
 import type { Header, Plan } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { Items, Rule } from '../contract/rule.js';
 import type { Store } from '../contract/store.js';
 import type { RateLimitHeaders } from '../http/rate-limit-headers.js';
 import type { CostOptions, KeyedLimiterOptions, Timely } from './limiter-options.js';
@@ -23,6 +23,8 @@ export interface LimitCosts<Name extends string> {
   readonly plan?: { readonly [Of in Name]?: Plan | null | undefined } | undefined;
   /** The billing periods of the keys, by the names of the limits: see {@link CostOptions.period}. */
   readonly period?: { readonly [Of in Name]?: BillingPeriod | undefined } | undefined;
+  /** The things that the keys touch, by the names of the limits: see {@link CostOptions.item}. */
+  readonly item?: { readonly [Of in Name]?: Items } | undefined;
 }
 
 /** The second argument of `createLimiters`. */

@@ -6,6 +6,7 @@ import { mustBe, SpillwayError, type SpillwayErrorCode, show } from '../base/err
 import type { BillingPeriod } from '../contract/calendar.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { Plan } from '../contract/request.js';
+import type { Items } from '../contract/rule.js';
 import type { Op } from '../contract/store.js';
 import { costIn, type KeyedPart, type Limit } from './limit.js';
 import type { LimitCosts } from './limiters-options.js';
@@ -19,6 +20,7 @@ interface Asked {
   readonly costOf: CostOf;
   readonly plans: ReadonlyMap<string, Plan | null | undefined>;
   readonly periods: ReadonlyMap<string, BillingPeriod | undefined>;
+  readonly items: ReadonlyMap<string, Items>;
   readonly settings: Settings;
 }
 
@@ -105,23 +107,27 @@ export class NamedLimits {
   private partsWith(
     op: Op,
     keys: unknown,
-    { costOf, plans, periods, settings }: Asked,
+    { costOf, plans, periods, items, settings }: Asked,
   ): KeyedPart[] {
     return Object.entries(keys as Readonly<Record<string, string>>).map(([name, key]) => {
       const limit = this.limits.get(name) as Limit;
       return limit.part(op, key, costOf(name), settings.get(name), {
+        cost: costOf(name),
         plan: plans.get(name),
         period: periods.get(name),
+        // Without one, a limit on different things must know that none was given.
+        ...(items.has(name) && { item: items.get(name) }),
       });
     });
   }
 
-  /** Costs, plans and periods in `options`, and live settings, for the limits `names`. */
+  /** Costs, plans, periods and things in `options`, and live settings, for the limits `names`. */
   private asked(options: LimitCosts<string> | undefined, names: readonly string[]): Asked {
     return {
       costOf: this.costs(options, names),
       plans: named('plan', options?.plan ?? {}, names, 'SPW_OPTION_INVALID'),
       periods: named('period', options?.period ?? {}, names, 'SPW_OPTION_INVALID'),
+      items: named('item', options?.item ?? {}, names, 'SPW_OPTION_INVALID'),
       settings: new Map(names.map((name) => [name, this.limits.get(name)?.settings()])),
     };
   }

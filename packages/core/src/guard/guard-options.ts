@@ -81,6 +81,8 @@ export interface GuardLimiter {
   readonly rule: Rule | undefined;
   /** The declared mode, without live settings; undefined if it is a function. */
   readonly mode: Mode | undefined;
+  /** Whether it may give units back at the end of a request, as with `refundIf`. */
+  readonly refunds: boolean;
 }
 
 /** Applies limiters to requests; returned by {@link createGuard}. */
@@ -115,6 +117,7 @@ export function listed<Raw>(limiters: readonly Limiter<Raw>[]): readonly GuardLi
         kind,
         rule: limiter.kind === 'stored' ? limiter.rule : undefined,
         mode: typeof mode === 'function' ? undefined : mode,
+        refunds: limiter.finish !== undefined,
       });
     }),
   );

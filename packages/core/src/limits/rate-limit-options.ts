@@ -12,6 +12,8 @@ import {
   type Anchor,
   type CalendarWindow,
   capacityOf,
+  type Penalty,
+  type DistinctAlgorithm,
   type RateAlgorithm,
   type Rule,
 } from '../contract/rule.js';
@@ -37,14 +39,23 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly window: Duration | CalendarWindow<Raw>;
   /** Units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
-  /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
-  readonly algorithm?: RateAlgorithm | undefined;
+  /**
+   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
+   * things, each imported.
+   */
+  readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
+   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
+   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   */
+  readonly penalty?: Penalty | undefined;
+  /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
-   * burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above the limit are rejected.
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket
+   * counts one limit beyond its burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above
+   * the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */
@@ -86,6 +97,7 @@ const NAMES: NamesOf<RateLimitOptions> = {
   burst: 1,
   algorithm: 1,
   anchor: 1,
+  penalty: 1,
   overage: 1,
   status: 1,
   key: 1,

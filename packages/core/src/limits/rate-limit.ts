@@ -5,7 +5,6 @@ import { receiptFrom } from '../algorithms/receipt.js';
 import { checkName } from '../base/checks.js';
 import { isThenable } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
-import type { BillingPeriod } from '../contract/calendar.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { RuleVariant } from '../contract/control-link.js';
 import type { Decision, Mode } from '../contract/decision.js';
@@ -14,7 +13,7 @@ import type { LimiterTurn, StepContext } from '../contract/limiter-turn.js';
 import { type GuardHooks, meteredOf } from '../contract/metered-cost.js';
 import type { Notice } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, Per, Plan } from '../contract/request.js';
-import type { CalendarWindow, Rule } from '../contract/rule.js';
+import type { Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 import { type CallbackContext, costFrom, isYes, keyFrom, readOption } from './callbacks.js';
 import { keyNotices } from './key-notices.js';
@@ -101,12 +100,12 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     const plan = readOption(asking, 'plan', options.plan);
     const key = readOption(asking, 'key', options.key);
     const cost = readOption(asking, 'cost', options.cost);
-    const { periodOf } = options.window as Partial<CalendarWindow<Raw>>;
-    const period = readOption(asking, 'period', periodOf);
-    if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(period)) {
-      return this.stepOf(asking, binding, live, plan, key, cost, period);
+    const by = this.rule.logic.givenBy?.(options);
+    const given = by && readOption(asking, ...by);
+    if (!isThenable(plan) && !isThenable(key) && !isThenable(cost) && !isThenable(given)) {
+      return this.stepOf(asking, binding, live, plan, key, cost, given);
     }
-    return Promise.all([plan, key, cost, period]).then((own) =>
+    return Promise.all([plan, key, cost, given]).then((own) =>
       this.stepOf(asking, binding, live, ...own),
     );
   }
@@ -128,7 +127,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
     plan: OwnPlan,
     key: KeyParts,
     cost: number | undefined,
-    period: BillingPeriod | undefined,
+    given: unknown,
   ): Step {
     const { context } = asking;
     const counted = keyFrom(asking, key);
@@ -143,7 +142,8 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       binding: binding && !rule.soft,
       onStoreError: policy === 'local' ? local : policy,
     };
-    const completed = rule.logic.complete?.(step, period, this.name, context) ?? step;
+    const own = given === undefined ? {} : { period: given, item: given };
+    const completed = rule.logic.complete?.(step, own, this.name, context) ?? step;
     return this.complete?.(completed, asking.request) ?? completed;
   }
 }

@@ -9,6 +9,9 @@ import {
   type Anchor,
   type CalendarRule,
   type CalendarWindow,
+  type DistinctAlgorithm,
+  type LockRule,
+  type Penalty,
   type RateAlgorithm,
   type RateRule,
   type Rule,
@@ -23,14 +26,23 @@ export interface RuleOptions {
   readonly window: Duration | CalendarWindow<never>;
   /** Units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
-  /** The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow` or `slidingLog`, each imported. */
-  readonly algorithm?: RateAlgorithm | undefined;
+  /**
+   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
+   * things, each imported.
+   */
+  readonly algorithm?: RateAlgorithm | DistinctAlgorithm<never> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
+   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
+   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   */
+  readonly penalty?: Penalty | undefined;
+  /**
    * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog`. A token bucket counts one limit beyond its
-   * burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above the limit are rejected.
+   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket
+   * counts one limit beyond its burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above
+   * the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }
@@ -54,11 +66,15 @@ export function ruleFrom(options: RuleOptions & { readonly cost?: unknown }): Ru
   throw mustBe('overage', `left out for ${options.algorithm?.name}`, overage);
 }
 
-function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule {
-  const { limit, window, burst, anchor, algorithm = tokenBucket } = options;
+function hardRuleFrom(
+  options: RuleOptions & { readonly cost?: unknown },
+): RateRule | CalendarRule | LockRule {
+  const { limit, window, burst, anchor, penalty, algorithm = tokenBucket } = options;
   checkAlgorithm(algorithm);
   checkLimit('limit', limit);
-  if (isCalendar(window)) return window.makeRule(options);
+  const maker = penalty ?? window;
+  if (makesRule(maker)) return maker.makeRule(options);
+  if (penalty !== undefined) throw mustBe('penalty', 'made by lockFor()', penalty);
   if (burst !== undefined && algorithm.name !== 'token-bucket') {
     throw mustBe('burst', `left out for ${algorithm.name}`, burst, 'SPW_BURST_INVALID');
   }
@@ -67,8 +83,8 @@ function hardRuleFrom(options: RuleOptions): RateRule | CalendarRule {
     throw mustBe('anchor', `left out for ${algorithm.name}`, anchor);
   }
   oneOf('anchor', anchor, ANCHORS);
-  const windowUs = windowToMicroseconds(window);
-  return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch');
+  const windowUs = windowToMicroseconds(window as Duration);
+  return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch', options);
 }
 
 /** Checks members and not identity, because the algorithm may come from another copy of this package. */
@@ -90,7 +106,7 @@ function checkAlgorithm(algorithm: RateAlgorithm): void {
 export function nameOf({ name, limit, window }: Named): string {
   if (name !== undefined) return name;
   // Throws first: an invalid window may not convert to a string.
-  if (!isCalendar(window)) windowToMicroseconds(window);
+  if (!makesRule(window)) windowToMicroseconds(window);
   return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
 }
 
@@ -101,6 +117,8 @@ interface Named {
 }
 
 /** By a method: it may come from another copy of this package. */
-function isCalendar(window: RuleOptions['window']): window is CalendarWindow<never> {
-  return typeof (window as Partial<CalendarWindow> | undefined)?.makeRule === 'function';
+function makesRule(
+  value: RuleOptions['window'] | Penalty | null,
+): value is CalendarWindow<never> | Penalty {
+  return typeof (value as Partial<Penalty> | null | undefined)?.makeRule === 'function';
 }

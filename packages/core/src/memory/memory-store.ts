@@ -17,7 +17,7 @@ export interface MemoryStoreOptions {
    * Default 1,000,000 (about 25 MB of buckets, or 38 MB of windows).
    *
    * In a full store, new keys share 1,024 counts for each set of numbers: they are limited too early, never too late.
-   * Only these counts, and further permits of keys that already hold some, may exceed the maximum. A claim takes about
+   * These counts may exceed the maximum, and so may further permits of keys that already hold some. A claim takes about
    * 900 bytes; without room it is rejected, as if the store couldn't answer.
    */
   readonly maxEntries?: number | undefined;

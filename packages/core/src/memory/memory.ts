@@ -152,8 +152,8 @@ export class Memory implements OneStepStore {
   }
 
   /**
-   * A step of a key that may have been charged on a shared count. A permit is looked up where it was taken, and permits
-   * count in both places.
+   * Runs a step of a key that may have been charged on a shared count. A permit is looked up in the count that it was
+   * taken from; the permits of both counts add up.
    */
   private performShared(
     step: Step,

@@ -14,6 +14,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   cost: 'a cost of 1 is charged instead',
   plan: 'the declared numbers apply',
   period: 'the stored period goes on',
+  item: 'one is counted instead',
   capacity: 'the default capacity applies instead',
   priority: 'the method decides the class instead',
   signal: 'the shedder continues without its readings',

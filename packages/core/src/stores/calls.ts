@@ -122,8 +122,10 @@ const NUMBERS = {
   window: ['nowUs', 'startUs', 'current', 'previous'],
   calendar: ['nowUs', 'startUs', 'endUs', 'current'],
   log: ['nowUs', 'used', 'freesUs', 'lastUs'],
+  distinct: ['nowUs', 'used', 'freesUs', 'lastUs'],
   leases: ['nowUs', 'used', 'critical'],
   claims: ['nowUs', 'endsUs'],
+  lock: ['nowUs', 'endUs', 'current', 'untilUs'],
 } as const;
 
 const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];

@@ -166,8 +166,12 @@ export class FallbackCounters {
     // Look first: whether anything is charged depends on all steps, also on those that are not counted here.
     const looked = this.answerAs(steps, failure, () => 'look');
     if (!charges) return looked;
-    const isRejected = anyRejects(steps, looked);
-    return this.answerAs(steps, failure, ({ op }) => (op === 'take' && isRejected ? 'look' : op));
+    if (!anyRejects(steps, looked)) return this.answerAs(steps, failure, ({ op }) => op);
+    // A rejected take charges nothing, but may start a lock.
+    const passing = new Set(steps.filter((_, place) => looked[place]?.allowed));
+    return this.answerAs(steps, failure, (step) =>
+      step.op === 'take' && passing.has(step) ? 'look' : step.op,
+    );
   }
 
   /** Answers all steps; those that are counted here with the operation that `doing` returns. */
@@ -213,12 +217,24 @@ export class FallbackCounters {
     const isRejected = anyRejects(steps, answers);
     return steps.map((step, place) => {
       const answer = answers[place] as Answer;
-      const op = isCountedHere(step) && opAfter(step, answer, !isRejected);
+      if (!isCountedHere(step)) return answer;
+      const heldUs = step.op === 'take' && !answer.allowed && step.rule.logic?.heldUs?.(answer);
+      if (heldUs) this.countHere({ ...step, holdUs: heldUs }, 'hold');
+      const op = opAfter(step, answer, !isRejected);
       if (!op) return answer;
-      // One at a time, not as a group: the store has already decided that all pass.
-      const [own] = this.applyInMemory([localStep(step, op)]);
-      return withReceipt(step, answer, own as Answer);
+      let own = this.countHere(step, op);
+      // The store has admitted it, so a lock that is known here has ended elsewhere.
+      if (op === 'record' && step.op === 'take' && step.rule.logic?.heldUs?.(own)) {
+        this.countHere(step, 'reset');
+        own = this.countHere(step, op);
+      }
+      return withReceipt(step, answer, own);
     });
+  }
+
+  /** One step at a time, not as a group: the store has already decided that all pass. */
+  private countHere(step: CountedStep, op: Op): Answer {
+    return this.applyInMemory([localStep(step, op)])[0] as Answer;
   }
 
   /** Resets a key of a limiter after it was reset elsewhere. */
@@ -266,7 +282,7 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
-  const { holdUs, together, period, receipt, owed } = step;
+  const { holdUs, together, period, items, receipt, owed } = step;
   return {
     op,
     limiter,
@@ -279,6 +295,7 @@ function localStep(step: CountedStep, op: Op): Step {
     holdUs,
     together,
     period,
+    items,
     receipt: receipt?.fallbackReceipt,
   } as Step;
 }

@@ -12,7 +12,7 @@ import {
   type Step,
 } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
-import { makeRule } from '@spillway/core/store';
+import { makeDistinctRule, makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { expect, it } from 'vitest';
 
@@ -52,6 +52,28 @@ it.each([
   }
   expect((bytesHeld() - before) / KEYS).toBeLessThan(most);
   expect(store.size).toBe(KEYS * (algorithm === 'sliding-window-log' ? entries : 1));
+});
+
+it.each([
+  [1, 300],
+  [10, 550],
+  [100, 2_700],
+])('%i different things of a key take at most %i bytes', (things, most) => {
+  const keys = 5_000;
+  const clock = new ManualClock();
+  const rule = makeDistinctRule(1_000, HOUR);
+  const step: Step = { op: 'take', limiter: 'a', key: '', rule, cost: 1, binding: true };
+  const before = bytesHeld();
+  const store = memoryStore({ clock, maxEntries: 100_000_000 });
+  for (let round = 0; round < things; round += 1) {
+    clock.advance(1);
+    const items = [((round * 2_654_435_761) % 2 ** 32).toString(16).padStart(8, '0').repeat(4)];
+    for (let i = 0; i < keys; i += 1) store.apply([{ ...step, key: `key ${i}`, items }]);
+  }
+  const bytes = (bytesHeld() - before) / keys;
+  console.info(`${things} different things: ${Math.round(bytes)} bytes per key`);
+  expect(bytes).toBeLessThan(most);
+  expect(store.size).toBe(keys * things);
 });
 
 it('a claim of an idempotency key takes about 900 bytes, without its answer', async () => {

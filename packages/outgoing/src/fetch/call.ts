@@ -3,7 +3,7 @@
 import type { WebRequest, WebResponse, WebSignal } from '@spillway/core/fetch';
 import type { ScheduleOptions } from '../shaper/contract.js';
 
-/** The `fetch` of the types that the user compiles with, if they have one. */
+/** The type of the global `fetch` where the user's TypeScript libraries declare one. */
 export type HostFetch = typeof globalThis extends {
   fetch: (...args: infer Args) => Promise<infer Res>;
 }

@@ -8,12 +8,12 @@ import {
   checkFlag,
   checkHas,
   integerBetween,
-  isThenable,
   randomOf,
   shareFromZero,
 } from '@spillway/core/direct';
 import { durationBetween, systemClock } from '@spillway/core/store';
 import type { Shaper } from '../shaper/contract.js';
+import { callSafely } from '../shaper/outcomes.js';
 import { type HostFetch, type HostRequest, hostClasses } from './call.js';
 import { type PauseEvent, Pauses } from './pauses.js';
 
@@ -137,14 +137,7 @@ function makePauses<Pace extends string>(shaper: Shaper<Pace>, options: PacedFet
     jitter: shareFromZero('jitter', options.jitter ?? 0.2),
     random: safeRandom(randomOf(options), onCallbackError),
     withX: options.xRateLimit === true,
-    onPause: (event) => {
-      try {
-        const returned: unknown = onPause?.(event);
-        if (isThenable(returned)) returned.then(undefined, onCallbackError);
-      } catch (error) {
-        onCallbackError(error);
-      }
-    },
+    onPause: (event) => callSafely(() => onPause?.(event), onCallbackError),
     onError: (error) => reportFault('store', error),
   });
 }

@@ -76,6 +76,16 @@ export function unreserved(
   return { allowed: false, key, reason, wouldWaitMs };
 }
 
+/** Calls a callback of the app. What it throws, or its promise rejects with, goes to `onError`. */
+export function callSafely(call: () => unknown, onError: (error: unknown) => void): void {
+  try {
+    const returned = call();
+    if (isThenable(returned)) returned.then(undefined, onError);
+  } catch (error) {
+    onError(error);
+  }
+}
+
 /** Reports decisions to observers: one for each job that starts or is rejected, and one for each reservation. */
 export class DecisionReporter {
   private readonly name: string;
@@ -102,14 +112,7 @@ export class DecisionReporter {
     const event = { limiter: this.name, waitMs: waitUs / 1_000, outcome } as const;
     const fault = (error: unknown): void =>
       this.client.fault({ limiter: this.name, source: 'observer', error });
-    for (const observer of this.waitObservers) {
-      try {
-        const returned: unknown = observer.onWait?.(event);
-        if (isThenable(returned)) returned.then(undefined, fault);
-      } catch (error) {
-        fault(error);
-      }
-    }
+    for (const observer of this.waitObservers) callSafely(() => observer.onWait?.(event), fault);
   }
 
   reportStart({ key, cost, isLocal, steps, permit }: Slot): void {

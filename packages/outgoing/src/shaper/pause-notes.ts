@@ -32,7 +32,7 @@ export class PauseNotes {
 
   /** A note that cannot be written is missing on health pages, and nowhere else. */
   write(key: string, text: string, holdUs: number): void {
-    const by = `${text}`.slice(0, MAX_LENGTH);
+    const by = text.slice(0, MAX_LENGTH);
     if (holdUs === 0) return;
     if (!this.values) {
       this.writeLocally(key, by, holdUs);

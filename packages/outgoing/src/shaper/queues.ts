@@ -10,7 +10,7 @@ const MAX_TIMER_MS = 3_600_000;
 
 export class Queues {
   private readonly byKey = new Map<string, JobQueue>();
-  /** The queues that will have something to do: the cost of a change does not grow with the number of keys. */
+  /** The queues that wait for an instant, the next one first. It is a heap, so a change stays cheap with many keys. */
   private readonly byWakeTime = new Heap<JobQueue>((one, other) => one.wakeUs < other.wakeUs);
   private readonly host: JobQueueHost;
   private readonly clock: Clock;

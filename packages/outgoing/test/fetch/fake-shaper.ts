@@ -6,6 +6,7 @@
 import type {
   Drained,
   Reservation,
+  RunningJob,
   ScheduleOptions,
   Shaper,
   ShaperStats,
@@ -58,7 +59,7 @@ export class FakeShaper implements Shaper {
 
   async schedule<T>(
     key: string,
-    work: (signal: AbortSignal) => T | PromiseLike<T>,
+    work: (signal: AbortSignal, job: RunningJob) => T | PromiseLike<T>,
     { signal }: ScheduleOptions = {},
   ): Promise<T> {
     const known = this.of(key);
@@ -72,7 +73,7 @@ export class FakeShaper implements Shaper {
     }
     known.waiting -= 1;
     this.starts.push({ key, atMs: this.time.nowMs() });
-    return work(signal ?? new AbortController().signal);
+    return work(signal ?? new AbortController().signal, { settle: () => undefined });
   }
 
   async waitOf(key: string): Promise<number> {

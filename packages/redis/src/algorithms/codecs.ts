@@ -5,7 +5,9 @@ import { bucket } from './bucket/bucket-codec.js';
 import { calendar } from './calendar/calendar-codec.js';
 import { claims } from './claims/claim-codec.js';
 import type { Codec } from './codec.js';
+import { distinct } from './distinct/distinct-codec.js';
 import { leases } from './leases/lease-codec.js';
+import { lock } from './lock/lock-codec.js';
 import { log } from './log/log-codec.js';
 import { queue } from './queue/queue-codec.js';
 import { window } from './window/window-codec.js';
@@ -18,6 +20,8 @@ const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: 
   log,
   leases,
   claims,
+  lock,
+  distinct,
 };
 
 /** The codec of a rule's algorithm. */

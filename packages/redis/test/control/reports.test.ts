@@ -34,8 +34,7 @@ describe.skipIf(redisProgram === null)('reports in Redis', () => {
   ) {
     const callers = topCallers({ clock: new ManualClock(), publishTo: redisReports(redis()) });
     for (const [key, count] of Object.entries(rejections)) {
-      for (let i = 0; i < count; i += 1)
-        callers.countDecision({ ...denied, limiter }, mode, key);
+      for (let i = 0; i < count; i += 1) callers.countDecision({ ...denied, limiter }, mode, key);
     }
     await callers.close();
   }

@@ -5,7 +5,7 @@ import { Junk } from '../../base/junk.js';
 import type { CalendarAnswer } from '../../contract/ask.js';
 import type { BillingPeriod, Calendar, Period } from '../../contract/calendar.js';
 import type { Numbers } from '../../contract/decision.js';
-import type { CalendarRule, Machine } from '../../contract/rule.js';
+import type { CalendarRule, CalendarWindow, Machine } from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { CalendarShelf } from './calendar-shelf.js';
 import { BILLING } from './periods.js';
@@ -31,7 +31,8 @@ const calendarMachine: Machine = {
     calendar.name === BILLING ? LONGEST_MS * 1000 : lengthOf(calendar),
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
-  complete(step, given, limiter, sink) {
+  givenBy: ({ window }) => ['period', (window as CalendarWindow).periodOf],
+  complete(step, { period: given }, limiter, sink) {
     if ((step.rule as CalendarRule).calendar.name !== BILLING) return step;
     try {
       const period = periodFrom(given);

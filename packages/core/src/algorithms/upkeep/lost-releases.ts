@@ -47,7 +47,7 @@ export class LostReleases {
     if (this.untilUs.delete(release)) this.room.bytes += bytesOf(release);
   }
 
-  /** Starts a round, in which each is sent once, unless it is under way. Those whose leases have expired are given up. */
+  /** Starts a round: sends each that is not under way once. Those whose leases have expired are given up. */
   beginRound(nowUs: number): void {
     for (const [release, untilUs] of this.untilUs) {
       if (untilUs > nowUs) continue;

@@ -25,15 +25,24 @@ export class SpaceSaving {
   /** No count is smaller, once all counters are in use. */
   private least = 0;
   private cursor = 0;
+  /** The slot of the latest addition. */
+  private latest = 0;
 
   /** @param key undefined if nothing was counted, as for a load shedder */
   add(key: string | undefined): void {
     this.total += 1;
     if (key === undefined) return;
+    // In a flood from one caller, a comparison is enough: a lookup would first hash the key, a new string each time.
+    if (key === this.keys[this.latest]) {
+      this.counts[this.latest] = (this.counts[this.latest] as number) + 1;
+      return;
+    }
     const name = key.length > MAX_KEY ? shortened(key) : key;
     const slot = this.slots.get(name);
-    if (slot !== undefined) this.counts[slot] = (this.counts[slot] as number) + 1;
-    else if (this.keys.length < COUNTERS) this.assign(name, this.keys.length, 0);
+    if (slot !== undefined) {
+      this.counts[slot] = (this.counts[slot] as number) + 1;
+      this.latest = slot;
+    } else if (this.keys.length < COUNTERS) this.assign(name, this.keys.length, 0);
     else this.replaceLeast(name);
   }
 
@@ -60,6 +69,7 @@ export class SpaceSaving {
     this.keys[slot] = name;
     this.inherited[slot] = inherited;
     this.counts[slot] = inherited + 1;
+    this.latest = slot;
   }
 
   /** Counts never decrease, so the search for one that is still the least goes on where the last one ended. */

@@ -1,0 +1,125 @@
+/** Numbers for names, such as keys of callers. */
+
+import { randomBytes } from 'node:crypto';
+
+/** Longer names are cut in their middle. In UTF-16 units. */
+const LONGEST = 256;
+const BLOCK_BYTES = 1_048_576;
+/** Of the length before a name. */
+const HEAD_BYTES = 2;
+
+/**
+ * Names are kept as bytes outside of the heap: in a `Map` of strings, a million of them would take twice as much
+ * memory, and the time of the garbage collector.
+ */
+export class Names {
+  private count = 0;
+  /** An open hash table of numbers plus 1, at most half full. */
+  private slots = new Int32Array(2_048);
+  private hashes = new Int32Array(1_024);
+  private places = new Uint32Array(1_024);
+  private readonly blocks: Buffer[] = [];
+  private used = BLOCK_BYTES;
+  /** So that nobody can write a log whose names collide. */
+  private readonly seed = randomBytes(4).readInt32LE();
+  /** The name that was looked for last, as bytes, its hash, and the empty slot where the search ended. */
+  private readonly text = Buffer.alloc(3 * LONGEST);
+  private length = 0;
+  private hash = 0;
+  private vacant = 0;
+
+  get size(): number {
+    return this.count;
+  }
+
+  /** The number of a name; -1 if it has none. */
+  find(name: string): number {
+    this.encode(name);
+    const mask = this.slots.length - 1;
+    for (let slot = this.hash & mask; ; slot = (slot + 1) & mask) {
+      const id = (this.slots[slot] as number) - 1;
+      if (id >= 0 && !this.isFound(id)) continue;
+      this.vacant = slot;
+      return id;
+    }
+  }
+
+  /** Gives the name that {@link find} has not found the next number. */
+  add(): number {
+    const id = this.count;
+    if (this.used + HEAD_BYTES + this.length > BLOCK_BYTES) {
+      this.blocks.push(Buffer.alloc(BLOCK_BYTES));
+      this.used = 0;
+    }
+    const block = this.blocks.at(-1) as Buffer;
+    block.writeUInt16LE(this.length, this.used);
+    this.text.copy(block, this.used + HEAD_BYTES, 0, this.length);
+    if (id === this.hashes.length) this.grow();
+    this.hashes[id] = this.hash;
+    this.places[id] = (this.blocks.length - 1) * BLOCK_BYTES + this.used;
+    this.used += HEAD_BYTES + this.length;
+    this.slots[this.vacant] = id + 1;
+    this.count += 1;
+    return id;
+  }
+
+  nameOf(id: number): string {
+    const [block, start, end] = this.placeOf(id);
+    return block.toString('utf8', start, end);
+  }
+
+  private encode(name: string): void {
+    const { text } = this;
+    const half = LONGEST / 2;
+    const short = name.length > LONGEST ? `${name.slice(0, half - 1)}…${name.slice(-half)}` : name;
+    // Nearly all names are ASCII, which a loop writes faster.
+    let length = 0;
+    while (length < short.length && short.charCodeAt(length) < 128) {
+      text[length] = short.charCodeAt(length);
+      length += 1;
+    }
+    this.length = length === short.length ? length : text.write(short);
+    this.hash = this.hashOf();
+  }
+
+  private hashOf(): number {
+    const { text, length } = this;
+    let hash = this.seed;
+    for (let at = 0; at < length; at += 1) {
+      hash = Math.imul(hash ^ (text[at] as number), 0x9e3779b1);
+      hash ^= hash >>> 15;
+    }
+    return Math.imul(hash, 0x85ebca6b) ^ (hash >>> 13);
+  }
+
+  private isFound(id: number): boolean {
+    if (this.hashes[id] !== this.hash) return false;
+    const [block, start, end] = this.placeOf(id);
+    return block.compare(this.text, 0, this.length, start, end) === 0;
+  }
+
+  private placeOf(id: number): readonly [block: Buffer, start: number, end: number] {
+    const place = this.places[id] as number;
+    const block = this.blocks[Math.floor(place / BLOCK_BYTES)] as Buffer;
+    const start = (place % BLOCK_BYTES) + HEAD_BYTES;
+    return [block, start, start + block.readUInt16LE(start - HEAD_BYTES)];
+  }
+
+  /** Doubles the room. */
+  private grow(): void {
+    const { hashes, places, slots } = this;
+    this.hashes = new Int32Array(2 * hashes.length);
+    this.hashes.set(hashes);
+    this.places = new Uint32Array(2 * places.length);
+    this.places.set(places);
+    this.slots = new Int32Array(2 * slots.length);
+    const mask = this.slots.length - 1;
+    const freeFrom = (hash: number): number => {
+      let slot = hash & mask;
+      while (this.slots[slot] !== 0) slot = (slot + 1) & mask;
+      return slot;
+    };
+    for (let id = 0; id < this.count; id += 1) this.slots[freeFrom(hashes[id] as number)] = id + 1;
+    this.vacant = freeFrom(this.hash);
+  }
+}

@@ -1,0 +1,61 @@
+/** Callers by number: each name keeps its own, whatever is in it. */
+
+import { describe, expect, it } from 'vitest';
+import { CallerTable, firstOf } from '../../src/replay/caller-table.js';
+import { Names } from '../../src/replay/names.js';
+
+describe('a name', () => {
+  it('keeps its number among 300,000 others, and can be read', () => {
+    const names = new Names();
+    const nameAt = (at: number): string => `${at % 3 === 0 ? 'ü' : ''}${at}`;
+    for (let round = 0; round < 2; round += 1) {
+      for (let at = 0; at < 300_000; at += 1) {
+        const id = names.find(nameAt(at));
+        if (id !== (round === 0 ? -1 : at)) throw new Error(`${nameAt(at)} has number ${id}`);
+        if (id < 0) names.add();
+      }
+    }
+    expect(names.size).toBe(300_000);
+    expect(names.nameOf(299_999)).toBe('299999');
+    expect(names.nameOf(3)).toBe('ü3');
+  });
+
+  it.each(['', '\0', 'a\nb', '@["ü","\u{1f600}"]', '\u{1f600}'.repeat(64)])('may be %j', (name) => {
+    const names = new Names();
+    expect(names.find(name)).toBe(-1);
+    expect(names.add()).toBe(0);
+    expect(names.find(`${name}x`)).toBe(-1);
+    expect(names.find(name)).toBe(0);
+    expect(names.nameOf(0)).toBe(name);
+  });
+
+  it('may be a megabyte: its beginning and its end are kept', () => {
+    const names = new Names();
+    const long = 'ü'.repeat(1_000_000);
+    for (const name of [`${long}1`, `${long}2`]) {
+      expect(names.find(name)).toBe(-1);
+      names.add();
+    }
+    expect(names.find(`${long}1`)).toBe(0);
+    expect(names.nameOf(1)).toMatch(/^ü{127}…ü{127}2$/);
+  });
+});
+
+it('the first 100,000 of a million callers are found at once', () => {
+  const rank = (id: number): number => (id * 7_919) % 1_000_003;
+  const compare = (a: number, b: number): number => rank(b) - rank(a);
+  const begin = performance.now();
+  const first = firstOf(1_000_000, 100_000, compare);
+  expect(performance.now() - begin).toBeLessThan(20_000);
+  expect(first).toHaveLength(100_000);
+  const all = Array.from({ length: 1_000_000 }, (_, id) => id).sort(compare);
+  expect(first).toEqual(all.slice(0, 100_000));
+});
+
+it('callers beyond a million share one row', () => {
+  const table = new CallerTable();
+  for (let at = 0; at < 1_000_010; at += 1) table.count(`${at}`, 0);
+  expect(table.size).toBe(1_000_001);
+  expect(table.nameOf(1_000_000)).toBe('(other callers)');
+  expect(table.requestsOf(1_000_000)).toBe(10);
+});

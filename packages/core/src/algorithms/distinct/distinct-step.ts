@@ -1,0 +1,177 @@
+/**
+ * The different things of a key: functions over a packed list of them (see docs/algorithms.md;
+ * packages/redis/src/algorithms/distinct/distinct.lua does the same in Lua).
+ *
+ * The list is a string with one byte per character. Each item has 16 bytes of its fingerprint and 7 of the time at
+ * which it was added, the high byte first, and the oldest item is first. The first bit of the time is set if another
+ * request has repeated the item.
+ */
+
+import type { Ask } from '../../contract/ask.js';
+import type { DistinctRule } from '../../contract/rule.js';
+import { givenBack } from '../receipt.js';
+
+/** The most items of one step. A step with more never passes. */
+export const MAX_ITEMS = 100;
+
+const FINGERPRINT = 16;
+/** Bytes of an item. */
+export const WIDTH = 23;
+const SHARED = 128;
+
+/** The items of a key, and the numbers of the answer to the last step. */
+export interface DistinctState {
+  /** True if the caller must store the items. */
+  dirty: boolean;
+  /** The packed list. */
+  items: string;
+  used: number;
+  freesUs: number;
+  lastUs: number;
+}
+
+export function noItems(): DistinctState {
+  return { dirty: false, items: '', used: 0, freesUs: -1, lastUs: 0 };
+}
+
+/**
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. With `mayGrow` false,
+ * a new item only passes in place of an expired one.
+ */
+export function stepDistinct(
+  { op, rule, cost, receipt, items = [] }: DistinctAsk,
+  state: DistinctState,
+  nowUs: number,
+  charge: boolean,
+  mayGrow = true,
+): boolean {
+  const { windowUs } = rule;
+  const limit = mayGrow
+    ? rule.limit
+    : Math.min(rule.limit, Math.max(1, state.items.length / WIDTH));
+  const wanted = items.map(fromHex);
+  let list = op === 'reset' ? '' : liveOf(state.items, nowUs - windowUs);
+  const isAhead = lastOf(list) > nowUs + windowUs;
+  if (isAhead) list = eachItem(list, (item, at) => item + timeOf(nowUs, isShared(list, at)));
+  let allowed = op === 'reset' || passes(list, wanted, limit);
+  state.dirty = op === 'reset' || (isAhead && op === 'take' && cost > 0);
+
+  if (op === 'put') {
+    const left = receipt ? without(list, wanted, receipt.atUs, givenBack(cost, receipt)) : list;
+    allowed = left !== list;
+    state.dirty = allowed;
+    list = left;
+  } else if (op === 'record' || (op === 'take' && allowed && charge)) {
+    const before = list;
+    list = withItems(list, wanted, nowUs);
+    state.dirty ||= list !== before;
+    // Only after `record`.
+    const most = Math.max(limit, before.length / WIDTH) * WIDTH;
+    if (list.length > most) list = list.slice(-most);
+  }
+  state.items = list;
+  state.used = list.length / WIDTH;
+  state.lastUs = lastOf(list);
+  const canPass = wanted.length <= Math.min(rule.limit, MAX_ITEMS);
+  state.freesUs = canPass ? freesOf(list, wanted, limit, nowUs) : -1;
+  return allowed;
+}
+
+type DistinctAsk = Pick<Ask<DistinctRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'items'>;
+
+function passes(list: string, wanted: readonly string[], limit: number): boolean {
+  const fresh = wanted.filter((item) => placeOf(list, item) < 0).length;
+  const fits = fresh === 0 || list.length / WIDTH + fresh <= limit;
+  return fits && wanted.length <= MAX_ITEMS;
+}
+
+/** The time of the item that must expire before all `wanted` ones pass; -1 if they pass now. */
+function freesOf(list: string, wanted: readonly string[], limit: number, nowUs: number): number {
+  const places = wanted.map((item) => placeOf(list, item));
+  const fresh = places.filter((at) => at < 0).length;
+  let excess = fresh > 0 ? list.length / WIDTH + fresh - limit : 0;
+  if (excess <= 0) return -1;
+  for (let at = 0; at < list.length; at += WIDTH) {
+    // A wanted item that expires makes no room, because it is needed again.
+    if (!places.includes(at)) excess -= 1;
+    if (excess === 0) return timeAt(list, at);
+  }
+  return nowUs; // a full memory store has no room for all of them
+}
+
+/** The list with each wanted item: marked as shared if it is there, else at the end. */
+function withItems(list: string, wanted: readonly string[], nowUs: number): string {
+  let grown = list;
+  const time = timeOf(Math.max(nowUs, lastOf(list)), false);
+  for (const item of wanted) {
+    const at = placeOf(list, item);
+    if (at < 0) grown += item + time;
+    else if (!isShared(list, at)) {
+      const end = at + WIDTH;
+      grown = grown.slice(0, at) + item + timeOf(timeAt(list, at), true) + grown.slice(end);
+    }
+  }
+  return grown;
+}
+
+/** The list without up to `most` of the wanted items that were added at `us` and are not shared. */
+function without(list: string, wanted: readonly string[], us: number, most: number): string {
+  let left = list;
+  for (const item of wanted) {
+    const at = placeOf(left, item);
+    if (at < 0 || isShared(left, at) || timeAt(left, at) !== us) continue;
+    if (left.length <= list.length - most * WIDTH) break;
+    left = left.slice(0, at) + left.slice(at + WIDTH);
+  }
+  return left;
+}
+
+function liveOf(list: string, sinceUs: number): string {
+  let at = 0;
+  while (at < list.length && timeAt(list, at) <= sinceUs) at += WIDTH;
+  return list.slice(at);
+}
+
+/** The index of an item; -1 if it is not in the list. */
+function placeOf(list: string, item: string): number {
+  let at = list.indexOf(item);
+  while (at >= 0 && at % WIDTH > 0) at = list.indexOf(item, at + 1);
+  return at;
+}
+
+function eachItem(list: string, change: (item: string, at: number) => string): string {
+  let changed = '';
+  for (let at = 0; at < list.length; at += WIDTH) {
+    changed += change(list.slice(at, at + FINGERPRINT), at);
+  }
+  return changed;
+}
+
+function isShared(list: string, at: number): boolean {
+  return list.charCodeAt(at + FINGERPRINT) >= SHARED;
+}
+
+function timeAt(list: string, at: number): number {
+  let us = list.charCodeAt(at + FINGERPRINT) % SHARED;
+  for (let i = FINGERPRINT + 1; i < WIDTH; i += 1) us = us * 256 + list.charCodeAt(at + i);
+  return us;
+}
+
+/** The time of the newest item; 0 if there is none. */
+function lastOf(list: string): number {
+  return list === '' ? 0 : timeAt(list, list.length - WIDTH);
+}
+
+function timeOf(us: number, shared: boolean): string {
+  let text = '';
+  let rest = us;
+  for (let i = FINGERPRINT + 1; i < WIDTH; i += 1) {
+    text = String.fromCharCode(rest % 256) + text;
+    rest = Math.floor(rest / 256);
+  }
+  return String.fromCharCode(rest + (shared ? SHARED : 0)) + text;
+}
+
+function fromHex(item: string): string {
+  return item.replace(/../g, (byte) => String.fromCharCode(Number.parseInt(byte, 16)));
+}

@@ -1,0 +1,48 @@
+/** Fingerprints of the things of a request: the first 16 bytes of their SHA-256. */
+
+import { newDigest } from '../../base/sha256.js';
+import { MAX_ITEMS } from './distinct-step.js';
+
+/** What could not be found out. */
+export const UNKNOWN: unique symbol = Symbol('unknown');
+
+/** Strings are hashed in pieces of this many UTF-16 units. */
+const PIECE = 2 ** 15;
+
+/**
+ * The fingerprints of different things, in hexadecimal; at most one more than may pass. Null and undefined are no
+ * thing. All values of other types are one thing, so that a client can neither avoid the limit with them nor fill it.
+ *
+ * @param junk reports the first value of another type
+ */
+export function fingerprintsOf(given: unknown, junk: (value: unknown) => void): string[] {
+  const texts = new Set<string>();
+  for (const item of Array.isArray(given) ? given : [given]) {
+    if (item === undefined || item === null) continue;
+    const kind = KINDS[typeof item];
+    const text = kind ? `${kind}${item}` : '?';
+    if (!kind && !texts.has(text)) junk(item === UNKNOWN ? undefined : item);
+    texts.add(text);
+    if (texts.size > MAX_ITEMS) break;
+  }
+  return [...texts].map(fingerprintOf);
+}
+
+const KINDS: Readonly<Partial<Record<string, string>>> = { string: 's', number: 'n', bigint: 'i' };
+
+/** Of UTF-16 units, low byte first: in UTF-8, lone surrogates would be equal. */
+function fingerprintOf(text: string): string {
+  const digest = newDigest();
+  for (let from = 0; from < text.length; from += PIECE) {
+    const piece = text.slice(from, from + PIECE);
+    const bytes = new Uint8Array(2 * piece.length);
+    for (let i = 0; i < piece.length; i += 1) {
+      const unit = piece.charCodeAt(i);
+      bytes[2 * i] = unit;
+      bytes[2 * i + 1] = unit >> 8;
+    }
+    digest.update(bytes);
+  }
+  const hex = (byte: number) => byte.toString(16).padStart(2, '0');
+  return Array.from(digest.digest().subarray(0, 16), hex).join('');
+}

@@ -1,0 +1,119 @@
+/**
+ * Limits with a penalty: functions that change only the state they get (see docs/algorithms.md;
+ * packages/redis/src/algorithms/lock/lock.lua does the same in Lua).
+ */
+
+import type { Ask } from '../../contract/ask.js';
+import type { LockRule } from '../../contract/rule.js';
+import { givenBack } from '../receipt.js';
+
+/** The count of a key in its window, and its locks. */
+export interface LockState {
+  /** True if the caller must store this state. */
+  dirty: boolean;
+  /** The first instant after the window. It also identifies the charges: a refund must name it. */
+  endUs: number;
+  current: number;
+  /** How many locks count. The next lock has the duration at this index, or the last one. */
+  level: number;
+  /** When the last lock ended; 0 if none counts. */
+  endedUs: number;
+  /** When the running lock will end; 0 if there is none. */
+  untilUs: number;
+}
+
+export function unusedLock(): LockState {
+  return { dirty: false, endUs: 0, current: 0, level: 0, endedUs: 0, untilUs: 0 };
+}
+
+/** The first instant at which the state equals that of an unused key. */
+export function lockExpiresUs(
+  { forgetUs }: LockRule,
+  { endUs, current, level, endedUs, untilUs }: LockState,
+): number {
+  if (untilUs > 0) return untilUs + forgetUs;
+  return Math.max(current > 0 ? endUs : 0, level > 0 ? endedUs + forgetUs : 0);
+}
+
+/** Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. */
+export function stepLock(
+  { op, rule, cost, receipt, holdUs = 0, binding }: LockAsk,
+  state: LockState,
+  nowUs: number,
+  charge: boolean,
+): boolean {
+  const wasAhead = advance(rule, state, nowUs);
+  if (op === 'reset') {
+    Object.assign(state, unusedLock(), { dirty: true, endUs: nowUs + rule.windowUs });
+    return true;
+  }
+  if (op === 'put') {
+    if (receipt?.atUs !== state.endUs || state.current === 0) return false;
+    const units = givenBack(cost, receipt);
+    if (units === 0) return false;
+    state.current = Math.max(0, state.current - units);
+    // The refunded attempt was one of those that led to the lock, so there were too few failures for it.
+    if (state.untilUs > 0) {
+      state.untilUs = 0;
+      state.level -= 1;
+    }
+    state.dirty = true;
+    return true;
+  }
+  if (op === 'hold') {
+    const untilUs = nowUs + Math.min(holdUs, Math.max(...rule.locksUs));
+    if (untilUs > Math.max(nowUs, state.untilUs)) lock(state, untilUs);
+    return true;
+  }
+  if (cost === 0) return true;
+
+  const { limit, locksUs } = rule;
+  const isLocked = state.untilUs > 0;
+  const passes = !isLocked && state.current + cost <= limit;
+  if (op === 'take') state.dirty = wasAhead; // a repaired state is stored although nothing is charged
+  if (!isLocked && (op === 'record' || (op === 'take' && passes && charge))) {
+    state.current = Math.min(state.current + cost, Math.max(state.current, limit));
+    state.dirty = true;
+  } else if (op === 'take' && binding && !passes && !isLocked && cost <= limit) {
+    // Even if other steps of the group are rejected, too.
+    lock(state, nowUs + (locksUs[Math.min(state.level, locksUs.length - 1)] as number));
+  }
+  return passes;
+}
+
+type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
+
+/** Starts a lock, or extends the running one. */
+function lock(state: LockState, untilUs: number): void {
+  if (state.untilUs === 0) state.level += 1;
+  state.untilUs = untilUs;
+  state.dirty = true;
+}
+
+/**
+ * Ends a lock, a window and a level that are past. Returns whether the clock went back by more than a window, or a
+ * lock, since the state was stored.
+ */
+function advance(rule: LockRule, state: LockState, nowUs: number): boolean {
+  const { windowUs, forgetUs } = rule;
+  if (state.untilUs > nowUs) {
+    const mostUs = nowUs + Math.max(...rule.locksUs);
+    if (state.untilUs <= mostUs) return false;
+    state.untilUs = mostUs;
+    return true;
+  }
+  if (state.untilUs > 0) {
+    state.endedUs = state.untilUs;
+    state.untilUs = 0;
+    state.current = 0;
+  }
+  if (state.level > 0) state.endedUs = Math.min(state.endedUs, nowUs);
+  if (nowUs >= state.endedUs + forgetUs) {
+    state.level = 0;
+    state.endedUs = 0;
+  }
+  const wasAhead = state.current > 0 && state.endUs - nowUs > 2 * windowUs;
+  if (nowUs >= state.endUs) state.current = 0;
+  if (state.current === 0 || wasAhead) state.endUs = nowUs + windowUs;
+  return wasAhead;
+}

@@ -1,0 +1,174 @@
+-- The different things of a key (see docs/algorithms.md; packages/core/src/algorithms/distinct/distinct-step.ts does
+-- the same).
+--
+-- Takes: `now`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `floor`, `max`, `min`, `lifetime`, `number` and
+-- the operations (shared.lua). Gives: `distinct`.
+--
+-- Stored, format 1: a string, `1` and the items, the oldest first. Each has 16 bytes of its fingerprint and 7 of the
+-- time at which it was added, the high byte first. The first bit of the time is set if the item was repeated.
+
+local function distinct()
+  local byte, char, find, sub = string.byte, string.char, string.find, string.sub
+  local WIDTH, MOST = 23, 100
+
+  -- The time of the item that follows byte `at`, and whether it is shared.
+  local function time_at(text, at)
+    local a, b, c, d, e, f, g = byte(text, at + 17, at + WIDTH)
+    return (((((a % 128 * 256 + b) * 256 + c) * 256 + d) * 256 + e) * 256 + f) * 256 + g, a > 127
+  end
+
+  local function time_of(us, shared)
+    local bytes = ''
+    for _ = 1, 6 do
+      bytes = char(us % 256) .. bytes
+      us = floor(us / 256)
+    end
+    return char(us + (shared and 128 or 0)) .. bytes
+  end
+
+  local function last_of(text)
+    return #text > 1 and time_at(text, #text - WIDTH) or 0
+  end
+
+  -- The byte before an item; nil if the text has it not. Bytes of two items may look like a third.
+  local function find_item(text, item)
+    local at = find(text, item, 2, true)
+    while at and at % WIDTH ~= 2 do
+      at = find(text, item, at + 1, true)
+    end
+    return at and at - 1
+  end
+
+  -- Finds the items of the step: `places` of those in the text, and how many others there are.
+  local function search(step)
+    step.places, step.fresh = {}, 0
+    for i = 1, #step.items do
+      local at = find_item(step.text, step.items[i])
+      if at then
+        step.places[at] = true
+      else
+        step.fresh = step.fresh + 1
+      end
+    end
+    step.used = (#step.text - 1) / WIDTH
+  end
+
+  local function read(step, key)
+    local text, at = call('GET', key) or '1', 1
+    if byte(text) ~= 49 or #text % WIDTH ~= 1 then
+      error(CORRUPT)
+    end
+    while at < #text and time_at(text, at) <= now - step.window do
+      at = at + WIDTH
+    end
+    text = '1' .. sub(text, at + 1)
+    step.cut = last_of(text) > now + step.window
+    if step.cut then -- the clock went back: all items that count were added now
+      local items = { '1' }
+      for from = 1, #text - 1, WIDTH do
+        local _, shared = time_at(text, from)
+        items[#items + 1] = sub(text, from + 1, from + 16) .. time_of(now, shared)
+      end
+      text = table.concat(items)
+    end
+    step.text, step.items = text, {}
+    for i = 1, #step.id, 32 do
+      step.items[#step.items + 1] = string.gsub(sub(step.id, i, i + 31), '..', function(hex)
+        return char(tonumber(hex, 16))
+      end)
+    end
+    search(step)
+  end
+
+  -- The text without up to `step.give` items that this request added and no other has repeated.
+  local function put(step)
+    local text, give = step.text, step.give
+    for i = 1, #step.items do
+      local at = give > 0 and find_item(text, step.items[i])
+      if at then
+        local us, shared = time_at(text, at)
+        if us == step.at and not shared then
+          text, give = sub(text, 1, at) .. sub(text, at + WIDTH + 1), give - 1
+        end
+      end
+    end
+    return text
+  end
+
+  local function judge(step, key)
+    if step.op == RESET then
+      return true
+    end
+    read(step, key)
+    if step.op == PUT then
+      return #put(step) < #step.text
+    end
+    return #step.items <= MOST and (step.fresh == 0 or step.used + step.fresh <= step.limit)
+  end
+
+  -- The text with all items of the step: those that it has are marked, the others are added.
+  local function grow(step)
+    local text, time = step.text, time_of(max(now, last_of(step.text)))
+    for i = 1, #step.items do
+      local item = step.items[i]
+      local at = find_item(text, item)
+      if at then
+        text = sub(text, 1, at + 16) .. time_of(time_at(text, at), true) .. sub(text, at + WIDTH + 1)
+      else
+        text = text .. item .. time
+      end
+    end
+    local over = (#text - 1) / WIDTH - max(step.limit, step.used) -- above 0 only when recording
+    return over > 0 and '1' .. sub(text, over * WIDTH + 2) or text
+  end
+
+  -- The time of the item that must expire before the others pass; -1 if they pass now, or never. An item of the step
+  -- that expires makes no room, because it is needed again.
+  local function frees(step)
+    local over = step.used + step.fresh - step.limit
+    if step.fresh > 0 and over > 0 and #step.items <= min(step.limit, MOST) then
+      for at = 1, #step.text - 1, WIDTH do
+        over = over - (step.places[at] and 0 or 1)
+        if over == 0 then
+          return (time_at(step.text, at))
+        end
+      end
+    end
+    return -1
+  end
+
+  return function(op)
+    local limit, window, at, give = number(), number(), 0, 0
+    if op == PUT then
+      at, give = number(), number()
+    end
+    return {
+      op = op, judge = judge, passes = false, named = true, id = '', limit = limit, window = window, at = at, give = give,
+      text = '1', items = {}, places = {}, fresh = 0, used = 0, cut = false,
+      apply = function(step, key, go)
+        local before, passes = step.text, step.passes
+        local write = step.cut and op <= SHADOW
+        if op == RESET then
+          call('DEL', key)
+          step.text, step.used = '1', 0
+        elseif op == PUT and passes then
+          step.text = put(step)
+        elseif op == RECORD or (op <= SHADOW and passes and go) then
+          step.text = grow(step)
+        end
+        if write or step.text ~= before then
+          search(step)
+          if #step.text > 1 then
+            call('SET', key, step.text, 'PX', lifetime(last_of(step.text) + window - now))
+          else
+            call('DEL', key)
+          end
+        end
+        reply[reply_size + 1] = step.used * 2 + (passes and 1 or 0)
+        reply[reply_size + 2] = frees(step)
+        reply[reply_size + 3] = last_of(step.text)
+        reply_size = reply_size + 3
+      end,
+    }
+  end
+end

@@ -1,0 +1,28 @@
+/** Limits with a penalty in calls and replies; lock.lua does the rest. */
+
+import type { Answer, Step } from '@spillway/core';
+import type { LockRule } from '@spillway/core/store';
+import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
+import lua from './lock.lua';
+
+export const lock: Codec<LockRule> = {
+  letter: 'x',
+  lua: [lua],
+  maker: 'lock',
+
+  encode(rule: LockRule, step: Step, op: number, args: string[]): void {
+    const { limit, windowUs, forgetUs, locksUs } = rule;
+    const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
+    args.push(`${cost}`, `${limit}`, `${windowUs}`, `${forgetUs}`, `${locksUs.length}`);
+    for (const us of locksUs) args.push(`${us}`);
+    if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
+    if (op === OPS.hold) args.push(`${step.holdUs}`);
+  },
+
+  decodeAnswer(_: LockRule, allowed: boolean, current: number, reply: ReplyWords): Answer {
+    const { nowUs } = reply;
+    const endUs = nowUs + reply.number();
+    const leftUs = reply.count();
+    return { allowed, nowUs, endUs, current, untilUs: leftUs > 0 ? nowUs + leftUs : 0 };
+  },
+};
