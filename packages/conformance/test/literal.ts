@@ -103,6 +103,8 @@ export function literal(rule: RateRule): Literal {
       return rule.kind === 'anchored' ? literalAnchored(rule) : literalWindow(rule);
     case 'log':
       return literalLog(rule);
+    case 'distinct':
+      throw new Error('distinct items have a literal model in core/test/distinct');
   }
 }
 

@@ -207,13 +207,13 @@ export type Item = string | number | bigint;
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
 /** The options of a limiter in which a callback may be that finds {@link Given}. */
-export interface GivenOptions {
+interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;
 }
 
 /** What an app said about a request beside its key. A part that is undefined could not be found out. */
-export interface Given {
+interface Given {
   readonly cost?: unknown;
   readonly period?: unknown;
   readonly item?: unknown;

@@ -9,7 +9,6 @@ import {
   type Anchor,
   type CalendarRule,
   type CalendarWindow,
-  type DistinctAlgorithm,
   type LockRule,
   type Penalty,
   type RateAlgorithm,
@@ -30,7 +29,7 @@ export interface RuleOptions {
    * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
    * things, each imported.
    */
-  readonly algorithm?: RateAlgorithm | DistinctAlgorithm<never> | undefined;
+  readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**

@@ -63,7 +63,7 @@ describe.each([
         name: 'rows',
         limit: 1_000,
         key: ({ raw }) => raw,
-        cost: usage.cost((n) => n),
+        cost: usage.cost((n: number) => n),
         ...numbers,
       });
       let count = 0;
