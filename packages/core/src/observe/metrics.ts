@@ -1,7 +1,7 @@
 /** The metrics for exporters: name, kind, help text, unit and labels, and how to read them from a Tally. */
 
 import type { UnitsKind } from '../contract/observer.js';
-import { type Sample, type Tally, UNITS_KINDS } from './tally.js';
+import type { Sample, Tally } from './tally.js';
 
 /** A metric, read from a tally whenever metrics are collected. */
 export interface Metric {
@@ -28,16 +28,6 @@ export const STORE_CALL_DURATION = {
   /** From 0.5 ms to 1 s: most stores answer within milliseconds, and the default timeout is 50 ms. */
   bucketsS: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1],
 } as const;
-
-const UNITS_HELP: Readonly<Record<UnitsKind, string>> = {
-  reserved: 'Units that limits with a meter have charged at admission.',
-  added: 'Units that were charged when a request was settled above its reservation.',
-  returned: 'Units that were given back when a request was settled below its reservation.',
-  cut: 'Units of requests that were cut off before they were settled.',
-  silent: 'Units of requests that were never settled.',
-  forgiven: 'Units that were not charged, because the count was at its limit and debt.',
-  lost: 'Units that were not charged, because the store did not get them.',
-};
 
 /**
  * All counters and gauges, also for custom exporters.
@@ -69,14 +59,25 @@ export const METRICS: readonly Metric[] = [
     labels: ['limiter', 'source'],
     read: (tally) => tally.faults(),
   },
-  ...UNITS_KINDS.map((kind) => ({
-    name: `units.${kind}`,
-    kind: 'counter' as const,
-    help: UNITS_HELP[kind],
-    unit: '{unit}',
-    labels: ['limiter'],
-    read: (tally: Tally) => tally.units(kind),
-  })),
+  /* @__PURE__ */ unitsOf('reserved', 'Units that limits with a meter have charged at admission.'),
+  /* @__PURE__ */ unitsOf(
+    'added',
+    'Units that were charged when a request was settled above its reservation.',
+  ),
+  /* @__PURE__ */ unitsOf(
+    'returned',
+    'Units that were given back when a request was settled below its reservation.',
+  ),
+  /* @__PURE__ */ unitsOf('cut', 'Units of requests that were cut off before they were settled.'),
+  /* @__PURE__ */ unitsOf('silent', 'Units of requests that were never settled.'),
+  /* @__PURE__ */ unitsOf(
+    'forgiven',
+    'Units that were not charged, because the count was at its limit and debt.',
+  ),
+  /* @__PURE__ */ unitsOf(
+    'lost',
+    'Units that were not charged, because the store did not get them.',
+  ),
   {
     name: 'breaker.openings',
     kind: 'counter',
@@ -154,4 +155,16 @@ export const METRICS: readonly Metric[] = [
 /** One sample without labels; none if the value is unknown. */
 function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
+}
+
+/** The counter of what meters do with units. */
+function unitsOf(kind: UnitsKind, help: string): Metric {
+  return {
+    name: `units.${kind}`,
+    kind: 'counter',
+    help,
+    unit: '{unit}',
+    labels: ['limiter'],
+    read: (tally) => tally.units(kind),
+  };
 }

@@ -45,7 +45,7 @@ const PLANS = 32;
 const OTHER_PLAN = 'other';
 
 /** Kinds of units, each of which is a metric. */
-export const UNITS_KINDS: readonly UnitsKind[] = [
+const UNITS_KINDS: readonly UnitsKind[] = [
   'reserved',
   'added',
   'returned',

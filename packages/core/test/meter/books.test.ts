@@ -54,7 +54,7 @@ describe.each([
   it.each([false, true])(
     'has the same books after every order of events, partial: %s',
     (isPartial) => {
-      const usage = meter({
+      const usage = meter<number>({
         reserve: () => RESERVED,
         atLeast: () => AT_LEAST,
         ...(isPartial && { onCut: partial() }),
@@ -63,7 +63,7 @@ describe.each([
         name: 'rows',
         limit: 1_000,
         key: ({ raw }) => raw,
-        cost: usage.cost((n: number) => n),
+        cost: usage.cost((n) => n),
         ...numbers,
       });
       let count = 0;

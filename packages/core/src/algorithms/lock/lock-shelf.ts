@@ -8,7 +8,7 @@ import { type LockState, lockExpiresUs, stepLock, unusedLock } from './lock-step
 
 type StoredLock = LockState & Expiring;
 
-const UNUSED: LockState = unusedLock();
+const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 
 export class LockShelf implements Shelf<LockRule, StoredLock> {
   readonly grows = false;
