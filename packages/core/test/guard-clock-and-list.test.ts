@@ -75,9 +75,9 @@ it('a guard lists its limiters as they were declared', () => {
   const own = { kind: 'local', name: 'own', mode: 'off', decide: () => ({}) as never } as const;
   const { guard } = setUp([rate, permits, own]);
   expect(guard.limiters).toEqual([
-    { name: 'two', kind: 'stored', rule: rate.rule, mode: 'shadow' },
-    { name: 'permits', kind: 'stored', rule: permits.rule, mode: undefined },
-    { name: 'own', kind: 'local', rule: undefined, mode: 'off' },
+    { name: 'two', kind: 'stored', rule: rate.rule, mode: 'shadow', refunds: false },
+    { name: 'permits', kind: 'stored', rule: permits.rule, mode: undefined, refunds: false },
+    { name: 'own', kind: 'local', rule: undefined, mode: 'off', refunds: false },
   ]);
   expect(Object.isFrozen(guard.limiters)).toBe(true);
 });

@@ -103,7 +103,7 @@ describe('what was meant', () => {
       const shown = name.slice(0, 60);
       expect(ofRate({ [name]: 1 })).toBe(
         `rateLimit() has no option "${shown}": it has algorithm, anchor, burst, cost, key, limit, localShare, ` +
-          'mode, name, onStoreError, overage, plan, refundIf, share, status, window',
+          'mode, name, onStoreError, overage, penalty, plan, refundIf, share, status, window',
       );
     },
   );

@@ -73,7 +73,7 @@ describe('the observer for prom-client', () => {
     const register = new Registry();
     prometheusObserver({ register, prefix: 'api_' });
     const names = register.getMetricsAsArray().map(({ name }) => name);
-    expect(names).toHaveLength(13);
+    expect(names).toHaveLength(20);
     expect(names.every((name) => name.startsWith('api_'))).toBe(true);
   });
 
