@@ -132,7 +132,7 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** The rule of a rate; none for other algorithms, or those of a later release. */
+/** The rule of declared numbers with a rate or distinct items, as a list of one. Empty for other algorithms. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');

@@ -146,7 +146,7 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     return success;
   }
 
-  /** Whether not to call the binding. While it fails, this is false for one request per second, the probe. */
+  /** Whether to skip the binding, because its last calls failed. One request per second probes it. */
   private isSuspended(): boolean {
     if (this.failuresInARow < MOST_FAILURES) return false;
     const nowUs = systemClock.nowUs();

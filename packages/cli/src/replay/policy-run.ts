@@ -25,7 +25,7 @@ interface Judged {
   readonly tally: Tally;
   /** Whether units are given back at the end of a request, which depends on the numbers. */
   readonly refunds: boolean;
-  /** Whether callers have other numbers: those of a plan, or none because of overage. */
+  /** Whether some caller has the numbers of a plan, or is never rejected because of `overage`. */
   hasPlans: boolean;
 }
 

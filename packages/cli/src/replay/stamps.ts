@@ -32,7 +32,7 @@ function epochStampUs(number: number): number {
   return Math.round(number * perUnit);
 }
 
-/** Callers' seconds are kept in 32 bits: an instant from 2106 on is that of a wrong clock. */
+/** Times of callers are seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
 const END_US = 2 ** 32 * 1e6;
 
 /** Any of the three, from 1970 to 2106. */

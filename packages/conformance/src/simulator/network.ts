@@ -182,7 +182,7 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/** One process's connection: in order, as TCP is. */
+/** The connection of one process. Like TCP, it delivers requests and replies in the order in which they were sent. */
 export class Link {
   state: 'ready' | 'connecting' = 'ready';
   /** When the next request is to arrive, in true time, if that can be. */

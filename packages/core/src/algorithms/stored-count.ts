@@ -34,7 +34,7 @@ export function isWritten(
 }
 
 /**
- * The whole numbers of a text: the groups of `form`.
+ * Reads the whole numbers of a stored text, one for each capturing group of `form`.
  *
  * @throws SpillwayError `SPW_STORE_ERROR` if the text doesn't match
  */

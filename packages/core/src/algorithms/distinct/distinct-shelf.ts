@@ -1,4 +1,4 @@
-/** The different things of the keys of a memory store. */
+/** The distinct items that a memory store keeps for each key. */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { DistinctRule } from '../../contract/rule.js';

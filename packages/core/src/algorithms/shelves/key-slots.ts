@@ -16,7 +16,7 @@ interface Limiter {
   readonly hot: Map<string, number>;
 }
 
-/** A rule, by the code of its counts. */
+/** What is used of a rule: the code that identifies its counts. */
 interface Coded {
   readonly code: string;
 }

@@ -10,7 +10,7 @@ import type { Room } from '../../contract/upkeep.js';
 const RELEASE_BYTES = 256;
 
 export class LostReleases {
-  /** When each lease expires at the latest, in microseconds. The longest lost comes first. */
+  /** The lost releases, in the order in which they were lost, with the latest instant at which their lease expires. */
   private readonly untilUs = new Map<Step, number>();
   /** Those still to be sent in this round, the next one last. */
   private round: Step[] = [];

@@ -55,7 +55,8 @@ export const bucket: Codec<BucketRule> = {
 };
 
 /**
- * Like {@link refillTime}, but also exact for a cost above the burst, which may have been recorded (up to the burst).
+ * The time that `cost` units take to refill, also for a cost above the burst, for which {@link refillTime} only says
+ * that it never passes. Refunds need it, because a `record` of more than the burst charges what fits.
  */
 export function trueRefillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);
