@@ -59,5 +59,5 @@ it.each([
 
 it('a store that can fail brings what guards against that', async () => {
   const own = await having("export { remoteStore } from '@spillway/core/store'", RESILIENCE);
-  expect(own).toHaveLength(11);
+  expect(own).toHaveLength(9);
 });
