@@ -95,7 +95,7 @@ export const THROWN = [
     has(
       'rateLimit()',
       'colour',
-      'it has algorithm, anchor, burst, cost, key, limit, localShare, mode, name, onStoreError, overage, plan, refundIf, share, status, window',
+      'it has algorithm, anchor, burst, cost, key, limit, localShare, mode, name, onStoreError, overage, penalty, plan, refundIf, share, status, window',
     ),
   ),
   guard('UNKNOWN_OPTION', { onReject: none }, (world) =>
@@ -295,7 +295,7 @@ export const THROWN = [
   guard(
     '',
     { observers: [{}] },
-    'each of observers must be an object with one of onDecision, countDecision, onEnd, onFault, onStoreCall, onBreaker, onStore, onControl, got [object Object] (SPW_OPTION_INVALID)',
+    'each of observers must be an object with one of onDecision, countDecision, onEnd, onUnits, onWait, onFault, onStoreCall, onBreaker, onStore, onControl, got [object Object] (SPW_OPTION_INVALID)',
   ),
   guard(
     '',
