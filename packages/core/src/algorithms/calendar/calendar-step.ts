@@ -80,7 +80,7 @@ export function stepCalendar(
     const units = unitsOf(ask);
     const charged = Math.min(units, Math.max(0, limit + (debt ?? 0) - state.current));
     state.current += charged;
-    if (debt !== undefined) state.forgiven = units - charged;
+    if (charged < units && debt !== undefined) state.forgiven = units - charged;
     state.dirty = true;
   } else if (op === 'take') {
     state.dirty = wasAhead; // a repaired state is stored although nothing is charged
