@@ -3,9 +3,10 @@
 import type { Answer } from './ask.js';
 import type { LiveLink } from './control-link.js';
 import type { Decision, Mode, OnStoreError } from './decision.js';
-import type { Fault } from './observer.js';
+import type { Fault, UnitsEvent } from './observer.js';
 import type { LimitRequest } from './request.js';
 import type { Step } from './store.js';
+import type { UpkeepClient } from './upkeep.js';
 
 /** How a response ended. Adapters pass it to {@link Admission.release}. */
 export interface ResponseEnd {
@@ -40,4 +41,16 @@ export interface LimiterTurn<Raw = unknown> {
   /** The answer of the store, if the limiter is a stored one. */
   readonly answer?: Answer | undefined;
   readonly decision: Decision;
+}
+
+/** How a meter settles what its limiter has charged. */
+export interface Settling {
+  readonly releases: {
+    readonly client: UpkeepClient<Step>;
+    giveBack(steps: readonly Step[]): Promise<void> | undefined;
+  };
+  readonly observers: {
+    fault(fault: Fault): void;
+    units(event: UnitsEvent): void;
+  };
 }

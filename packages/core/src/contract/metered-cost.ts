@@ -2,11 +2,9 @@
 
 import type { Answer } from './ask.js';
 import type { StoredLimiter } from './limiter.js';
-import type { Fault, UnitsEvent } from './observer.js';
 import type { LimitRequest } from './request.js';
 import type { Rule } from './rule.js';
 import type { Step } from './store.js';
-import type { UpkeepClient } from './upkeep.js';
 
 /** The cost of one limit, for its option `cost`; what `cost()` of a {@link Meter} returns. */
 export interface MeteredCost<Raw = unknown, Usage = unknown> {
@@ -63,16 +61,4 @@ export interface Reservation<Usage = unknown> {
 export interface Grant {
   readonly step: Step;
   readonly answer: Answer;
-}
-
-/** How a meter settles after the decision: in a guard. */
-export interface Settling {
-  readonly releases: {
-    readonly client: UpkeepClient<Step>;
-    giveBack(steps: readonly Step[]): Promise<void> | undefined;
-  };
-  readonly observers: {
-    fault(fault: Fault): void;
-    units(event: UnitsEvent): void;
-  };
 }

@@ -5,7 +5,7 @@ import { receiptOfRest, receiptOfStep, unitsOf } from '../algorithms/receipt.js'
 import { isSpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
 import type { Numbers } from '../contract/decision.js';
-import type { Settling } from '../contract/metered-cost.js';
+import type { Settling } from '../contract/limiter-turn.js';
 import type { UnitsKind } from '../contract/observer.js';
 import type { Step } from '../contract/store.js';
 import type { Resends } from './resends.js';

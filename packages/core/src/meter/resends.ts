@@ -2,7 +2,7 @@
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';
-import type { Settling } from '../contract/metered-cost.js';
+import type { Settling } from '../contract/limiter-turn.js';
 import type { Step } from '../contract/store.js';
 
 const EVERY_US = 1_000_000;
