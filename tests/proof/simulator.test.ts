@@ -74,6 +74,7 @@ const RARE = [
   'each renewal that fails releases its permit anew, whatever is under way',
   'a timer stays for each call',
   'a refund keeps the level of the lock that it ends',
+  'who lost a claim marks it as done',
 ];
 
 test('each planted bug that shows often is caught within 50 histories', {

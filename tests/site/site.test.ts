@@ -55,7 +55,7 @@ it('has the summary for language models', () => {
 });
 
 it('links to what is no page on GitHub', () => {
-  const href = 'https://github.com/spillway/spillway/blob/main/tests/tiers.ts';
+  const href = 'https://github.com/spillway/spillway/blob/main/tests/architecture/walls.ts';
   expect(pages.get('contributing.html')).toContain(`href="${href}"`);
 });
 
@@ -99,7 +99,7 @@ it('has diagrams that are the same when the browser has taken over', () => {
   const diagrams = [...pages.values()].flatMap((html) => [
     ...html.matchAll(/<svg role="img"[\s\S]*?<\/svg>/g),
   ]);
-  expect(diagrams.length).toBeGreaterThan(2);
+  expect(diagrams.length).toBeGreaterThan(1);
   for (const [diagram] of diagrams) expect(code.includes(plain(diagram))).toBe(true);
 });
 

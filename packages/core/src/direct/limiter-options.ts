@@ -31,7 +31,7 @@ export interface LimiterOptions extends LimitOptions {
 }
 
 /** Options of a limiter whose cost is known afterwards. */
-export interface MeteredLimiterOptions<Usage> extends LimiterOptions {
+export interface MeteredLimiterOptions<Usage = number> extends LimiterOptions {
   /** What `cost()` of a `meter()` returns. */
   readonly cost: MeteredCost<never, Usage>;
 }

@@ -18,7 +18,7 @@ import { type Floor, Spending, type Spent } from './spending.js';
 import { checkUsage, isUsage } from './usage.js';
 
 /** Options of {@link meter}. */
-export interface MeterOptions<Usage, Raw = unknown> {
+export interface MeterOptions<Usage = number, Raw = unknown> {
   /**
    * Estimates the usage of a request before it runs; may be async. `request` is undefined without HTTP. A usage is an
    * integer from 0, or an object of them. What clients claim, such as `max_tokens`, may lower an estimate; what is
@@ -97,7 +97,7 @@ const PRICE_OPTIONS: NamesOf<PriceOptions> = { maxReserve: 1, debt: 1 };
  *
  * const rows = meter({ reserve: () => 100 });
  * const guard = createGuard<{ user: string }>([
- *   rateLimit({
+ *   rateLimit<{ user: string }>({
  *     name: 'rows',
  *     limit: 10_000,
  *     window: '1h',
