@@ -138,7 +138,7 @@ describe('one copy of core', () => {
           for (const name of Object.keys(imported)) {
             if (imported[name] !== required[name]) others.push(entry + ' has two of ' + name);
             const original = core[name] ?? testing[name] ?? imported[name];
-            const isOwn = entry + name === '@spillway/nestjsmeter'; // its `of` takes contexts
+            const isOwn = entry + name === '@spillway/nestjsmeter'; // its method of() takes contexts
             if (imported[name] !== original && !isOwn) others.push(entry + ' has its own ' + name);
           }
         }
