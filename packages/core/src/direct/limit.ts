@@ -1,7 +1,7 @@
 /** One keyed limit: turns a key into a part of a decision, and the store's answer into the decision. */
 
 import { decideStep, measure, policyOf } from '../algorithms/decide.js';
-import { receiptFrom } from '../algorithms/receipt.js';
+import { receiptOfStep } from '../algorithms/receipt.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
@@ -144,8 +144,8 @@ export class Limit implements Decider {
     if (cost !== undefined) checkCost(cost);
     const { step, answer } = this.takeGrant(decision) ?? {};
     if (!step || !answer) return undefined;
-    const receipt = receiptFrom(step.rule, answer, step.cost);
-    return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, step.cost), receipt };
+    const receipt = receiptOfStep(step, answer);
+    return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, receipt.units), receipt };
   }
 
   /** What a decision charged, once; undefined if there is nothing. */

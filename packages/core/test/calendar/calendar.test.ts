@@ -13,10 +13,10 @@ import {
   memoryStore,
   rateLimit,
 } from '@spillway/core';
-import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
+import { distantStore } from '../distant-store.js';
 
 const at = (text: string): number => Date.parse(text) * 1000;
 const HOUR_MS = 3_600_000;
@@ -31,24 +31,9 @@ function monthly(limit = 3) {
 const october = { id: 'oct', start: new Date('2026-10-15'), end: new Date('2026-11-15') };
 const november = { id: 'nov', start: new Date('2026-11-15'), end: new Date('2026-12-15') };
 
-/** A store behind a network, which counts its calls and may go down. */
 function distant() {
   const clock = new ManualClock(at('2026-11-30T12:00:00Z'));
-  const memory = memoryStore({ clock });
-  let [calls, isDown] = [0, false];
-  const store = remoteStore({
-    sync: false as const,
-    testClock: clock,
-    apply: async (steps: Parameters<typeof memory.apply>[0]) => {
-      calls += 1;
-      if (isDown) throw new Error('down');
-      return memory.apply(steps);
-    },
-  });
-  const down = () => {
-    isDown = true;
-  };
-  return { clock, store, down, calls: () => calls };
+  return { clock, ...distantStore(clock) };
 }
 
 describe('a limit by calendar', () => {

@@ -15,10 +15,10 @@ import {
   type RateLimitOptions,
   rateLimit,
 } from '@spillway/core';
-import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
+import { distantStore } from '../distant-store.js';
 
 const HOUR_MS = 3_600_000;
 const algorithm = distinct();
@@ -35,26 +35,13 @@ function cards(limit = 3) {
   return { clock, store, control, faults, limiter, touch };
 }
 
-/** A store behind a network, which may go down. */
+/** A limiter over a store that may go down. */
 function distant() {
   const clock = new ManualClock();
-  const memory = memoryStore({ clock });
-  let [calls, isDown] = [0, false];
-  const store = remoteStore({
-    sync: false as const,
-    testClock: clock,
-    apply: async (steps: Parameters<typeof memory.apply>[0]) => {
-      calls += 1;
-      if (isDown) throw new Error('down');
-      return memory.apply(steps);
-    },
-  });
-  const down = () => {
-    isDown = true;
-  };
+  const { store, down, calls } = distantStore(clock);
   const options = { name: 'cards', limit: 2, window: '1h', algorithm } as const;
   const settings = { store, clock, logger: false, onFault: () => undefined } as const;
-  return { clock, down, calls: () => calls, settings, limiter: createLimiter(options, settings) };
+  return { clock, down, calls, settings, limiter: createLimiter(options, settings) };
 }
 
 describe('a limit on different things', () => {

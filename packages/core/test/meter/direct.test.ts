@@ -54,6 +54,14 @@ describe('a limiter without HTTP', () => {
     expect(most.consume('ada', { cost: own.reserve(1_200) })).toMatchObject({ cost: 90 });
   });
 
+  it('refunds also what was owed beyond the reservation', () => {
+    const { rows, limiter } = setUp();
+    const decision = limiter.consume('ada', { cost: rows.reserve(800) });
+    expect(decision).toMatchObject({ allowed: true, cost: 50, used: 80 });
+    expect(limiter.refund(decision)).toBe(true);
+    expect(limiter.peek('ada')).toMatchObject({ used: 0 });
+  });
+
   it('does not settle what was rejected, refunded, or charged by another', () => {
     const { rows, limiter } = setUp();
     const refunded = limiter.consume('ada', { cost: rows.reserve(40) });
