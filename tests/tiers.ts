@@ -176,6 +176,16 @@ export interface Tier {
  * is not among them.
  */
 export const IN_PAIRS = [
+  'packages/cli/test/cli.test.ts',
+  'packages/cli/test/doctor.test.ts',
+  'packages/cli/test/errors.test.ts',
+  'packages/cli/test/known.test.ts',
+  'packages/cli/test/lost-settings.test.ts',
+  'packages/cli/test/once.test.ts',
+  'packages/cli/test/replay/',
+  'packages/cli/test/shapers.test.ts',
+  'packages/cli/test/terminal.test.ts',
+  'packages/cli/test/who.test.ts',
   'packages/cloudflare/test/conformance.test.ts',
   'packages/conformance/test/mutants.test.ts',
   'packages/conformance/test/oracle.test.ts',
@@ -196,6 +206,7 @@ export const IN_PAIRS = [
   'packages/outgoing/test/shaper/many-jobs.test.ts',
   'packages/outgoing/test/shaper/many-keys.test.ts',
   'packages/redis/test/conformance.test.ts',
+  'tests/adapters/',
   'tests/architecture/architecture.test.ts',
   'tests/architecture/typecheck.test.ts',
   'tests/conformance/memory.test.ts',
@@ -204,6 +215,7 @@ export const IN_PAIRS = [
   'tests/conformance/postgres.test.ts',
   'tests/conformance/state.test.ts',
   'tests/issues/x-rate-limit-beside-express-rate-limit.test.ts',
+  'tests/mistakes/',
   'tests/model/machine.test.ts',
   'tests/model/scenarios.test.ts',
   'tests/packaging/',
@@ -255,10 +267,9 @@ export const TIERS: readonly Tier[] = [
 ];
 
 function tiersOf(name: 'usual' | 'slow', names: readonly string[]): Tier[] {
-  const pairs = names.filter((one) => isIn(IN_PAIRS, one));
-  const others = names.filter((one) => !isIn(IN_PAIRS, one));
+  const pairs = IN_PAIRS.filter((one) => isIn(names, one)).map(globOf);
   return [
-    { name: `${name}-pairs`, names: pairs, include: pairs.map(globOf), exclude: [] },
-    { name, names: others, include: others.map(globOf), exclude: [] },
+    { name: `${name}-pairs`, names: [], include: pairs, exclude: [] },
+    { name, names, include: names.map(globOf), exclude: pairs },
   ];
 }
