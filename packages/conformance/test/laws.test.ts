@@ -1,7 +1,7 @@
 /** Histories that are right, and that a law once took for wrong; beside each, one that is wrong. */
 
 import { type History, LAWS } from '@spillway/conformance/simulator';
-import { makeRule } from '@spillway/core/store';
+import { makeClaimsRule, makeRule } from '@spillway/core/store';
 import { expect, it } from 'vitest';
 
 /** Ada is rejected by the store; the reply arrives at `endUs`. At 1 s a rejection comes from the cache. */
@@ -28,4 +28,27 @@ it('a rejection can be cached in the microsecond in which the next request begin
   const law = LAWS['cachedRejectionsAreTrue'];
   expect(law?.(rejectedFromCache(1_000_000))).toBeUndefined();
   expect(law?.(rejectedFromCache(1_000_001))).toMatch(/against the store/);
+});
+
+/** Bea's process keeps an answer for 10 s, and sends it again 1 s later. `at`, Cy takes the key. */
+function takenAfterKept(at: number): History {
+  const rule = makeClaimsRule(1_000_000, 10_000_000);
+  const call = (nowUs: number, op: string, owner: string) => {
+    const step = { op, limiter: 'once', key: 'ada', rule, cost: 1, binding: true };
+    const answers = [{ allowed: true, nowUs }];
+    return { process: {}, steps: [{ ...step, claim: { id: 'order', owner } }], answers };
+  };
+  const calls = [
+    call(0, 'take', 'bea'),
+    call(1, 'done', 'bea'),
+    call(1_000_001, 'done', 'bea'),
+    call(at, 'take', 'cy'),
+  ];
+  return { plan: { faults: [] }, restarts: [], executions: [], calls } as unknown as History;
+}
+
+it('an answer that is stored twice, because the first reply was lost, is kept from the first time on', () => {
+  const law = LAWS['claimsExclude'];
+  expect(law?.(takenAfterKept(10_000_001))).toBeUndefined();
+  expect(law?.(takenAfterKept(10_000_000))).toMatch(/to cy while bea held it/);
 });

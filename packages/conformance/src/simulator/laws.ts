@@ -619,7 +619,7 @@ const claimsExclude: Law = (history) => {
   const { plan, restarts } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
   if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
-  const holders = new Map<string, { owner: string; untilUs: number }>();
+  const holders = new Map<string, { owner: string; untilUs: number; isDone?: boolean }>();
   const givenUp = new Set(
     history.calls.flatMap(({ steps }) =>
       steps.flatMap(({ op, claim }) => (op === 'put' && claim ? [claim.owner] : [])),
@@ -644,8 +644,11 @@ const claimsExclude: Law = (history) => {
         holders.set(name, { owner: claim.owner, untilUs: answer.nowUs + rule.leaseUs });
       } else if (op === 'record' || op === 'done') {
         if (isTaken) return `${name} of ${holder.owner} was changed by ${claim.owner}`;
-        const forUs = op === 'done' ? rule.keepUs : rule.leaseUs;
-        holders.set(name, { owner: claim.owner, untilUs: answer.nowUs + forUs });
+        // A `done` that is sent again, because its reply was lost, keeps nothing longer.
+        if (holder?.isDone && holder.owner === claim.owner) continue;
+        const isDone = op === 'done';
+        const forUs = isDone ? rule.keepUs : rule.leaseUs;
+        holders.set(name, { owner: claim.owner, untilUs: answer.nowUs + forUs, isDone });
       }
     }
   }
