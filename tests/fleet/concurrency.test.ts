@@ -115,9 +115,9 @@ describe.skipIf(redisProgram === null)('eight processes with maxConcurrent', () 
     expect(receiver.used).toBeGreaterThan(0.5);
   });
 
-  it('lose no permit for good when three of them are killed', async () => {
-    const jobs = 40;
-    const { receiver, codes } = await run(jobs, [30, 60, 90]);
+  it('run 1,000 jobs and lose no permit for good when three of them are killed', async () => {
+    const jobs = 125;
+    const { receiver, codes } = await run(jobs, [100, 300, 500]);
     const killed = codes.filter((code) => code === null).length;
     expect(killed).toBeGreaterThanOrEqual(1);
     expect(killed).toBeLessThanOrEqual(3);
