@@ -68,12 +68,24 @@ async function bottleneckRedis(periodMs, port) {
   return { schedule: (work) => paced.schedule(async () => work()), end: () => paced.disconnect() };
 }
 
+/** As even as this machine can be: a timer for each start. */
+function timer(periodMs) {
+  let dueMs = -Infinity;
+  const schedule = (work) => {
+    const nowMs = performance.now();
+    dueMs = Math.max(dueMs + periodMs, nowMs);
+    return new Promise((resolve) => setTimeout(() => resolve(work()), dueMs - nowMs));
+  };
+  return { schedule, end: () => undefined };
+}
+
 export const inMemory = {
   spillway: { title: 'Spillway `createShaper().schedule`', make: spillway },
   bottleneck: { title: 'bottleneck, `minTime`', make: bottleneck },
   pQueue: { title: 'p-queue, `intervalCap: 1`', make: pQueue },
   throttle: { title: 'p-throttle, `limit: 1`', make: throttle },
   limiter: { title: 'limiter, `tokensPerInterval: 1`', make: limiter },
+  timer: { title: '_a timer for each start_', make: timer },
 };
 
 export const inRedis = {

@@ -16,15 +16,17 @@ function consumeOf(store) {
   return async (key) => (await limiter.consume(key)).allowed;
 }
 
-function reserveOf(store) {
-  const shaper = createShaper(WAITS, { store, localShare: 1, storeTimeout: '5s' });
+function reserveOf(store, name = WAITS.name) {
+  const shaper = createShaper({ ...WAITS, name }, { store, localShare: 1, storeTimeout: '5s' });
   return async (key) => (await shaper.reserve(key)).allowed;
 }
 
 async function reservePausedOf(store) {
-  const shaper = createShaper(WAITS, { store, localShare: 1, storeTimeout: '5s' });
+  // Of its own name: the contenders share a Redis, and a pause holds back every shaper of that name.
+  const name = 'paused';
+  const shaper = createShaper({ ...WAITS, name }, { store, localShare: 1, storeTimeout: '5s' });
   for (const key of makeKeys(KEYS)) await shaper.pause(key, '24h');
-  return reserveOf(store);
+  return reserveOf(store, name);
 }
 
 const TITLES = {
