@@ -30,24 +30,25 @@ it('a rejection can be cached in the microsecond in which the next request begin
   expect(law?.(rejectedFromCache(1_000_001))).toMatch(/against the store/);
 });
 
-/** Bea's process keeps an answer for 10 s, and sends it again 1 s later. `at`, Cy takes the key. */
+/** Bea's answer is stored for 10 s, sent again because the reply was lost, and `at` Cy takes the key. */
 function takenAfterKept(at: number): History {
   const rule = makeClaimsRule(1_000_000, 10_000_000);
-  const call = (nowUs: number, op: string, owner: string) => {
-    const step = { op, limiter: 'once', key: 'ada', rule, cost: 1, binding: true };
-    const answers = [{ allowed: true, nowUs }];
-    return { process: {}, steps: [{ ...step, claim: { id: 'order', owner } }], answers };
+  const call = (nowUs: number, op: string, owner: string, isAnswered = true) => {
+    const claim = { id: 'order', owner };
+    const step = { op, limiter: 'once', key: 'ada', rule, cost: 1, binding: true, claim };
+    const answered = isAnswered && { answers: [{ allowed: true, nowUs }] };
+    return { process: {}, steps: [step], sentServerUs: nowUs, ...answered };
   };
   const calls = [
     call(0, 'take', 'bea'),
-    call(1, 'done', 'bea'),
+    call(1, 'done', 'bea', false),
     call(1_000_001, 'done', 'bea'),
     call(at, 'take', 'cy'),
   ];
   return { plan: { faults: [] }, restarts: [], executions: [], calls } as unknown as History;
 }
 
-it('an answer that is stored twice, because the first reply was lost, is kept from the first time on', () => {
+it('an answer that is sent twice, because the first reply was lost, is kept from the first time on', () => {
   const law = LAWS['claimsExclude'];
   expect(law?.(takenAfterKept(10_000_001))).toBeUndefined();
   expect(law?.(takenAfterKept(10_000_000))).toMatch(/to cy while bea held it/);

@@ -619,12 +619,20 @@ const claimsExclude: Law = (history) => {
   const { plan, restarts } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
   if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
-  const holders = new Map<string, { owner: string; untilUs: number; isDone?: boolean }>();
+  const holders = new Map<string, { owner: string; untilUs: number }>();
   const givenUp = new Set(
     history.calls.flatMap(({ steps }) =>
       steps.flatMap(({ op, claim }) => (op === 'put' && claim ? [claim.owner] : [])),
     ),
   );
+  // An answer is kept from the first `done` that arrived, perhaps one whose reply was lost.
+  const keptFrom = new Map<string, number>();
+  for (const { steps, sentServerUs } of history.calls) {
+    for (const { op, claim } of steps) {
+      if (op !== 'done' || !claim || keptFrom.has(claim.owner)) continue;
+      keptFrom.set(claim.owner, sentServerUs);
+    }
+  }
   for (const { call } of decided(history)) {
     const passes = call.steps.every(
       ({ op, binding }, at) => op !== 'take' || !binding || call.answers[at]?.allowed,
@@ -644,11 +652,9 @@ const claimsExclude: Law = (history) => {
         holders.set(name, { owner: claim.owner, untilUs: answer.nowUs + rule.leaseUs });
       } else if (op === 'record' || op === 'done') {
         if (isTaken) return `${name} of ${holder.owner} was changed by ${claim.owner}`;
-        // A `done` that is sent again, because its reply was lost, keeps nothing longer.
-        if (holder?.isDone && holder.owner === claim.owner) continue;
-        const isDone = op === 'done';
-        const forUs = isDone ? rule.keepUs : rule.leaseUs;
-        holders.set(name, { owner: claim.owner, untilUs: answer.nowUs + forUs, isDone });
+        const doneUs = keptFrom.get(claim.owner) ?? answer.nowUs;
+        const untilUs = op === 'done' ? doneUs + rule.keepUs : answer.nowUs + rule.leaseUs;
+        holders.set(name, { owner: claim.owner, untilUs });
       }
     }
   }
