@@ -5,6 +5,7 @@ import type { Rule } from '@spillway/core/store';
 import { Oracle, type Verdict } from '../oracle.js';
 import { FIELDS, seen } from '../probe.js';
 import type { Call, History, Outcome } from './history.js';
+import type { Process } from './world.js';
 
 type Law = (history: History) => string | undefined;
 
@@ -488,23 +489,15 @@ const criticalsPass: Law = ({ plan, outcomes }) => {
 };
 
 /** Law 8: everything that was stored expires, and timers are as many as what is under way. */
-const nothingStays: Law = ({ keysAtEnd, processes, outcomes, plan }) => {
+const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
   // What is given back may take a second before it is taken for lost.
   const afterwardsUs = plan.faults.length > 0 ? 1_200_000 : 10_000;
   for (const process of processes) {
-    const edges = outcomes
+    const spans = outcomes
       .filter((one) => one.process === process)
-      .flatMap(({ startUs, endUs = Number.POSITIVE_INFINITY }) => [
-        { atUs: startUs, by: 1 },
-        { atUs: endUs + afterwardsUs, by: -1 },
-      ])
-      .sort((a, b) => a.atUs - b.atUs);
-    let [now, most] = [0, 0];
-    for (const { by } of edges) {
-      now += by;
-      most = Math.max(most, now);
-    }
+      .map(({ startUs, endUs = Number.POSITIVE_INFINITY }) => [startUs, endUs + afterwardsUs]);
+    const most = mostAtOnce([...spans, ...releasesOf(process, calls)] as [number, number][]);
     if (process.mostTimers > 30 + 2 * most) {
       return `${process.mostTimers} timers were set for ${most} requests`;
     }
@@ -512,6 +505,33 @@ const nothingStays: Law = ({ keysAtEnd, processes, outcomes, plan }) => {
   }
   return undefined;
 };
+
+/** When each permit is given back: after an outage that can be many at once, but once for each. */
+function releasesOf(process: Process, calls: readonly Call[]): [number, number][] {
+  const spans = new Map<string, [number, number]>();
+  for (const { process: own, steps, sentUs, endUs = sentUs } of calls) {
+    const { op, lease } = steps[0] as Step;
+    if (own !== process || op !== 'put' || !lease) continue;
+    const [fromUs] = spans.get(lease.id) ?? [sentUs];
+    spans.set(lease.id, [fromUs, Math.max(fromUs, endUs)]);
+  }
+  return [...spans.values()];
+}
+
+function mostAtOnce(spans: readonly [number, number][]): number {
+  const edges = spans
+    .flatMap(([fromUs, toUs]) => [
+      { atUs: fromUs, by: 1 },
+      { atUs: toUs, by: -1 },
+    ])
+    .sort((a, b) => a.atUs - b.atUs);
+  let [now, most] = [0, 0];
+  for (const { by } of edges) {
+    now += by;
+    most = Math.max(most, now);
+  }
+  return most;
+}
 
 /** Law 9: a limit in shadow rejects nobody. */
 const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
@@ -544,6 +564,11 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
   ] of plan.rates.entries()) {
     if ((algorithm !== 'tokenBucket' && algorithm !== 'slidingLog') || mode === 'shadow') continue;
     const admitted = new Map<string, { process: object; grants: Grant[]; failed: boolean }[]>();
+    const hasLost = (fromUs: number, toUs: number): boolean =>
+      plan.faults.some(
+        (one) =>
+          one.kind === 'restart' && one.keeps !== 'all' && one.atUs >= fromUs && one.atUs < toUs,
+      );
     const ended = outcomes.filter(({ allowed, endUs }) => allowed && endUs !== undefined);
     for (const { act, process, decisions = [], endUs = 0 } of ended.sort(byEnd)) {
       const asked = plan.acts[act];
@@ -554,8 +579,9 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
       admitted.set(asked.key, all);
       const own = all.findLast((one) => one.process === process);
       const isLocal = decision.outcome === 'error';
-      // The store answers again after an outage: a new count begins.
-      const isNew = !own || (own.failed && !isLocal);
+      // The store answers again after an outage, or without its data: a new count begins.
+      const lastUs = own?.grants.at(-1)?.atUs ?? 0;
+      const isNew = !own || (!isLocal && (own.failed || hasLost(lastUs, endUs)));
       const count = isNew ? { process, grants: [], failed: false } : own;
       if (isNew) all.push(count);
       count.failed ||= isLocal;
