@@ -517,7 +517,38 @@ const settings: readonly Bug[] = [
   ]),
 ];
 
+/** Planted by somebody who did not know the laws. */
+const outsiders: readonly Bug[] = [
+  bug('the key of leases ends before a lease that was renewed', LEASES, [
+    "if call('PTTL', key) < ms then",
+    "if call('PTTL', key) < 0 then",
+  ]),
+  bug('a permit beside a charge that can be refunded is not held', 'core/src/guard/ending.ts', [
+    `const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
+      if (isHeld || needsEnd(turn, !allowed)) {`,
+    `const holds = () => step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
+      if (needsEnd(turn, !allowed) || holds()) {`,
+  ]),
+  bug('a store that is well and ill by turns counts as well', `${STORES}/probe.ts`, [
+    `this.wellUs = isBack ? (this.wellUs ?? this.doneUs) : undefined;
+        if (this.wellUs !== undefined && this.doneUs - this.wellUs >= healthyUs()) back();`,
+    `if (isBack) this.wellUs ??= this.doneUs;
+        if (isBack && this.doneUs - (this.wellUs ?? this.doneUs) >= healthyUs()) back();`,
+  ]),
+  bug('a critical lease that is renewed counts twice', 'core/src/algorithms/leases/lease-step.ts', [
+    'if (state.held.get(lease.id)?.critical) state.critical -= 1;',
+    '',
+  ]),
+  bug('a part that fails leaves the others charged', `${STORES}/group-parts.ts`, [
+    `await this.putBack(granted);
+    if (failed && !rejected) throw failed.reason;`,
+    `if (failed && !rejected) throw failed.reason;
+    await this.putBack(granted);`,
+  ]),
+];
+
 export const BUGS: readonly Bug[] = [
+  ...outsiders,
   ...buckets,
   ...windows,
   ...locks,
