@@ -357,6 +357,37 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
   return undefined;
 };
 
+/** How long a server that failed or was slow by turns must be well before it is used again. */
+const WELL_US = 400_000;
+
+/**
+ * Law 6: a server that is well and ill by turns is used again only after it was well for a while. If a process probes on
+ * after a good answer, it waits for such a while; then each bad answer must begin it anew.
+ */
+const usedWhenWell: Law = ({ plan, calls, processes }) => {
+  if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
+  for (const process of processes) {
+    let [isWaiting, lastUs] = [false, 0];
+    let wellUs: number | undefined;
+    const own = calls.filter((one) => one.process === process);
+    for (const { steps, act, answers, sentUs, endUs = Number.POSITIVE_INFINITY } of own) {
+      const isProbe = steps[0]?.limiter === '\u0001probe';
+      if (!isProbe && act === undefined) continue;
+      if (!isProbe) {
+        if (isWaiting && wellUs !== undefined && sentUs > lastUs && lastUs - wellUs < WELL_US / 2) {
+          return `a server that was well for ${lastUs - wellUs} us was used again`;
+        }
+        [isWaiting, wellUs] = [false, undefined];
+        continue;
+      }
+      isWaiting ||= wellUs !== undefined;
+      wellUs = answers && endUs - sentUs < 2_000 ? (wellUs ?? endUs) : undefined;
+      lastUs = endUs;
+    }
+  }
+  return undefined;
+};
+
 /** Law 6: once the server is back, its answers are used again. */
 const itRecovers: Law = ({ recovered }) =>
   recovered ? undefined : 'the store is back, and is not used';
@@ -776,6 +807,7 @@ export const LAWS: Readonly<Record<string, Law>> = {
   failuresFailNobody,
   calmMeansNoErrors,
   outagesCostNoTime,
+  usedWhenWell,
   itRecovers,
   permitsAreCounted,
   permitsLast,
