@@ -23,10 +23,8 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
-  /** Whether units are given back at the end of a request, which depends on the numbers. */
-  readonly refunds: boolean;
-  /** Whether some caller has the numbers of a plan, or is never rejected because of `overage`. */
-  hasPlans: boolean;
+  /** Why other numbers are not tried; undefined if they are. */
+  whyUntried: string | undefined;
 }
 
 export class PolicyRun {
@@ -56,12 +54,7 @@ export class PolicyRun {
       const numbers = numbersOf(limiter);
       if (numbers) {
         const tally = new Tally(limiter.name, numbers);
-        this.judged.set(limiter.name, {
-          numbers,
-          tally,
-          refunds: limiter.refunds,
-          hasPlans: limiter.rule?.soft !== undefined,
-        });
+        this.judged.set(limiter.name, { numbers, tally, whyUntried: whyUntried(limiter) });
       }
     }
   }
@@ -86,9 +79,8 @@ export class PolicyRun {
     const notes = [...one.faults].map(
       ([name, { count, first }]) => `${name} failed for ${count} requests: ${first}.`,
     );
-    for (const [name, { tally, hasPlans, refunds }] of this.judged) {
-      const why = refunds ? 'it gives units back' : hasPlans && 'its callers have plans or overage';
-      if (why) notes.push(`Other numbers of ${name} were not tried: ${why}.`);
+    for (const [name, { tally, whyUntried }] of this.judged) {
+      if (whyUntried) notes.push(`Other numbers of ${name} were not tried: ${whyUntried}.`);
       if (tally.trace.length === MAX_TRACED) {
         notes.push(`Other numbers of ${name} were tried on its first 2,000,000 requests.`);
       }
@@ -126,7 +118,7 @@ export class PolicyRun {
     const judged = this.judged.get(event.limiter);
     if (!now || !judged || key === undefined || event.outcome === 'skipped') return;
     if (now.entry.isWholeSecond && judged.numbers.windowMs < SHORTEST_MS) return;
-    if (!isDeclared(event, judged.numbers)) judged.hasPlans = true;
+    if (!isDeclared(event, judged.numbers)) judged.whyUntried ??= HAS_PLANS;
     judged.tally.count(timing, event, key, now.entry, now.atUs);
     if (isRejection(event) && !now.isRejected) {
       now.isRejected = true;
@@ -144,12 +136,20 @@ export class PolicyRun {
     if (mode === 'off') return { name, judged: false, why: "Its mode is 'off'." };
     if (why || !judged) return { name, judged: false, why };
     const { tally, numbers } = judged;
-    const tried =
-      judged.refunds || judged.hasPlans
-        ? { use: [], table: [], smallest: null }
-        : tryOthers(tally, numbers, options.wholeSeconds, options);
+    const tried = judged.whyUntried
+      ? { use: [], table: [], smallest: null }
+      : tryOthers(tally, numbers, options.wholeSeconds, options);
     return tally.report(options.top, tried);
   }
+}
+
+const HAS_PLANS = 'its callers have plans or overage';
+
+/** Trials charge each request of the trace with its cost, under other numbers. */
+function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
+  if (refunds) return 'it gives units back';
+  if (rule?.soft) return HAS_PLANS;
+  return rule?.machine === 'distinct' ? 'it counts different things' : undefined;
 }
 
 /** Why a log does not judge a limiter that has no window of a fixed length. */

@@ -72,5 +72,5 @@ export function numbersOf(limiter: {
 function isRate(limiter: object): boolean {
   // The guard throws for anything that is not a limiter.
   const rule = (limiter as Partial<GuardLimiter> | undefined)?.rule;
-  return rule !== undefined && ['bucket', 'window', 'log'].includes(rule.machine);
+  return rule !== undefined && ['bucket', 'window', 'log', 'distinct'].includes(rule.machine);
 }

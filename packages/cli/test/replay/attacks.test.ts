@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { rateLimit } from '@spillway/core';
+import { distinct, rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { reportText } from '../../src/replay/report-text.js';
 import { combined, linesOf, only, perMinute, replayed, START_MS } from './logs.js';
@@ -111,6 +111,20 @@ describe('a policy', () => {
       expect(report.notes).toEqual([expect.stringContaining('were not tried')]);
     },
   );
+
+  it('that counts different things is judged by them, without other numbers', async () => {
+    const item = ({ raw }: { raw: { path?: string } }) => raw.path;
+    const policy = rateLimit({ limit: 2, window: '1m', algorithm: distinct(item as never) });
+    const paths = ['/1', '/2', '/1', '/3', '/2', '/4'];
+    const log = paths.map((path, at) => combined(at * 1_000).replace(/"GET \S+/, `"GET ${path}`));
+    const report = await replayed(log, { policy });
+    expect(only(report)).toMatchObject({
+      rejected: { low: 2, high: 2 },
+      table: [],
+      smallest: null,
+    });
+    expect(report.notes).toEqual([expect.stringContaining('it counts different things')]);
+  });
 
   it('with what is no limiter is refused with a sentence', async () => {
     const policy = [undefined] as never;
