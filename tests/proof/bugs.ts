@@ -523,12 +523,16 @@ const outsiders: readonly Bug[] = [
     "if call('PTTL', key) < ms then",
     "if call('PTTL', key) < 0 then",
   ]),
-  bug('a permit beside a charge that can be refunded is not held', 'core/src/guard/ending.ts', [
-    `const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
+  bug(
+    'a claim is not renewed, because its limiter also waits for the end',
+    'core/src/guard/ending.ts',
+    [
+      `const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
       if (isHeld || needsEnd(turn, !allowed)) {`,
-    `const holds = () => step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
+      `const holds = () => step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
       if (needsEnd(turn, !allowed) || holds()) {`,
-  ]),
+    ],
+  ),
   bug('a store that is well and ill by turns counts as well', `${STORES}/probe.ts`, [
     `this.wellUs = isBack ? (this.wellUs ?? this.doneUs) : undefined;
         if (this.wellUs !== undefined && this.doneUs - this.wellUs >= healthyUs()) back();`,

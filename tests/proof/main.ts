@@ -55,6 +55,7 @@ const JUDGES = [
   'tests/conformance/same-on-both.test.ts',
   'tests/conformance/shapers.test.ts',
   'packages/redis/test/conformance.test.ts',
+  'packages/redis/test/groups-on-cluster.test.ts',
 ];
 
 /** Runs all other judges, without the tests that plant bugs of their own. */
