@@ -75,6 +75,8 @@ const RARE = [
   'a timer stays for each call',
   'a refund keeps the level of the lock that it ends',
   'who lost a claim marks it as done',
+  'a claim is not renewed, because its limiter also waits for the end',
+  'a store that is well and ill by turns counts as well',
 ];
 
 test('each planted bug that shows often is caught within 50 histories', {

@@ -367,22 +367,23 @@ const WELL_US = 400_000;
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   for (const process of processes) {
-    let [isWaiting, lastUs] = [false, 0];
     let wellUs: number | undefined;
+    let [wasWell, isIllAgain, lastUs] = [false, false, 0];
     const own = calls.filter((one) => one.process === process);
     for (const { steps, act, answers, sentUs, endUs = Number.POSITIVE_INFINITY } of own) {
       const isProbe = steps[0]?.limiter === '\u0001probe';
-      if (!isProbe && act === undefined) continue;
-      if (!isProbe) {
-        if (isWaiting && wellUs !== undefined && sentUs > lastUs && lastUs - wellUs < WELL_US / 2) {
-          return `a server that was well for ${lastUs - wellUs} us was used again`;
+      if (isProbe) {
+        wellUs = answers && endUs - sentUs < 2_000 ? (wellUs ?? endUs) : undefined;
+        isIllAgain ||= wasWell && wellUs === undefined;
+        wasWell ||= wellUs !== undefined;
+        lastUs = endUs;
+      } else if (act !== undefined) {
+        const forUs = lastUs - (wellUs ?? Number.NEGATIVE_INFINITY);
+        if (isIllAgain && sentUs > lastUs && forUs < WELL_US / 2) {
+          return `a server that was well for ${forUs} us was used again`;
         }
-        [isWaiting, wellUs] = [false, undefined];
-        continue;
+        [wellUs, wasWell, isIllAgain] = [undefined, false, false];
       }
-      isWaiting ||= wellUs !== undefined;
-      wellUs = answers && endUs - sentUs < 2_000 ? (wellUs ?? endUs) : undefined;
-      lastUs = endUs;
     }
   }
   return undefined;
@@ -528,9 +529,9 @@ const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
     const spans = outcomes
       .filter((one) => one.process === process)
       .map(({ startUs, endUs = Number.POSITIVE_INFINITY }) => [startUs, endUs + afterwardsUs]);
-    const most = mostAtOnce([...spans, ...releasesOf(process, calls)] as [number, number][]);
-    if (process.mostTimers > 30 + 2 * most) {
-      return `${process.mostTimers} timers were set for ${most} requests`;
+    const requests = mostAtOnce(spans as [number, number][]);
+    if (process.mostTimers > 30 + 2 * requests + mostAtOnce(releasesOf(process, calls))) {
+      return `${process.mostTimers} timers were set for ${requests} requests`;
     }
     if (!process.isDead && process.timers > 12) return `${process.timers} timers stay`;
   }
