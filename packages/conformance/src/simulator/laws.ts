@@ -361,8 +361,8 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
 const WELL_US = 400_000;
 
 /**
- * Law 6: a server that is well and ill by turns is used again only after it was well for a while. If a process probes on
- * after a good answer, it waits for such a while; then each bad answer must begin it anew.
+ * Law 6: a server that is well and ill by turns is used again only after it was well for a while. If a process probes
+ * on after a good answer, it waits for such a while; then each bad answer must begin it anew.
  */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
