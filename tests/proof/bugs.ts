@@ -25,6 +25,7 @@ const LOG = `${LUA}/log/log.lua`;
 const LEASES = `${LUA}/leases/leases.lua`;
 const CLAIMS = `${LUA}/claims/claims.lua`;
 const QUEUE = `${LUA}/queue/takes.lua`;
+const DISTINCT = `${LUA}/distinct/distinct.lua`;
 const LOCK = `${LUA}/lock/lock.lua`;
 const MAIN = 'redis/src/lua/main.lua';
 const STORES = 'core/src/stores';
@@ -420,7 +421,25 @@ const claims: readonly Bug[] = [
   ),
 ];
 
+const KEY_PAUSE = 'outgoing/src/shaper/key-pause.ts';
+
 const jobs: readonly Bug[] = [
+  bug('the store keeps no pause', `${LUA}/queue/queue.lua`, [
+    'step.pause = max(step.pause, now + min(step.hold, MAX_HOLD))',
+    'step.pause = max(step.pause, now)',
+  ]),
+  bug('a process forgets its own pause when the store does not answer', KEY_PAUSE, [
+    'this.ownUs = Math.max(this.ownUs, untilUs);',
+    '',
+  ]),
+  bug('a pause of another process is not looked for before a start', KEY_PAUSE, [
+    'return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;',
+    'return startUs === startUs;',
+  ]),
+  bug('slots that lie in a pause are used', KEY_PAUSE, [
+    'return at.localUs < ownUs || (pausedUntil !== undefined && at.isBefore(pausedUntil));',
+    'return at.localUs < ownUs && pausedUntil === undefined;',
+  ]),
   bug('jobs take no slot', QUEUE, [
     'local next_us, next_num = us + inc, num + inc_num',
     'local next_us, next_num = us, num',
@@ -517,6 +536,107 @@ const settings: readonly Bug[] = [
   ]),
 ];
 
+const items: readonly Bug[] = [
+  bug('a repeat keeps an item for longer', DISTINCT, [
+    'time_of(time_at(text, at), true)',
+    'time_of(now, true)',
+  ]),
+  bug('a rejected request adds its items', DISTINCT, [
+    'op == RECORD or (op <= SHADOW and passes and go)',
+    'op <= SHADOW',
+  ]),
+  bug('an item counts a microsecond too long', DISTINCT, [
+    'time_at(text, at) <= now - step.window',
+    'time_at(text, at) < now - step.window',
+  ]),
+  bug('a refund removes an item that others have repeated', DISTINCT, [
+    'us == step.at and not shared',
+    'us == step.at',
+  ]),
+  bug('a refund removes an item that another request has added', DISTINCT, [
+    'us == step.at and not shared',
+    'not shared',
+  ]),
+  bug('several new items are one', DISTINCT, [
+    'step.used + step.fresh <= step.limit',
+    'step.used < step.limit',
+  ]),
+  bug('the items of a key end with the oldest', DISTINCT, [
+    'lifetime(last_of(step.text) + window - now)',
+    'lifetime(time_at(step.text, 1) + window - now)',
+  ]),
+  bug('an item is told to expire when the newest does', DISTINCT, [
+    'return (time_at(step.text, at))',
+    'return last_of(step.text)',
+  ]),
+];
+
+const CHARGE = 'core/src/meter/charge.ts';
+const SPENDING = 'core/src/meter/spending.ts';
+
+const meters: readonly Bug[] = [
+  bug(
+    'a settlement that failed is taken for sent',
+    CHARGE,
+    ['this.retry(step, failure, isLastTry);\n      return;', 'return;'],
+    'mozilla-ai/otari#767',
+  ),
+  bug(
+    'a reservation is given back before the real cost is charged',
+    CHARGE,
+    [
+      "if (more > 0) return [this.first({ ...this.step, op: 'record', cost: more, owed: 0 })];",
+      `if (more > 0) {
+        const charge = (cost: number) => this.first({ ...this.step, op: 'record', cost, owed: 0 });
+        const [put] = this.givingBack(units - more);
+        if (!put) return [charge(more)];
+        const sent = Promise.resolve(settling.releases.giveBack([put]));
+        void sent.then(() => settling.releases.giveBack([charge(units)]));
+        return [];
+      }`,
+    ],
+    'langwatch/langwatch#8230',
+  ),
+  bug(
+    'a late settlement gives back again what the end gave back',
+    CHARGE,
+    ['this.told = units;\n', 'if (more > 0) this.told = units;\n'],
+    'elizaOS/eliza#11169',
+  ),
+  bug('units are given back again if it is unknown whether they were', CHARGE, [
+    'if (isSent && (isLastTry || !isCharge)) {',
+    'if (isSent && isLastTry) {',
+  ]),
+  bug('units that were forgiven are given back', CHARGE, [
+    'const free = Math.min(units, this.uncharged);',
+    'const free = units - units;',
+  ]),
+  bug('units that were lost are not counted as lost', CHARGE, [
+    "this.tell('lost', step.cost);",
+    '',
+  ]),
+  bug('a settlement that could not be sent is dropped', 'core/src/meter/resends.ts', [
+    'this.onGivenUp.set(step, givenUp);',
+    'if (step) return;\n    this.onGivenUp.set(step, givenUp);',
+  ]),
+  bug('a request that is cut off costs what it has added', SPENDING, [
+    'if (!isCut || !floor) return { owed, keeps: true };',
+    'if (!isCut) return { owed, keeps: true };',
+  ]),
+  bug('the last settlement counts', SPENDING, [
+    'if (this.settled !== undefined) return false;',
+    '',
+  ]),
+  bug('what is added is charged beside the reservation', SPENDING, [
+    'Math.max(units, line.charge.reserved)',
+    'units + line.charge.reserved',
+  ]),
+  bug('a settlement after the end is ignored', SPENDING, [
+    'if (this.end && lines.length > 0 && late.length === 0) return false;',
+    'if (this.end) return false;',
+  ]),
+];
+
 /** Planted by somebody who did not know the laws; docs/proof.md tells of two more, which other judges caught. */
 const outsiders: readonly Bug[] = [
   bug('the key of leases ends before a lease that was renewed', LEASES, [
@@ -551,5 +671,7 @@ export const BUGS: readonly Bug[] = [
   ...jobs,
   ...resilience,
   ...settings,
+  ...items,
+  ...meters,
   ...outsiders,
 ];

@@ -1,9 +1,11 @@
 /** A Hono Worker whose limits are kept in Durable Objects, in workerd. */
 
+import { once } from 'node:events';
+import http from 'node:http';
 import { durableObjectStore } from '@spillway/cloudflare';
 import { type LeasesAnswer, makeLeasesRule } from '@spillway/core/store';
 import type { Miniflare } from 'miniflare';
-import { delay } from 'spillway-testkit';
+import { delay, until } from 'spillway-testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { objectsOf, runWorker } from './workerd.js';
 
@@ -77,6 +79,34 @@ describe('a Worker with limits in Durable Objects', () => {
     expect(await first).toMatchObject({ status: 201, body: { slowRuns: 1 } });
     while (repeat.status === 409) repeat = await post('/slow');
     expect(repeat).toMatchObject({ status: 201, isRepeat: 'true', body: { slowRuns: 1 } });
+  });
+
+  /** What is left for rows: each request that asks reserves 10, and gives them back. */
+  const rowsLeft = async (key: string): Promise<number> => {
+    const { fields } = await get('/rows?rows=0', key);
+    return Number(/r=(\d+)/.exec(fields.get('ratelimit') ?? '')?.[1]) + 10;
+  };
+
+  it('settles at the end of a stream what it has cost', async () => {
+    const { status, body } = await get('/rows?rows=60', 'ann');
+    expect([status, body.split('\n').length]).toEqual([200, 61]);
+    await until(async () => (await rowsLeft('ann')) === 40);
+    expect((await get('/rows?rows=0', 'ann')).status).toBe(200);
+  });
+
+  it('charges what a client has got that leaves in the middle', async () => {
+    const url = new URL('/rows?rows=1000&gap=20', origin);
+    const client = http.get(url, { headers: { 'x-key': 'kim' } }).on('error', () => undefined);
+    const [response] = (await once(client, 'response')) as [http.IncomingMessage];
+    let text = '';
+    response.setEncoding('utf8').on('error', () => undefined);
+    response.on('data', (part: string) => {
+      text += part;
+      if (text.split('\n').length > 30) client.destroy();
+    });
+    await until(async () => (await rowsLeft('kim')) <= 70, 5_000);
+    expect(await rowsLeft('kim')).toBeGreaterThan(20);
+    expect(JSON.parse((await get('/faults')).body)).toEqual([]);
   });
 
   /** How many permits of a key are held, asked past the Worker's own guards. */

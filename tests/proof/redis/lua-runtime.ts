@@ -337,10 +337,23 @@ export const LIBRARY: Readonly<Record<string, unknown>> = {
       const found = find(text, pattern);
       return found ? captures(found) : undefined;
     },
-    find: (text: unknown, pattern: unknown) => {
+    find: (text: unknown, pattern: unknown, from: unknown = 1, isPlain: unknown = false) => {
+      if (isTrue(isPlain)) {
+        const sought = texted(pattern);
+        const at = texted(text).indexOf(sought, number(from) - 1);
+        return at < 0 ? undefined : several(at + 1, at + sought.length);
+      }
       const found = find(text, pattern);
       if (!found) return undefined;
       return several(found.index + 1, found.index + found[0].length, ...found.slice(1));
+    },
+    gsub: (text: unknown, pattern: unknown, change: Call) => {
+      let count = 0;
+      const changed = texted(text).replace(expressionOf(texted(pattern)), (found) => {
+        count += 1;
+        return texted(first(change(found)) ?? found);
+      });
+      return several(changed, count);
     },
     gmatch: (text: unknown, pattern: unknown) =>
       Array.from(texted(text).matchAll(expressionOf(texted(pattern))), captures),
@@ -366,8 +379,11 @@ export const LIBRARY: Readonly<Record<string, unknown>> = {
     huge: Number.POSITIVE_INFINITY,
   }),
   cjson: own({ encode }),
-  tonumber: (value: unknown) =>
-    typeof value === 'number' ? value : typeof value === 'string' ? parsed(value) : undefined,
+  tonumber: (value: unknown, base: unknown = 10) => {
+    if (typeof value !== 'string') return typeof value === 'number' ? value : undefined;
+    if (base === 10) return parsed(value);
+    return /^[\da-f]+$/i.test(value) ? Number.parseInt(value, number(base)) : undefined;
+  },
   tostring,
   type: typeOf,
   ipairs: (table: Table) => entries(table, true),

@@ -2,7 +2,7 @@
 
 import { env } from 'cloudflare:workers';
 import { approximateLimit, durableObjectStore } from '@spillway/cloudflare';
-import { concurrencyLimit, idempotency, rateLimit, spillway } from '@spillway/hono';
+import { concurrencyLimit, idempotency, meter, rateLimit, spillway } from '@spillway/hono';
 import { Hono } from 'hono';
 
 export { RateLimitObject } from '@spillway/cloudflare';
@@ -42,6 +42,26 @@ app.post('/slow', spillway(slow, { ...settings, onFault }), async (c) => {
   slowRuns += 1;
   await new Promise((resolve) => setTimeout(resolve, 3_000));
   return c.json({ slowRuns }, 201);
+});
+
+const rows = meter({ reserve: () => 10 });
+const cost = rows.cost((count) => count);
+const spend = rateLimit({ name: 'rows', limit: 100, window: '1h', key, cost });
+app.get('/rows', spillway(spend, { ...settings, onFault }), (c) => {
+  const { readable, writable } = new TransformStream();
+  const spent = rows.of(c);
+  const writer = writable.getWriter();
+  const send = async () => {
+    for (let row = 0; row < Number(c.req.query('rows')); row += 1) {
+      await writer.write(new TextEncoder().encode(`${row}\n`));
+      spent.add(1);
+      await new Promise((resolve) => setTimeout(resolve, Number(c.req.query('gap') ?? 0)));
+    }
+    spent.settle(Number(c.req.query('rows')));
+    await writer.close();
+  };
+  c.executionCtx.waitUntil(send().catch(() => undefined));
+  return c.body(readable);
 });
 
 const one = concurrencyLimit({ name: 'one', limit: 1, lease: '1s', key });

@@ -1,6 +1,6 @@
 /** What happened in a history: all that the laws judge. */
 
-import type { Answer, Decision, Step } from '@spillway/core';
+import type { Answer, Decision, Step, UnitsEvent } from '@spillway/core';
 import type { Execution, Restart } from './network.js';
 import type { Plan } from './plan.js';
 import type { Process } from './world.js';
@@ -33,6 +33,10 @@ export interface Outcome {
   allowed?: boolean;
   /** Of a refund: how often the store has given back for its decision so far. */
   refunds?: number;
+  /** Of a request with a meter: what it has added so far. */
+  added?: number;
+  /** Of a request with a meter: whether its end was told. */
+  hasEnded?: boolean;
   /** Of a request with an idempotency key. */
   response?: { readonly status: number; readonly body: string };
   error?: unknown;
@@ -48,8 +52,19 @@ export interface Run {
   status?: number;
 }
 
+/** Units that a process says it has charged, given back or lost, as {@link UnitsEvent}. */
+export interface Units {
+  readonly process: Process;
+  readonly kind: UnitsEvent['kind'];
+  readonly units: number;
+}
+
+/** By key: the units spent, as the store knows them when all is quiet. */
+export type Spent = ReadonlyMap<string, number>;
+
 /** A job that a shaper started. */
 export interface Start {
+  readonly process: Process;
   readonly key: string;
   readonly atUs: number;
   readonly serverUs: number;
@@ -64,6 +79,9 @@ export interface History {
   readonly outcomes: readonly Outcome[];
   readonly runs: readonly Run[];
   readonly starts: readonly Start[];
+  readonly units: readonly Units[];
+  /** Undefined if nothing was spent, or the store did not answer. */
+  readonly spent: Spent | undefined;
   /** Keys that the server still has when everything has expired. */
   readonly keysAtEnd: number;
   /** Whether the server was asked again once it was back, and its answers were used. */

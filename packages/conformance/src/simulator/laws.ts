@@ -1,10 +1,11 @@
 /** The laws that every history must keep. Each returns what breaks it, in one sentence, or nothing. */
 
 import type { Answer, Step } from '@spillway/core';
-import type { Rule } from '@spillway/core/store';
+import type { DistinctRule, Rule } from '@spillway/core/store';
 import { Oracle, type Verdict } from '../oracle.js';
 import { FIELDS, seen } from '../probe.js';
 import type { Call, History, Outcome } from './history.js';
+import type { Plan } from './plan.js';
 import type { Process } from './world.js';
 
 type Law = (history: History) => string | undefined;
@@ -116,6 +117,8 @@ interface Grant {
   readonly atUs: number;
   readonly order: number;
   readonly cost: number;
+  /** Of limits on different items. */
+  readonly items?: readonly string[] | undefined;
 }
 
 /** Law 1: in any interval, a limit admits no more than its rule says. Counts only what callers were told. */
@@ -132,14 +135,20 @@ const admitsAtMostTheLimit: Law = (history) => {
       const known = grants.get(nameOf(step)) ?? { rule: step.rule, all: [] };
       grants.set(nameOf(step), known);
       if (step.rule.limit > known.rule.limit) known.rule = step.rule;
-      known.all.push({ atUs: answers[at]?.nowUs as number, order, cost: step.cost });
+      const { cost, items } = step;
+      known.all.push({ atUs: answers[at]?.nowUs as number, order, cost, items });
     }
   }
   const givenBack = new Set(
     history.calls.flatMap(({ steps }) => steps.filter(({ op }) => op === 'put').map(nameOf)),
   );
+  // Since when an item counts is not known if the reply was lost of the request that added it.
+  const unknown = new Set(
+    history.calls.flatMap(({ steps, answers }) => (answers ? [] : steps.map(nameOf))),
+  );
   for (const [name, { rule, all }] of grants) {
     if (givenBack.has(name)) continue; // exactness judges those
+    if (rule.machine === 'distinct' && unknown.has(name)) continue;
     for (const some of sharingState(all, restarts)) {
       const excess = over(rule, some);
       if (excess) return `${name} admitted ${excess}`;
@@ -174,6 +183,7 @@ function over(rule: Rule, grants: readonly Grant[]): string | undefined {
     }
     return undefined;
   }
+  if (rule.machine === 'distinct') return tooMany(rule, grants);
   if (rule.machine !== 'window' && rule.machine !== 'log') return undefined;
   const { windowUs, limit } = rule;
   // Of a sliding counter, no more than the limit within one fixed window.
@@ -189,6 +199,23 @@ function over(rule: Rule, grants: readonly Grant[]): string | undefined {
       sum += grant.cost;
     }
     if (sum > limit) return `${sum} of ${limit} in one window`;
+  }
+  return undefined;
+}
+
+/** More different items in a window than the limit. Each counts for a window from the request that added it. */
+function tooMany(
+  { limit, windowUs }: Pick<DistinctRule, 'limit' | 'windowUs'>,
+  grants: readonly Grant[],
+): string | undefined {
+  const addedUs = new Map<string, number>();
+  for (const { atUs, items = [] } of grants) {
+    for (const item of items) {
+      if ((addedUs.get(item) ?? Number.NEGATIVE_INFINITY) <= atUs - windowUs)
+        addedUs.set(item, atUs);
+    }
+    const count = [...addedUs.values()].filter((addUs) => addUs > atUs - windowUs).length;
+    if (count > limit) return `${count} different items of ${limit} in one window`;
   }
   return undefined;
 }
@@ -318,7 +345,7 @@ const failuresFailNobody: Law = (history) => {
   for (const outcome of history.outcomes) {
     const { act, process, startUs, endUs, error } = outcome;
     const { kind } = history.plan.acts[act] ?? {};
-    if (kind === 'job' || kind === 'once' || kind === 'change') continue;
+    if (kind === 'job' || kind === 'pause' || kind === 'once' || kind === 'change') continue;
     if (error !== undefined) return `${kind} threw ${String(error)}`;
     if (process.isDead) continue;
     const tookUs = (endUs ?? Number.POSITIVE_INFINITY) - startUs - frozenUs(history, outcome);
@@ -373,7 +400,9 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
     for (const { steps, act, answers, sentUs, endUs = Number.POSITIVE_INFINITY } of own) {
       const isProbe = steps[0]?.limiter === '\u0001probe';
       if (isProbe) {
-        wellUs = answers && endUs - sentUs < 2_000 ? (wellUs ?? endUs) : undefined;
+        // A slow answer is a bad one for some, and a good one for others.
+        const isSlow = answers && endUs - sentUs >= 2_000;
+        if (!isSlow) wellUs = answers ? (wellUs ?? endUs) : undefined;
         isIllAgain ||= wasWell && wellUs === undefined;
         wasWell ||= wellUs !== undefined;
         lastUs = endUs;
@@ -633,6 +662,82 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
   return undefined;
 };
 
+/**
+ * What is spent is charged, forgiven, or counted as lost, and no more than that. Where a reply was lost, it is not known
+ * whether the store has charged.
+ */
+const spendingIsCharged: Law = (history) => {
+  const { plan, spent, calls, restarts, outcomes, units } = history;
+  if (!plan.spend || !spent || plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
+  if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
+  let [least, most, unknown] = [0, 0, 0];
+  for (const outcome of outcomes) {
+    const bounds = spendingOf(history, outcome);
+    least += bounds.least;
+    most += bounds.most;
+  }
+  for (const { steps, answers } of calls) {
+    // A reservation that was not answered may be charged, and what gives back may not have arrived.
+    for (const { limiter, key, cost } of answers ? [] : steps) {
+      if (limiter === 'spend' && spent.has(key)) unknown += cost;
+    }
+  }
+  const uncharged = units
+    .filter(({ kind }) => kind === 'forgiven' || kind === 'lost')
+    .reduce((sum, one) => sum + one.units, 0);
+  const used = [...spent.values()].reduce((sum, one) => sum + one, 0);
+  const refilled = spent.size;
+  if (used + uncharged + refilled < least)
+    return `${least} units were spent, and ${used} are charged, ${uncharged} forgiven or lost`;
+  if (used > most + unknown)
+    return `${used} units are charged, where ${most} were spent, and ${unknown} perhaps`;
+  return undefined;
+};
+
+/** While a request runs, at least its reservation is charged, or what it is settled at if that is less. */
+const reservationsStay: Law = (history) => {
+  const { plan, outcomes } = history;
+  if (plan.faults.length > 0 || !plan.spend) return undefined;
+  const admitted = new Map(outcomes.map((outcome) => [outcome.act, spendingOf(history, outcome)]));
+  const least = new Map<string, number>();
+  let forgiven = 0;
+  for (const { call } of decided(history)) {
+    for (const [at, { limiter, key, op, rule }] of call.steps.entries()) {
+      const answer = call.answers[at] as Answer;
+      if (limiter !== 'spend') continue;
+      forgiven += answer.forgiven ?? 0;
+      if (op === 'take' && call.act !== undefined) {
+        least.set(key, (least.get(key) ?? 0) + (admitted.get(call.act)?.held ?? 0));
+      }
+      const { used } = seen(rule, answer, 0);
+      const needed = (least.get(key) ?? 0) - forgiven - 1;
+      if (used < needed) return `${used} units of ${key} are charged, where ${needed} are reserved`;
+    }
+  }
+  return undefined;
+};
+
+/** The least and the most units that a request must be charged, and what it is charged while it runs. */
+function spendingOf(
+  { plan }: History,
+  { act, process, decisions = [], added = 0, hasEnded = false }: Outcome,
+): { least: number; most: number; held: number } {
+  const asked = plan.acts[act];
+  const decision = decisions.find(({ limiter }) => limiter === 'spend');
+  if (asked?.kind !== 'spend' || !decision || !decisions.every(({ allowed }) => allowed)) {
+    return { least: 0, most: 0, held: 0 };
+  }
+  const { reserve: reserved, usage, isCut } = asked;
+  const owed = isCut && plan.spend?.isPartial ? added : Math.max(reserved, added);
+  const units = usage ?? owed;
+  // Who was admitted without the store may not be charged.
+  if (decision.outcome === 'error') return { least: 0, most: Math.max(added, units), held: 0 };
+  const held = Math.min(reserved, units, owed);
+  if (hasEnded && !process.isDead) return { least: units, most: units, held };
+  // Nobody knows how far a process came that was killed.
+  return { least: held, most: Math.max(reserved, added, units), held };
+}
+
 const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
 
 /** Idempotency: an id runs once. A repeat gets its response, or a 409 while it runs. */
@@ -742,6 +847,45 @@ const jobsKeepThePace: Law = ({ plan, starts }) => {
   return undefined;
 };
 
+/** Whether a pause of the key began before a job, and may not have ended. */
+function wasPaused({ acts }: Plan, key: string, atUs: number): boolean {
+  return acts.some(
+    (act) =>
+      act.kind === 'pause' &&
+      act.key === key &&
+      act.atUs < atUs + 2 * TOLERANCE_US &&
+      act.atUs + act.forMs * 1_000 > atUs - PAUSE_LATE_US,
+  );
+}
+
+/** For so long after a pause its jobs may still wait for their turn. */
+const PAUSE_LATE_US = 3_000_000;
+/** A job that is so near to its start may start in spite of a pause. */
+const PAUSE_NEAR_US = 60_000;
+
+/**
+ * Shapers: while a key is paused, no job of it starts. If the store is well, that holds in all processes; in the one
+ * that has paused it, whatever the store does.
+ */
+const pausesHold: Law = ({ plan, outcomes, starts, restarts }) => {
+  const calm = plan.faults.length === 0;
+  if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
+  if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
+  for (const { act, process, startUs, endUs } of outcomes) {
+    const asked = plan.acts[act];
+    if (asked?.kind !== 'pause') continue;
+    const untilUs = startUs + asked.forMs * 1_000 - 2_000;
+    for (const one of starts) {
+      const fromUs = one.process === process ? startUs : calm ? endUs : undefined;
+      if (one.key !== asked.key || fromUs === undefined) continue;
+      if (one.atUs > fromUs + PAUSE_NEAR_US && one.atUs < untilUs) {
+        return `a job of ${asked.key} started ${untilUs - one.atUs} us before the end of a pause`;
+      }
+    }
+  }
+  return undefined;
+};
+
 /** Shapers: a job of a key that nobody else uses starts at once, whatever the clock of its process shows. */
 const idleJobsStart: Law = ({ plan, outcomes }) => {
   if (plan.faults.length > 0) return undefined;
@@ -757,6 +901,7 @@ const idleJobsStart: Law = ({ plan, outcomes }) => {
         other.startUs < startUs - 3_000_000 ||
         other.startUs > startUs + 2 * TOLERANCE_US,
     );
+    if (wasPaused(plan, keyOf(one), startUs)) continue;
     if (isAlone && (error !== undefined || endUs - startUs > TOLERANCE_US)) {
       return `a job of ${keyOf(one)} waited ${endUs - startUs} us for nothing`;
     }
@@ -817,10 +962,13 @@ export const LAWS: Readonly<Record<string, Law>> = {
   nothingStays,
   shadowsRejectNobody,
   fallbackIsBounded,
+  spendingIsCharged,
+  reservationsStay,
   idsRunOnce,
   claimsExclude,
   jobsKeepThePace,
   idleJobsStart,
+  pausesHold,
   changesApply,
 };
 

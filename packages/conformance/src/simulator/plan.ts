@@ -6,7 +6,7 @@ import type { ProcessClock } from './world.js';
 /** A limit on rates. */
 interface RatePlan {
   readonly name: string;
-  readonly algorithm: 'tokenBucket' | 'fixedWindow' | 'slidingWindow' | 'slidingLog';
+  readonly algorithm: 'tokenBucket' | 'fixedWindow' | 'slidingWindow' | 'slidingLog' | 'distinct';
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number | undefined;
@@ -23,6 +23,8 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly kind: 'consume' | 'peek';
       readonly key: string;
       readonly cost: number;
+      /** What it touches, for limits on different items. */
+      readonly items: readonly string[];
       readonly asks: readonly number[];
       /** Whether to try again after the promised wait: 0 for exactly then, -1 for a microsecond earlier. */
       readonly again: number | undefined;
@@ -37,6 +39,23 @@ export type Act = { readonly atUs: number; readonly process: number } & (
     }
   | { readonly kind: 'once'; readonly id: string; readonly holdUs: number; readonly status: number }
   | { readonly kind: 'job'; readonly key: string }
+  /** No job of the key starts for a while, in any process. */
+  | { readonly kind: 'pause'; readonly key: string; readonly forMs: number }
+  /** A request whose cost is known at its end. */
+  | {
+      readonly kind: 'spend';
+      readonly key: string;
+      readonly reserve: number;
+      /** What it adds while it runs, each some time after the one before. */
+      readonly adds: readonly number[];
+      readonly gapUs: number;
+      /** Undefined if it is never settled. */
+      readonly usage: number | undefined;
+      /** Whether its client leaves before the end. */
+      readonly isCut: boolean;
+      /** How long after the end it is settled; undefined: before it. */
+      readonly lateUs: number | undefined;
+    }
   /** Many keys that are asked at once, each for the first time. */
   | { readonly kind: 'flood'; readonly rate: number; readonly keys: number }
   /** A limit is changed live, in all processes. */
@@ -58,6 +77,14 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
+/** The limit on what is spent. Its window is so long that nothing is refilled. */
+interface SpendPlan {
+  readonly limit: number;
+  readonly debt: number;
+  /** Whether a request that is cut off costs only what it owes. */
+  readonly isPartial: boolean;
+}
+
 export interface Plan {
   readonly seed: number;
   readonly clocks: readonly ProcessClock[];
@@ -66,6 +93,8 @@ export interface Plan {
   readonly permits: number;
   readonly leaseMs: number;
   readonly pace: { readonly limit: number; readonly windowMs: number; readonly burst: number };
+  /** Undefined if nothing is spent. */
+  readonly spend: SpendPlan | undefined;
   readonly acts: readonly Act[];
   readonly faults: readonly Fault[];
 }
@@ -93,6 +122,7 @@ export function planOf(seed: number, size: number): Plan {
   }));
   // Random numbers apart, so that the plans of a seed stay what they were otherwise.
   const penalties = new Random(~seed);
+  const spending = new Random(seed + 2 ** 29);
   const rates = Array.from({ length: random.between(1, 3) }, (_, at) => {
     const algorithm = random.pick(ALGORITHMS);
     return {
@@ -109,7 +139,7 @@ export function planOf(seed: number, size: number): Plan {
       mode: random.chance(0.12) ? ('shadow' as const) : ('enforce' as const),
     };
   });
-  const focus = random.pick([
+  const usual = random.pick([
     'rates',
     'rates',
     'changes',
@@ -119,13 +149,16 @@ export function planOf(seed: number, size: number): Plan {
     'outages',
     'all',
   ] as const);
+  const focus = spending.chance(0.12) ? 'spending' : usual;
   const acts = actsOf(random, { focus, size, lengthUs, processes, rates: rates.length });
   const isCalm = focus !== 'outages' && random.chance(0.4);
   const faults = isCalm ? [] : faultsOf(random, focus, lengthUs, processes);
   return {
     seed,
     clocks,
-    rates: rates.map((rate) => withDebt(rate, new Random(seed + 2 ** 30))),
+    rates: rates.map((rate, at) =>
+      onItems(withDebt(rate, new Random(seed + 2 ** 30)), new Random(seed + at + 2 ** 28)),
+    ),
     onStoreError: random.pick(['local', 'local', 'local', 'allow', 'deny']),
     permits: random.pick([1, 2, 5]),
     leaseMs: random.pick([1_000, 1_000, 3_000]),
@@ -134,9 +167,23 @@ export function planOf(seed: number, size: number): Plan {
       windowMs: random.pick([50, 200]),
       burst: random.pick([1, 1, 3]),
     },
+    spend:
+      focus === 'spending'
+        ? {
+            limit: spending.pick([300, 1_000, 5_000]),
+            debt: spending.pick([1, 100, 5_000]),
+            isPartial: spending.chance(0.3),
+          }
+        : undefined,
     acts,
     faults,
   };
+}
+
+/** Some sliding limits count different items instead. */
+function onItems(rate: RatePlan, random: Random): RatePlan {
+  const isSliding = rate.algorithm === 'slidingLog' || rate.algorithm === 'slidingWindow';
+  return isSliding && random.chance(0.4) ? { ...rate, algorithm: 'distinct' } : rate;
 }
 
 /** Some limits have debt. Random numbers of their own leave the rest of the plan of each seed as it was. */
@@ -146,22 +193,23 @@ function withDebt(rate: RatePlan, random: Random): RatePlan {
 }
 
 interface Shape {
-  readonly focus: 'rates' | 'changes' | 'permits' | 'claims' | 'jobs' | 'outages' | 'all';
+  readonly focus: keyof typeof KINDS;
   readonly size: number;
   readonly lengthUs: number;
   readonly processes: number;
   readonly rates: number;
 }
 
-const KINDS: Readonly<Record<Shape['focus'], readonly Act['kind'][]>> = {
+const KINDS = {
   rates: ['consume', 'consume', 'consume', 'consume', 'consume', 'refund', 'peek'],
   changes: [...Array<'consume'>(40).fill('consume'), 'flood', 'change'],
   permits: ['request', 'request', 'request', 'consume'],
   claims: ['once', 'once', 'once', 'consume'],
-  jobs: ['job', 'job', 'consume'],
+  jobs: [...Array<'job'>(12).fill('job'), 'consume', 'consume', 'pause'],
   outages: ['consume'],
+  spending: ['spend'],
   all: ['consume', 'consume', 'refund', 'request', 'once', 'job'],
-};
+} satisfies Readonly<Record<string, readonly Act['kind'][]>>;
 
 function actsOf(random: Random, shape: Shape): Act[] {
   const { focus, size, lengthUs, processes, rates } = shape;
@@ -173,6 +221,7 @@ function actsOf(random: Random, shape: Shape): Act[] {
     claims: 0.15,
     jobs: 0.3,
     outages: 1,
+    spending: 0.4,
     all: 0.4,
   };
   const scale = scales[focus];
@@ -186,7 +235,7 @@ function actsOf(random: Random, shape: Shape): Act[] {
     acts.push(
       actOf(
         random,
-        random.pick(KINDS[focus]),
+        random.pick<Act['kind']>(KINDS[focus]),
         { atUs, process: random.between(0, processes - 1) },
         rates,
         focus === 'outages' ? MANY_KEYS : KEYS,
@@ -194,6 +243,15 @@ function actsOf(random: Random, shape: Shape): Act[] {
     );
   }
   return acts;
+}
+
+/** One to four of twelve items, of which some come twice. */
+function itemsAt(atUs: number): string[] {
+  const random = new Random(atUs + 2 ** 27);
+  return Array.from(
+    { length: random.pick([1, 1, 1, 2, 4]) },
+    () => `item-${Math.min(random.between(0, 11), random.between(0, 11))}`,
+  );
 }
 
 function actOf(
@@ -211,7 +269,8 @@ function actOf(
       const all = Array.from({ length: rates }, (_, at) => at);
       const asks = random.chance(0.5) ? all : [random.pick(all)];
       const again = random.pick([undefined, undefined, undefined, 0, -1]);
-      return { ...base, kind, key, cost: random.pick([1, 1, 1, 1, 2, 3, 0]), asks, again };
+      const cost = random.pick([1, 1, 1, 1, 2, 3, 0]);
+      return { ...base, kind, key, cost, items: itemsAt(base.atUs), asks, again };
     }
     case 'refund':
       return { ...base, kind, of: random.between(1, 4), twice: random.chance(0.3) };
@@ -234,6 +293,22 @@ function actOf(
       };
     case 'job':
       return { ...base, kind, key };
+    case 'pause':
+      return { ...base, kind, key, forMs: random.pick([5, 120, 700, 1_900]) };
+    case 'spend': {
+      const adds = Array.from({ length: random.between(0, 4) }, () => random.between(0, 120));
+      return {
+        ...base,
+        kind,
+        key,
+        reserve: random.pick([0, 1, 20, 90]),
+        adds,
+        gapUs: random.pick([1_000, 300_000, 1_100_000]),
+        usage: random.chance(0.3) ? undefined : random.pick([0, 1, 20, 60, 175]),
+        isCut: random.chance(0.6),
+        lateUs: random.chance(0.25) ? random.pick([100, 40_000, 2_000_000]) : undefined,
+      };
+    }
     case 'flood':
       return { ...base, kind, rate: random.between(0, rates - 1), keys: random.between(5, 300) };
     case 'change':
@@ -272,6 +347,8 @@ function faultsOf(
     const atUs = follows ? lastUs + random.between(0, 400_000) : ownUs;
     lastUs = atUs;
     if (focus === 'outages') return outageOf(random, atUs);
+    // What could not be charged is sent again.
+    if (focus === 'spending' && random.chance(0.6)) return outageOf(random, atUs);
     const forUs = random.pick([30_000, 300_000, 1_500_000, 3_000_000]);
     const process = random.between(0, processes - 1);
     const kind = isHeld && random.chance(0.5) ? 'freeze' : random.pick(FAULTS);

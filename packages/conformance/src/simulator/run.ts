@@ -9,13 +9,14 @@ import type {
   LimiterSettings,
   Limiters,
   LimitRequest,
+  Meter,
   RateAlgorithm,
   Step,
   Store,
 } from '@spillway/core';
 import type { FetchGuard } from '@spillway/core/fetch';
 import { seen } from '../probe.js';
-import type { Call, History, Outcome, Run, Start } from './history.js';
+import type { Call, History, Outcome, Run, Start, Units } from './history.js';
 import { Host, type Link, type Server } from './network.js';
 import type { Act, Fault, Plan } from './plan.js';
 import { Process, World } from './world.js';
@@ -51,6 +52,7 @@ interface LiveControl extends Control {
 
 interface Shaper {
   schedule<Value>(key: string, work: () => Value): Promise<Value>;
+  pause(key: string, duration: number): Promise<void> | void;
 }
 
 /** What {@link simulate} needs: the text of a {@link Program}, and servers for it. */
@@ -70,11 +72,15 @@ const FORGET_MS = 3_000;
 const DRAIN_US = 4_000_000;
 const CLOSE_US = 5_000_000;
 
+/** The window of the limit on what is spent. */
+const SPEND_MS = 86_400_000;
+
 /** After so long nothing counts any more. */
-function forgottenUs({ rates }: Plan): number {
+function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
   });
+  if (spend) longest.push(SPEND_MS * (2 + spend.debt / spend.limit));
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
@@ -86,6 +92,9 @@ interface App {
   readonly limiters: Limiters<string, Store>;
   readonly probe: KeyedLimiter<Store>;
   readonly guard: Guard<Caller>;
+  readonly spending:
+    | { readonly guard: Guard<Spender>; readonly meter: Meter<number, Spender> }
+    | undefined;
   readonly once: FetchGuard<Request, [Handling]>;
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
@@ -103,6 +112,11 @@ function waitUs({ rule, cost }: Step, answer: Answer | undefined): number {
 interface Caller {
   readonly key: string;
   readonly critical: boolean;
+}
+
+interface Spender {
+  readonly key: string;
+  readonly reserve: number;
 }
 
 interface Handling {
@@ -128,6 +142,7 @@ class Running {
   private readonly outcomes: Outcome[] = [];
   private readonly runs: Run[] = [];
   private readonly starts: Start[] = [];
+  private readonly units: Units[] = [];
   private readonly refunds = new Map<object, number>();
   /** How often each process was replaced by one of the other build. */
   private readonly deploys = new Map<number, number>();
@@ -153,8 +168,10 @@ class Running {
     const quietUs = Math.max(0, ...ends) + SETTLE_US;
     await world.runUntil(quietUs);
     const recovered = await this.recovers();
-    for (const { guard, once } of this.apps) {
+    const spent = await this.spent();
+    for (const { guard, spending, once } of this.apps) {
       void guard.close();
+      void spending?.guard.close();
       void once.close();
     }
     await world.runUntil(world.nowUs + forgottenUs(plan));
@@ -167,6 +184,8 @@ class Running {
       outcomes: this.outcomes,
       runs: this.runs,
       starts: this.starts,
+      units: this.units,
+      spent,
       keysAtEnd: host.server.size(host.nowUs()),
       recovered,
     };
@@ -202,7 +221,7 @@ class Running {
         name,
         limit,
         window: windowMs,
-        algorithm: debt === undefined ? core[algorithm] : inDebt(debt, limit),
+        algorithm: debt === undefined ? algorithmOf(core, algorithm) : inDebt(debt, limit),
         mode,
         // A build of an older release may have no penalties.
         ...(locksMs &&
@@ -229,6 +248,8 @@ class Running {
       ],
       settings,
     );
+    const spending =
+      plan.spend && 'meter' in core ? this.spending(core, process, store) : undefined;
     const once = program.fetchGuard<Request, [Handling]>(
       [
         core.idempotency<Request>({ scope: () => 'ada', lease: leaseMs, keep: '10s' }),
@@ -244,6 +265,7 @@ class Running {
       limiters: core.createLimiters(byName, live),
       probe: core.createLimiter({ name: 'probe', limit: 1_000, window: '1s' }, settings),
       guard,
+      spending,
       once,
       handler: once.wrap((_request: Request, handling: Handling) => this.handle(process, handling)),
       shaper: createShaper?.(
@@ -259,6 +281,31 @@ class Running {
       control,
       granted: [],
     };
+  }
+
+  /** Requests whose cost is known at their end, each of which holds a permit. */
+  private spending(core: Program['core'], process: Process, store: Store): App['spending'] {
+    const { spend } = this.plan;
+    if (!spend) return undefined;
+    const meter = core.meter<number, Spender>({
+      reserve: ({ raw }) => raw.reserve,
+      ...(spend.isPartial && { onCut: core.partial<number>() }),
+    });
+    const key = ({ raw }: LimitRequest<Spender>) => raw.key;
+    const cost = meter.cost((units) => units, { debt: spend.debt });
+    const guard = core.createGuard<Spender>(
+      [
+        core.rateLimit({ name: 'spend', limit: spend.limit, window: SPEND_MS, key, cost }),
+        core.concurrencyLimit({ name: 'streams', limit: 20, key }),
+      ],
+      {
+        store,
+        logger: false,
+        validate: false,
+        observers: [{ onUnits: ({ kind, units }) => this.units.push({ process, kind, units }) }],
+      },
+    );
+    return { guard, meter };
   }
 
   /** The store, whose calls are noted. */
@@ -331,17 +378,16 @@ class Running {
     switch (act.kind) {
       case 'consume':
       case 'peek': {
-        const names = act.asks.map((one) => this.plan.rates[one]?.name as string);
-        const keys = Object.fromEntries(names.map((name) => [name, act.key]));
+        const { keys, options } = this.asked(act);
         const asked = act.kind === 'consume' ? limiters.consume : limiters.peek;
-        const decision = await asked.call(limiters, keys, { cost: act.cost });
+        const decision = await asked.call(limiters, keys, options);
         outcome.decisions = Object.values(decision.decisions);
         outcome.allowed = decision.allowed;
         if (act.kind === 'consume' && decision.allowed) {
           granted.push(decision);
           this.settle(app, act, outcome.act);
         }
-        if (act.again !== undefined) this.again(app, keys, act.cost, act.again, outcome.act);
+        this.again(app, act, outcome.act);
         return;
       }
       case 'refund': {
@@ -363,7 +409,8 @@ class Running {
       case 'flood': {
         const name = this.plan.rates[act.rate]?.name as string;
         const keys = Array.from({ length: act.keys }, (_, at) => `${outcome.act}-${at}`);
-        await Promise.all(keys.map((key) => limiters.consume({ [name]: key })));
+        const options = this.isOnItems(act.rate) ? { item: { [name]: 'item' } } : {};
+        await Promise.all(keys.map((key) => limiters.consume({ [name]: key }, options)));
         return;
       }
       case 'change': {
@@ -372,11 +419,32 @@ class Running {
         await app.control?.set(name, { limits: { limit: act.limit } }, note);
         return;
       }
+      case 'spend':
+        await this.spend(app, act, outcome);
+        return;
       case 'job':
         await app.shaper?.schedule(act.key, () => {
-          this.starts.push({ key: act.key, atUs: this.world.nowUs, serverUs: this.host.nowUs() });
+          const { process } = app;
+          const [atUs, serverUs] = [this.world.nowUs, this.host.nowUs()];
+          this.starts.push({ process, key: act.key, atUs, serverUs });
         });
+        return;
+      case 'pause':
+        await app.shaper?.pause(act.key, act.forMs);
     }
+  }
+
+  private isOnItems(rate: number): boolean {
+    return this.plan.rates[rate]?.algorithm === 'distinct';
+  }
+
+  /** The keys and options of a call. Limits on items have those in place of a cost. */
+  private asked({ asks, key, cost, items }: Extract<Act, { asks: unknown }>) {
+    const of = <Value>(rates: readonly number[], value: Value): Record<string, Value> =>
+      Object.fromEntries(rates.map((rate) => [this.plan.rates[rate]?.name as string, value]));
+    const onItems = asks.filter((rate) => this.isOnItems(rate));
+    const others = asks.filter((rate) => !this.isOnItems(rate));
+    return { keys: of(asks, key), options: { cost: of(others, cost), item: of(onItems, items) } };
   }
 
   /** Charges limits with debt again, up to three times as much, when the work is done. */
@@ -398,22 +466,19 @@ class Running {
   }
 
   /** Comes again when the store has promised to admit, to the microsecond. */
-  private again(
-    app: App,
-    keys: Readonly<Record<string, string>>,
-    cost: number,
-    by: number,
-    act: number,
-  ): void {
+  private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
+    const { again: by } = asks;
+    if (by === undefined) return;
     const call = this.calls.findLast((one) => one.act === act);
     const waits = call?.steps.map((step, at) => waitUs(step, call.answers?.[at])) ?? [];
     const longest = Math.max(0, ...waits);
     if (!(longest > 1_000 && longest < 3_000_000)) return;
     const wishUs = host.trueUs((call?.answers?.[0]?.nowUs ?? 0) + longest) + by;
+    const { keys, options } = this.asked(asks);
     const come = (): void => {
       app.link.wishUs = wishUs;
-      void Promise.resolve(app.limiters.consume(keys, { cost })).catch(() => undefined);
+      void Promise.resolve(app.limiters.consume(keys, options)).catch(() => undefined);
     };
     world.at(wishUs - 40, come, app.process);
   }
@@ -423,19 +488,44 @@ class Running {
     act: Extract<Act, { kind: 'request' }>,
     outcome: Outcome,
   ): Promise<void> {
-    const request: LimitRequest<Caller> = {
-      method: 'GET',
-      path: '/',
-      clientIp: '203.0.113.7',
-      header: () => undefined,
-      raw: { key: act.key, critical: act.critical },
-    };
-    const admission = await app.guard.admit(request);
+    const admission = await app.guard.admit(requestOf({ key: act.key, critical: act.critical }));
     outcome.decisions = admission.decisions;
     outcome.allowed = admission.allowed;
     outcome.endUs = this.world.nowUs;
     if (admission.allowed) await this.pass(app.process, act.holdUs);
     for (let n = 0; n < act.releases; n += 1) void admission.release({ status: 200 });
+  }
+
+  private async spend(
+    app: App,
+    act: Extract<Act, { kind: 'spend' }>,
+    outcome: Outcome,
+  ): Promise<void> {
+    const { key, reserve, adds, gapUs, usage, isCut, lateUs } = act;
+    if (!app.spending) return;
+    const { guard, meter } = app.spending;
+    const admission = await guard.admit(requestOf({ key, reserve }));
+    outcome.decisions = admission.decisions;
+    outcome.allowed = admission.allowed;
+    outcome.endUs = this.world.nowUs;
+    if (!admission.allowed) return;
+    const spent = meter.of(admission);
+    outcome.added = 0;
+    for (const units of adds) {
+      await this.pass(app.process, gapUs);
+      spent.add(units);
+      outcome.added += units;
+    }
+    const settle = (): void => {
+      // Only the first counts.
+      if (usage !== undefined) for (const units of [usage, usage + 9]) spent.settle(units);
+    };
+    if (lateUs === undefined) settle();
+    outcome.hasEnded = true;
+    void admission.release(isCut ? { aborted: true } : { status: 200 });
+    if (lateUs === undefined) return;
+    await this.pass(app.process, lateUs);
+    settle();
   }
 
   private async post(
@@ -515,11 +605,12 @@ class Running {
     const { world, apps, deploys } = this;
     const app = apps[at];
     if (!app || app.process.isDead) return;
-    const { process, guard, once } = app;
+    const { process, guard, spending, once } = app;
     delete apps[at];
     deploys.set(at, (deploys.get(at) ?? 0) + 1);
     const close = (): void => {
       void guard.close();
+      void spending?.guard.close();
       void once.close();
     };
     world.at(world.nowUs + DRAIN_US, close, process);
@@ -551,4 +642,52 @@ class Running {
     await world.runUntil(world.nowUs + 1_000_000);
     return answered === living.length;
   }
+
+  /** What was spent, after each process that lives has sent what was left. */
+  private async spent(): Promise<History['spent']> {
+    const { world, apps, plan } = this;
+    if (!plan.spend) return undefined;
+    for (const { process, spending } of apps) {
+      const request = requestOf({ key: 'last', reserve: 0 });
+      const admit = async (): Promise<void> => {
+        const admission = await spending?.guard.admit(request);
+        void admission?.release({ status: 200 });
+      };
+      world.at(world.nowUs, () => void admit().catch(() => undefined), process);
+    }
+    await world.runUntil(world.nowUs + 3_000_000);
+    const [app] = apps.filter(({ process, spending }) => spending && !process.isDead);
+    const keys = new Set(plan.acts.flatMap((act) => (act.kind === 'spend' ? [act.key] : [])));
+    const steps = this.calls.flatMap(({ steps }) => steps);
+    const spent = new Map<string, number>();
+    for (const key of keys) {
+      const step = steps.find((one) => one.limiter === 'spend' && one.key === key);
+      if (!app || !step) return undefined;
+      const look: Step = { ...step, op: 'look', cost: 0, owed: 0, answered: undefined };
+      void Promise.resolve(app.store.apply([look])).catch(() => undefined);
+      const call = this.calls.at(-1);
+      await world.runUntil(world.nowUs + 100_000);
+      const [answer] = call?.answers ?? [];
+      if (!answer) return undefined;
+      spent.set(key, seen(step.rule, answer, 0).used);
+    }
+    return spent;
+  }
+}
+
+/** A build of an older release may not have every algorithm. */
+function algorithmOf(core: Program['core'], name: Plan['rates'][number]['algorithm']) {
+  const { distinct, slidingLog } = core;
+  if (name !== 'distinct') return core[name];
+  return distinct ? distinct() : slidingLog;
+}
+
+function requestOf<Raw>(raw: Raw): LimitRequest<Raw> {
+  return {
+    method: 'GET',
+    path: '/',
+    clientIp: '203.0.113.7',
+    header: () => undefined,
+    raw,
+  };
 }

@@ -14,6 +14,7 @@ export class Releases {
   /** Undefined until a step takes a permit or a claim. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
+  private readonly waiting: (() => void)[] = [];
   readonly client: StoreClient;
 
   constructor(client: StoreClient) {
@@ -51,10 +52,16 @@ export class Releases {
     return call;
   }
 
+  /** Makes {@link drain} call `send` first. */
+  onDrain(send: () => void): void {
+    this.waiting.push(send);
+  }
+
   /** Releases all permits and waits for calls in flight, at most 5 s. */
   async drain(): Promise<void> {
     const { clock } = this.client;
     const endUs = clock.nowUs() + CLOSE_US;
+    for (const send of this.waiting) send();
     await this.permits?.close(endUs);
     await this.settled(endUs - clock.nowUs());
   }

@@ -22,6 +22,8 @@ export class Resends {
     this.lost = new LostReleases(releases.client.releaseRoom, (step) =>
       this.onGivenUp.get(step)?.(),
     );
+    // A process that closes may end before the timer.
+    releases.onDrain?.(() => this.resend());
   }
 
   /** @param givenUp called if the step is given up, at once if there is no room */

@@ -243,6 +243,7 @@ describe('hostile things', () => {
     expect(touch(many(10_000))).toMatchObject({ reason: 'never', cost: 101, used: 100 });
     expect(touch(many(101)).allowed).toBe(false);
     expect(touch(Array(10_000).fill(7))).toMatchObject({ allowed: true, cost: 1 });
+    expect(touch(Array(2 ** 32 - 1))).toMatchObject({ reason: 'never' }); // and is not read
     expect(store.size).toBe(100);
   });
 

@@ -153,6 +153,26 @@ describe('a settlement', () => {
     expect(lost()).toBe(0);
   });
 
+  it('that was not sent is tried once more when the guard closes, and is then lost', async () => {
+    const { store, guard, rows, admit, look, lost } = setUp();
+    const [first, second] = [await admit(), await admit()];
+    rows.of(first).settle(100);
+    rows.of(second).settle(50);
+    store.next = ['before'];
+    await first.release({ status: 200 });
+    expect(look()).toBe(80);
+    const closed = guard.close();
+    await vi.advanceTimersByTimeAsync(100);
+    await closed;
+    expect(look()).toBe(140);
+    store.next = ['before', 'before'];
+    await second.release({ status: 200 });
+    void guard.close();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(look()).toBe(140);
+    expect(lost()).toBe(10);
+  });
+
   it('of a request that was admitted in the outage counts in this process only', async () => {
     const { store, rows, admit, look } = setUp(200);
     store.down = true;

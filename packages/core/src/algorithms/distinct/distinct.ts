@@ -35,9 +35,9 @@ const MAX_LIMIT = 10_000;
  * from the request that added it. Requests that repeat it are free, and don't keep it longer.
  *
  * `limit` is at most 10,000; `burst`, `cost`, `overage` and calendars are not allowed. A request with several things
- * adds all of them or is rejected; one with more than 100 new or repeated things is rejected (`never`). Things are
- * stored as 16 bytes of their SHA-256. A value that is no string, number or bigint is a fault, and all such values of a
- * key are one thing.
+ * adds all of them or is rejected; one with more than 100 new or repeated things is rejected (`never`), and one with a
+ * list of more than 10,000 entries. Things are stored as 16 bytes of their SHA-256. A value that is no string, number
+ * or bigint is a fault, and all such values of a key are one thing.
  *
  * At most `limit` things of a key are added in any interval of the length of the window.
  *

@@ -6,6 +6,9 @@ import { MAX_ITEMS } from './distinct-step.js';
 /** What could not be found out. */
 export const UNKNOWN: unique symbol = Symbol('unknown');
 
+/** Longer lists are rejected unread, however many of their entries are equal. */
+const MAX_ENTRIES = 10_000;
+
 /** Strings are hashed in pieces of this many UTF-16 units. */
 const PIECE = 2 ** 15;
 
@@ -17,7 +20,11 @@ const PIECE = 2 ** 15;
  */
 export function fingerprintsOf(given: unknown, junk: (value: unknown) => void): string[] {
   const texts = new Set<string>();
-  for (const item of Array.isArray(given) ? given : [given]) {
+  const entries = Array.isArray(given) ? given : [given];
+  if (entries.length > MAX_ENTRIES) {
+    return Array.from({ length: MAX_ITEMS + 1 }, (_, i) => fingerprintOf(`${i}`));
+  }
+  for (const item of entries) {
     if (item === undefined || item === null) continue;
     const kind = KINDS[typeof item];
     const text = kind ? `${kind}${item}` : '?';
