@@ -144,6 +144,7 @@ export type {
   FinalResponse,
   IdempotencyOptions,
 } from './once/idempotency-options.js';
+export { type Crossed, type ThresholdsOptions, thresholds } from './once/thresholds.js';
 export { admissionsOf } from './passage/admissions.js';
 export { type FleetShedderOptions, fleetShedder } from './shed/fleet-shedder.js';
 export type { Reading, Signal } from './shed/load-signal.js';

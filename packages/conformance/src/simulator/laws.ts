@@ -663,8 +663,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * What is spent is charged, forgiven, or counted as lost, and no more than that. Where a reply was lost, it is not known
- * whether the store has charged.
+ * What is spent is charged, forgiven, or counted as lost, and no more than that. Where a reply was lost, it is not
+ * known whether the store has charged.
  */
 const spendingIsCharged: Law = (history) => {
   const { plan, spent, calls, restarts, outcomes, units } = history;

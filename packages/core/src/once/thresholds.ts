@@ -1,0 +1,198 @@
+/** `thresholds`: tells once per key and period that a share of a limit is used, such as 80 % of a quota. */
+
+import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
+import { checkOptions } from '../base/check-shapes.js';
+import { isPlainObject } from '../base/checks.js';
+import { systemClock } from '../base/clock.js';
+import { mustBe } from '../base/errors.js';
+import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
+import type { Logger } from '../base/host.js';
+import type { NamesOf } from '../base/option-names.js';
+import type { ClaimsAnswer } from '../contract/ask.js';
+import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
+import type { LimitRequest } from '../contract/request.js';
+import type { Step, Store } from '../contract/store.js';
+import { tellFault } from '../observe/faults.js';
+import { checkStore } from '../stores/check-store.js';
+import { newOwner } from './claim-note.js';
+
+/** A share of a limit that is used. */
+export interface Crossed {
+  /** The same each time that this is told. Use it to do something only once, such as sending a mail. */
+  readonly id: string;
+  readonly limiter: string;
+  /** The key, as it is counted. */
+  readonly key: string;
+  /** The share, as in the argument of {@link thresholds}. */
+  readonly threshold: number;
+  /** The units used, by the request that was decided. */
+  readonly used: number;
+  /** The limit, with the numbers of the key's plan. */
+  readonly limit: number;
+  /** When the period ends, by the clock of the store, to the second. */
+  readonly resetsAt: Date;
+}
+
+/** Options of {@link thresholds}. */
+export interface ThresholdsOptions {
+  /** The store of the limits. It remembers what was told. */
+  readonly store: Store;
+  /** Called if the callback fails, or the store. Default: a warning in `logger`. */
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+  /** Logs faults without `onFault`: at most one line a minute for each limiter. `false`: none. Default: the console. */
+  readonly logger?: Logger | false | undefined;
+}
+
+const NAMES: NamesOf<ThresholdsOptions> = { store: 1, onFault: 1, logger: 1 };
+
+/** A callback that takes longer may be called again, by any process. One that failed is called again after it. */
+const LEASE_US = 60_000_000;
+const SHORTEST_US = 1_000_000;
+const LONGEST_US = 34_560_000_000_000;
+
+/** Calls that run at once. Further ones are made when their keys are used again. */
+const MOST_RUNNING = 100;
+/** The keys and shares of which a process remembers that they were told. */
+const MOST_KNOWN = 10_000;
+/** Longer keys are remembered as fingerprints. */
+const LONGEST_KEY = 64;
+
+/**
+ * Makes an observer that calls `onCrossed` when a key has used a share of a limit: at least once per key, period and
+ * share, in all processes together. Meant for quotas: calendars and fixed windows. With other algorithms, a period ends
+ * when all units are available again.
+ *
+ * The store remembers a share as told when the promise of `onCrossed` has resolved. If the callback fails or takes more
+ * than a minute, or its process is killed, it is called again with the same `id`, with a request of that key after that
+ * minute. A limit with other numbers, such as after a plan change, is told anew. Limits in shadow mode and decisions
+ * without the store are ignored.
+ *
+ * @param shares by the name of the limit: numbers above 0, where 0.8 stands for 80 %, and 1.5 is reached with `overage`
+ * @param onCrossed may be async; nobody waits for it, except the platform of a Worker
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
+ * @example
+ * ```ts
+ * import { calendar, createGuard, memoryStore, rateLimit, thresholds } from '@spillway/core';
+ *
+ * declare function mail(to: string, text: string, id: string): Promise<void>;
+ *
+ * const store = memoryStore();
+ * const told = thresholds(
+ *   { monthly: [0.8, 1] },
+ *   ({ id, key, threshold }) => mail(key, `You have used ${100 * threshold} % of your quota.`, id),
+ *   { store },
+ * );
+ * createGuard(rateLimit({ name: 'monthly', limit: 10_000, window: calendar('month') }), {
+ *   store,
+ *   observers: [told],
+ * });
+ * ```
+ */
+export function thresholds(
+  shares: Readonly<Record<string, readonly number[]>>,
+  onCrossed: (crossed: Crossed) => unknown,
+  options: ThresholdsOptions,
+): Pick<Observer, 'onDecision'> {
+  if (!isPlainObject(shares)) throw mustBe('shares', 'an object of lists of numbers', shares);
+  for (const own of Object.values(shares)) {
+    if (!Array.isArray(own) || !own.every((share) => share > 0 && share <= 1_000)) {
+      throw mustBe('shares', 'numbers above 0, such as 0.8 for 80 %', own);
+    }
+  }
+  if (typeof onCrossed !== 'function') throw mustBe('onCrossed', 'a function', onCrossed);
+  checkOptions<object>(options, 'thresholds()', NAMES);
+  checkStore(options.store);
+  const teller = new Teller(shares, onCrossed, options);
+  return { onDecision: (event, key, request) => teller.look(event, key, request) };
+}
+
+class Teller {
+  private readonly shares: ReadonlyMap<string, readonly number[]>;
+  private readonly onCrossed: (crossed: Crossed) => unknown;
+  private readonly options: ThresholdsOptions;
+  private readonly running = new Set<string>();
+  /** Until when a share of a key needs no call of the store: it was told, or somebody is telling it. */
+  private readonly quietUs = new Map<string, number>();
+  private seed: Fingerprint | undefined;
+
+  constructor(
+    shares: Readonly<Record<string, readonly number[]>>,
+    onCrossed: (crossed: Crossed) => unknown,
+    options: ThresholdsOptions,
+  ) {
+    this.shares = new Map(
+      Object.entries(shares).map(([name, own]) => [name, [...own].sort((a, b) => a - b)]),
+    );
+    this.onCrossed = onCrossed;
+    this.options = options;
+  }
+
+  look(event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined): void {
+    const { limiter, mode, outcome, policy, used } = event;
+    const shares = this.shares.get(limiter);
+    if (!shares || key === undefined || mode !== 'enforce' || outcome === 'error') return;
+    if (!policy || policy.limit === 0) return;
+    for (const share of shares) {
+      // A quotient, because 0.07 * 100 is more than 7.
+      if (!(used / policy.limit >= share)) return;
+      const name = `${limiter} ${share} of ${policy.limit} ${this.shortKeyOf(key)}`;
+      if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
+      if ((this.quietUs.get(name) ?? 0) > systemClock.nowUs()) continue;
+      this.running.add(name);
+      const told = this.tell(event, share, key, name)
+        .catch((error) => {
+          const { onFault, logger } = this.options;
+          tellFault(onFault, { limiter, source: 'observer', error }, logger);
+        })
+        .finally(() => this.running.delete(name));
+      request?.waitUntil?.(told);
+    }
+  }
+
+  private async tell(
+    { limiter, policy, used, resetMs }: DecisionEvent,
+    threshold: number,
+    key: string,
+    name: string,
+  ): Promise<void> {
+    const beginUs = systemClock.nowUs();
+    const { limit = 0 } = policy ?? {};
+    const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), SHORTEST_US), LONGEST_US);
+    const claim = { id: `${threshold} of ${limit}`, owner: newOwner() };
+    const rule = makeClaimsRule(LEASE_US, leftUs);
+    const own = `${limiter}.thresholds`;
+    const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
+    const { allowed, nowUs, endsUs } = await this.ask(step);
+    if (!allowed) {
+      this.beQuiet(name, endsUs - nowUs);
+      return;
+    }
+    this.beQuiet(name, LEASE_US);
+    const endUs = nowUs - (systemClock.nowUs() - beginUs) + resetMs * 1_000;
+    const resetsAt = new Date(Math.round(endUs / 1_000_000) * 1_000);
+    const id = JSON.stringify([limiter, key, claim.id, resetsAt]);
+    await this.onCrossed({ id, limiter, key, threshold, used, limit, resetsAt });
+    await this.ask({ ...step, op: 'done' });
+    this.beQuiet(name, leftUs - (systemClock.nowUs() - beginUs));
+  }
+
+  private async ask(step: Step): Promise<ClaimsAnswer> {
+    const [answer] = await this.options.store.apply([step]);
+    if (answer?.failure) throw answer.failure;
+    return answer as ClaimsAnswer;
+  }
+
+  private beQuiet(name: string, forUs: number): void {
+    this.quietUs.delete(name);
+    this.quietUs.set(name, systemClock.nowUs() + forUs);
+    if (this.quietUs.size <= MOST_KNOWN) return;
+    const [oldest] = this.quietUs.keys();
+    this.quietUs.delete(oldest as string);
+  }
+
+  private shortKeyOf(key: string): string {
+    if (key.length <= LONGEST_KEY) return key;
+    this.seed ??= randomSeed();
+    return shortened(key, this.seed);
+  }
+}

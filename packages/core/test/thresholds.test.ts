@@ -1,0 +1,217 @@
+/** `thresholds`: a share of a quota is told once per key and period, by all processes together. */
+
+import {
+  type Crossed,
+  calendar,
+  createGuard,
+  createLimiter,
+  type Fault,
+  fixedWindow,
+  lockFor,
+  memoryStore,
+  type Observer,
+  rateLimit,
+  thresholds,
+} from '@spillway/core';
+import { remoteStore, systemClock } from '@spillway/core/store';
+import { fakeTime, request } from 'spillway-testkit';
+import { describe, expect, it, vi } from 'vitest';
+
+const DAY = 86_400_000;
+
+/** Processes with a limit of 10 a day on one store, and what they tell. */
+function fleet(
+  processes = 1,
+  shares: readonly number[] = [0.8, 1],
+  answer: (crossed: Crossed, process: number) => unknown = () => undefined,
+) {
+  const memory = memoryStore({ clock: systemClock });
+  const store = remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
+  const told: Crossed[] = [];
+  const faults: Fault[] = [];
+  const limiters = Array.from({ length: processes }, (_, process) => {
+    const observer = thresholds(
+      { quota: shares },
+      (crossed) => {
+        told.push(crossed);
+        return answer(crossed, process);
+      },
+      { store, onFault: (fault) => faults.push(fault) },
+    );
+    return createLimiter(
+      { name: 'quota', limit: 10, window: calendar('day') },
+      { store, observers: [observer] },
+    );
+  });
+  const use = async (key: string, times = 1): Promise<void> => {
+    for (let i = 0; i < times; i += 1) await limiters[i % processes]?.consume(key);
+    await vi.advanceTimersByTimeAsync(0);
+  };
+  const shown = () => told.splice(0).map(({ key, threshold, used }) => [key, threshold, used]);
+  return { memory, store, told, faults, use, shown, limiters };
+}
+
+describe('a share of a quota', () => {
+  fakeTime();
+
+  it('is told when it is reached, once in each period', async () => {
+    const { use, shown, told } = fleet();
+    await use('ada', 7);
+    expect(told).toEqual([]);
+    await use('ada');
+    expect(told).toEqual([
+      {
+        id: '["quota","ada","0.8 of 10","2026-01-02T00:00:00.000Z"]',
+        limiter: 'quota',
+        key: 'ada',
+        threshold: 0.8,
+        used: 8,
+        limit: 10,
+        resetsAt: new Date('2026-01-02T00:00:00Z'),
+      },
+    ]);
+    await use('ada', 20);
+    await use('bob', 12);
+    expect(shown().slice(1)).toEqual([
+      ['ada', 1, 10],
+      ['bob', 0.8, 8],
+      ['bob', 1, 10],
+    ]);
+    await vi.advanceTimersByTimeAsync(DAY);
+    await use('ada', 30);
+    expect(shown()).toEqual([
+      ['ada', 0.8, 8],
+      ['ada', 1, 10],
+    ]);
+  });
+
+  it('is told by one of many processes', async () => {
+    const { use, shown, limiters } = fleet(8);
+    await use('ada', 7);
+    await Promise.all(limiters.flatMap((limiter) => [1, 2, 3].map(() => limiter.consume('ada'))));
+    await use('ada', 100);
+    expect(shown().map(([, threshold]) => threshold)).toEqual([0.8, 1]);
+  });
+
+  it('is told again with its id if the process is killed that tells it, also to who is rejected', async () => {
+    const never = new Promise(() => undefined);
+    const tellers: number[] = [];
+    const { use, told } = fleet(2, [1], (_, process) => {
+      tellers.push(process);
+      return tellers.length === 1 ? never : undefined;
+    });
+    await use('ada', 11);
+    expect(told).toHaveLength(1);
+    await use('ada', 9);
+    expect(told).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(61_000);
+    await use('ada', 4);
+    expect(told).toHaveLength(2);
+    expect(told[1]?.id).toBe(told[0]?.id);
+    expect(tellers).toEqual([1, 0]);
+    await vi.advanceTimersByTimeAsync(600_000);
+    await use('ada', 8);
+    expect(told).toHaveLength(2);
+  });
+
+  it('is told again a minute after the callback has failed', async () => {
+    let fails = true;
+    const { use, told, faults } = fleet(1, [0.5], () => {
+      if (fails) throw new Error('no mail today');
+    });
+    await use('ada', 9);
+    expect(faults).toMatchObject([{ limiter: 'quota', source: 'observer' }]);
+    expect(told).toHaveLength(1);
+    fails = false;
+    await vi.advanceTimersByTimeAsync(61_000);
+    await use('ada', 9);
+    expect(told).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(61_000);
+    await use('ada', 9);
+    expect(told).toHaveLength(2);
+  });
+
+  it('is compared exactly', async () => {
+    const all = Array.from({ length: 100 }, (_, at) => (at + 1) / 100);
+    const store = memoryStore();
+    const told: [number, number][] = [];
+    const observer = thresholds({ quota: all }, (one) => told.push([one.threshold, one.used]), {
+      store,
+    });
+    const limiter = createLimiter(
+      { name: 'quota', limit: 100, window: '1d', algorithm: fixedWindow },
+      { store, observers: [observer] },
+    );
+    for (let i = 0; i < 100; i += 1) {
+      limiter.consume('ada');
+      await vi.advanceTimersByTimeAsync(0);
+    }
+    expect(told).toEqual(all.map((share) => [share, Math.round(100 * share)]));
+  });
+
+  it('is told anew for another limit, and with overage beyond the limit', async () => {
+    const store = memoryStore();
+    const told: string[] = [];
+    const observer = thresholds(
+      { quota: [1, 1.5] },
+      ({ threshold, limit, used }) => told.push(`${threshold} of ${limit}: ${used}`),
+      { store },
+    );
+    const limiter = createLimiter(
+      { name: 'quota', limit: 4, window: calendar('day'), overage: 'allow' },
+      { store, observers: [observer] },
+    );
+    for (let i = 0; i < 7; i += 1) limiter.consume('ada');
+    for (let i = 0; i < 2; i += 1) limiter.consume('ada', { plan: { limit: 8 } });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(told).toEqual(['1 of 4: 4', '1.5 of 4: 6', '1 of 8: 8']);
+  });
+
+  it('is not told of a limit in shadow mode, of other limits, or while the store fails', async () => {
+    const { store, memory, use, shown } = fleet();
+    const told: Crossed[] = [];
+    const observers: Observer[] = [
+      thresholds({ shadow: [0.1], locked: [0.5] }, (crossed) => told.push(crossed), { store }),
+    ];
+    const guard = createGuard(
+      [
+        rateLimit({ name: 'shadow', limit: 2, window: '1d', key: 'all', mode: 'shadow' }),
+        rateLimit({ name: 'other', limit: 2, window: '1d', key: 'all' }),
+        rateLimit({ name: 'locked', limit: 2, window: '1d', key: 'all', penalty: lockFor(['1d']) }),
+      ],
+      { store, observers },
+    );
+    for (let i = 0; i < 3; i += 1) await guard.admit(request());
+    await vi.advanceTimersByTimeAsync(0);
+    expect(told.map(({ limiter }) => limiter)).toEqual(['locked']);
+    const apply = vi.spyOn(memory, 'apply').mockImplementation(() => {
+      throw new Error('down');
+    });
+    await use('ada', 20);
+    apply.mockRestore();
+    expect(shown()).toEqual([]);
+  });
+
+  it('is remembered for keys of any length', async () => {
+    const { use, shown, memory } = fleet(1, [1]);
+    const apply = vi.spyOn(memory, 'apply');
+    const key = 'k'.repeat(8_000);
+    await use(key, 10);
+    expect(shown()).toEqual([[key, 1, 10]]);
+    apply.mockClear();
+    await use(key, 5);
+    expect(apply).toHaveBeenCalled();
+    expect(apply.mock.calls.flat(2).filter(({ claim }) => claim)).toEqual([]);
+  });
+
+  it.each([
+    [() => thresholds(null as never, () => 1, { store: memoryStore() }), 'shares must be'],
+    [() => thresholds({ a: [0] }, () => 1, { store: memoryStore() }), 'numbers above 0'],
+    [() => thresholds({ a: 0.8 as never }, () => 1, { store: memoryStore() }), 'numbers above 0'],
+    [() => thresholds({ a: [1] }, 1 as never, { store: memoryStore() }), 'onCrossed must be'],
+    [() => thresholds({ a: [1] }, () => 1, {} as never), 'store'],
+    [() => thresholds({ a: [1] }, () => 1, { stor: 1 } as never), '"store"'],
+  ])('needs valid arguments (%#)', (make, message) => {
+    expect(make).toThrow(message);
+  });
+});
