@@ -10,6 +10,7 @@ import { contenders, threefold } from './contenders.js';
 import { leaseTables } from './leases.js';
 import { logTables } from './log.js';
 import { logRateTables } from './log-rate.js';
+import { settledTable } from './settled.js';
 
 const IN_FLIGHT = [1, 10, 100, 1000];
 const ROUNDS = 12;
@@ -116,7 +117,7 @@ export async function redisTables(say) {
   const server = await startRedis(program, SERVER_CORE);
   try {
     const parts = [];
-    for (const part of [measure, leaseTables, logTables, logRateTables]) {
+    for (const part of [measure, leaseTables, settledTable, logTables, logRateTables]) {
       parts.push(await part(server.port, say));
     }
     return parts.join('\n\n');

@@ -60,7 +60,7 @@ export interface Units {
 }
 
 /** By key: the units spent, as the store knows them when all is quiet. */
-export type Spent = ReadonlyMap<string, number>;
+type Spent = ReadonlyMap<string, number>;
 
 /** A job that a shaper started. */
 export interface Start {
