@@ -1,4 +1,4 @@
-/** `thresholds`: tells once per key and period that a share of a limit is used, such as 80 % of a quota. */
+/** `thresholds`: reports once per key and period that a share of a limit is used, such as 80 % of a quota. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { checkOptions } from '../base/check-shapes.js';
@@ -18,7 +18,7 @@ import { newOwner } from './claim-note.js';
 
 /** A share of a limit that is used. */
 export interface Crossed {
-  /** The same each time that this is told. Use it to do something only once, such as sending a mail. */
+  /** The same for each report of this. Use it to do something only once, such as sending a mail. */
   readonly id: string;
   readonly limiter: string;
   /** The key, as it is counted. */
@@ -35,7 +35,7 @@ export interface Crossed {
 
 /** Options of {@link thresholds}. */
 export interface ThresholdsOptions {
-  /** The store of the limits. It remembers what was told. */
+  /** The store of the limits. It remembers what was reported. */
   readonly store: Store;
   /** Called if the callback fails, or the store. Default: a warning in `logger`. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
@@ -52,7 +52,7 @@ const LONGEST_US = 34_560_000_000_000;
 
 /** Calls that run at once. Further ones are made when their keys are used again. */
 const MOST_RUNNING = 100;
-/** The keys and shares of which a process remembers that they were told. */
+/** The keys and shares of which a process remembers that they were reported. */
 const MOST_KNOWN = 10_000;
 /** Longer keys are remembered as fingerprints. */
 const LONGEST_KEY = 64;
@@ -62,12 +62,12 @@ const LONGEST_KEY = 64;
  * share, in all processes together. Meant for quotas: calendars and fixed windows. With other algorithms, a period ends
  * when all units are available again.
  *
- * The store remembers a share as told when the promise of `onCrossed` has resolved. If the callback fails or takes more
- * than a minute, or its process is killed, it is called again with the same `id`, with a request of that key after that
- * minute. A limit with other numbers, such as after a plan change, is told anew. Limits in shadow mode and decisions
- * without the store are ignored.
+ * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
+ * more than a minute, or its process is killed, it is called again with the same `id`, with a request of that key after
+ * that minute. A limit with other numbers, such as after a plan change, is reported anew. Limits in shadow mode and
+ * decisions without the store are ignored.
  *
- * @param shares by the name of the limit: numbers above 0, where 0.8 stands for 80 %, and 1.5 is reached with `overage`
+ * @param shares by the name of the limit: numbers above 0. 0.8 stands for 80 %; more than 1 needs `overage`
  * @param onCrossed may be async; nobody waits for it, except the platform of a Worker
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
  * @example
@@ -77,14 +77,14 @@ const LONGEST_KEY = 64;
  * declare function mail(to: string, text: string, id: string): Promise<void>;
  *
  * const store = memoryStore();
- * const told = thresholds(
+ * const alerts = thresholds(
  *   { monthly: [0.8, 1] },
  *   ({ id, key, threshold }) => mail(key, `You have used ${100 * threshold} % of your quota.`, id),
  *   { store },
  * );
  * createGuard(rateLimit({ name: 'monthly', limit: 10_000, window: calendar('month') }), {
  *   store,
- *   observers: [told],
+ *   observers: [alerts],
  * });
  * ```
  */
@@ -111,7 +111,7 @@ class Teller {
   private readonly onCrossed: (crossed: Crossed) => unknown;
   private readonly options: ThresholdsOptions;
   private readonly running = new Set<string>();
-  /** Until when a share of a key needs no call of the store: it was told, or somebody is telling it. */
+  /** Until when a share of a key needs no call of the store: it was reported, or somebody does so now. */
   private readonly quietUs = new Map<string, number>();
   private seed: Fingerprint | undefined;
 
