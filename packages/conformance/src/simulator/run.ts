@@ -99,6 +99,8 @@ interface App {
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
   readonly control: LiveControl | undefined;
+  /** A build of an older release may have no limits on different items. */
+  readonly hasDistinct: boolean;
   /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
 }
@@ -279,6 +281,7 @@ class Running {
         { store, localShare: 0.25, logger: false },
       ),
       control,
+      hasDistinct: 'distinct' in core,
       granted: [],
     };
   }
@@ -378,7 +381,7 @@ class Running {
     switch (act.kind) {
       case 'consume':
       case 'peek': {
-        const { keys, options } = this.asked(act);
+        const { keys, options } = this.asked(app, act);
         const asked = act.kind === 'consume' ? limiters.consume : limiters.peek;
         const decision = await asked.call(limiters, keys, options);
         outcome.decisions = Object.values(decision.decisions);
@@ -409,7 +412,7 @@ class Running {
       case 'flood': {
         const name = this.plan.rates[act.rate]?.name as string;
         const keys = Array.from({ length: act.keys }, (_, at) => `${outcome.act}-${at}`);
-        const options = this.isOnItems(act.rate) ? { item: { [name]: 'item' } } : {};
+        const options = this.isOnItems(app, act.rate) ? { item: { [name]: 'item' } } : {};
         await Promise.all(keys.map((key) => limiters.consume({ [name]: key }, options)));
         return;
       }
@@ -434,17 +437,18 @@ class Running {
     }
   }
 
-  private isOnItems(rate: number): boolean {
-    return this.plan.rates[rate]?.algorithm === 'distinct';
+  private isOnItems(app: App, rate: number): boolean {
+    return app.hasDistinct && this.plan.rates[rate]?.algorithm === 'distinct';
   }
 
   /** The keys and options of a call. Limits on items have those in place of a cost. */
-  private asked({ asks, key, cost, items }: Extract<Act, { asks: unknown }>) {
+  private asked(app: App, { asks, key, cost, items }: Extract<Act, { asks: unknown }>) {
     const of = <Value>(rates: readonly number[], value: Value): Record<string, Value> =>
       Object.fromEntries(rates.map((rate) => [this.plan.rates[rate]?.name as string, value]));
-    const onItems = asks.filter((rate) => this.isOnItems(rate));
-    const others = asks.filter((rate) => !this.isOnItems(rate));
-    return { keys: of(asks, key), options: { cost: of(others, cost), item: of(onItems, items) } };
+    const onItems = asks.filter((rate) => this.isOnItems(app, rate));
+    const others = asks.filter((rate) => !this.isOnItems(app, rate));
+    const item = onItems.length > 0 && { item: of(onItems, items) };
+    return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
   /** Charges limits with debt again, up to three times as much, when the work is done. */
@@ -475,7 +479,7 @@ class Running {
     const longest = Math.max(0, ...waits);
     if (!(longest > 1_000 && longest < 3_000_000)) return;
     const wishUs = host.trueUs((call?.answers?.[0]?.nowUs ?? 0) + longest) + by;
-    const { keys, options } = this.asked(asks);
+    const { keys, options } = this.asked(app, asks);
     const come = (): void => {
       app.link.wishUs = wishUs;
       void Promise.resolve(app.limiters.consume(keys, options)).catch(() => undefined);
@@ -675,7 +679,6 @@ class Running {
   }
 }
 
-/** A build of an older release may not have every algorithm. */
 function algorithmOf(core: Program['core'], name: Plan['rates'][number]['algorithm']) {
   const { distinct, slidingLog } = core;
   if (name !== 'distinct') return core[name];
