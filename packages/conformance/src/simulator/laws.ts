@@ -676,9 +676,10 @@ const spendingIsCharged: Law = (history) => {
     least += bounds.least;
     most += bounds.most;
   }
-  for (const { steps, answers } of calls) {
-    // A reservation that was not answered may be charged, and what gives back may not have arrived.
-    for (const { limiter, key, cost } of answers ? [] : steps) {
+  for (const { steps, answers, sentUs, endUs = sentUs } of calls) {
+    // Charged or not, the caller did not hear of it in time, or not at all: then it may have charged again.
+    const isHeard = answers && endUs - sentUs < PATIENCE_US / 2;
+    for (const { limiter, key, cost } of isHeard ? [] : steps) {
       if (limiter === 'spend' && spent.has(key)) unknown += cost;
     }
   }
@@ -686,7 +687,8 @@ const spendingIsCharged: Law = (history) => {
     .filter(({ kind }) => kind === 'forgiven' || kind === 'lost')
     .reduce((sum, one) => sum + one.units, 0);
   const used = [...spent.values()].reduce((sum, one) => sum + one, 0);
-  const refilled = spent.size;
+  // In a day the limit is refilled, and a history lasts less than a minute.
+  const refilled = spent.size * (1 + plan.spend.limit / (24 * 60));
   if (used + uncharged + refilled < least)
     return `${least} units were spent, and ${used} are charged, ${uncharged} forgiven or lost`;
   if (used > most + unknown)
@@ -710,7 +712,7 @@ const reservationsStay: Law = (history) => {
         least.set(key, (least.get(key) ?? 0) + (admitted.get(call.act)?.held ?? 0));
       }
       const { used } = seen(rule, answer, 0);
-      const needed = (least.get(key) ?? 0) - forgiven - 1;
+      const needed = (least.get(key) ?? 0) - forgiven - 1 - plan.spend.limit / (24 * 60);
       if (used < needed) return `${used} units of ${key} are charged, where ${needed} are reserved`;
     }
   }

@@ -170,7 +170,7 @@ export function planOf(seed: number, size: number): Plan {
     spend:
       focus === 'spending'
         ? {
-            limit: spending.pick([300, 1_000, 5_000]),
+            limit: spending.pick([300, 20_000, 20_000]),
             debt: spending.pick([1, 100, 5_000]),
             isPartial: spending.chance(0.3),
           }

@@ -668,10 +668,10 @@ class Running {
       const step = steps.find((one) => one.limiter === 'spend' && one.key === key);
       if (!app || !step) return undefined;
       const look: Step = { ...step, op: 'look', cost: 0, owed: 0, answered: undefined };
-      void Promise.resolve(app.store.apply([look])).catch(() => undefined);
-      const call = this.calls.at(-1);
+      const ask = (): void => void Promise.resolve(app.store.apply([look])).catch(() => undefined);
+      world.at(world.nowUs, ask, app.process);
       await world.runUntil(world.nowUs + 100_000);
-      const [answer] = call?.answers ?? [];
+      const [answer] = this.calls.at(-1)?.answers ?? [];
       if (!answer) return undefined;
       spent.set(key, seen(step.rule, answer, 0).used);
     }
