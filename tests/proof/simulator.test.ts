@@ -77,6 +77,18 @@ const RARE = [
   'who lost a claim marks it as done',
   'a claim is not renewed, because its limiter also waits for the end',
   'a store that is well and ill by turns counts as well',
+  'a request runs without a claim when the store fails',
+  'a process forgets its own pause when the store does not answer',
+  'a settlement that failed is taken for sent',
+  'a reservation is given back before the real cost is charged',
+  'a late settlement gives back again what the end gave back',
+  'units are given back again if it is unknown whether they were',
+  'units that were forgiven are given back',
+  'units that were lost are not counted as lost',
+  'a settlement that could not be sent is dropped',
+  'the last settlement counts',
+  'what is added is charged beside the reservation',
+  'a settlement after the end is ignored',
 ];
 
 test('each planted bug that shows often is caught within 50 histories', {
