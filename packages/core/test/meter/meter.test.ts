@@ -392,6 +392,20 @@ describe('construction', () => {
 });
 
 describe('debt', () => {
+  it('is not given back for units that were forgiven', () => {
+    const rows = meter({ reserve: () => 10 });
+    const cost = rows.cost((n) => n, { debt: 50 });
+    const { admit, numbers, clock, units } = setUp(rateLimit({ ...ROWS, cost }));
+    const admission = admit();
+    clock.advance('2s');
+    rows.of(admission).add(200);
+    expect(numbers()).toMatchObject({ used: 150 });
+    expect(units('forgiven')).toBe(48);
+    rows.of(admission).settle(100);
+    admission.release({ status: 200 });
+    expect(numbers()).toMatchObject({ used: 98 }); // two were refilled
+  });
+
   it('is the limit by default, and keeps its ratio under live settings', async () => {
     const rows = meter({ reserve: () => 1 });
     const control = memoryControl();
