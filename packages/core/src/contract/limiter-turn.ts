@@ -48,8 +48,8 @@ export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
-    /** `send` is called when the guard closes, which waits for what it sends. */
-    onDrain?(send: () => void): void;
+    /** Called when the guard closes, which waits for what it sends. */
+    onDrain?: (() => void) | undefined;
   };
   readonly observers: {
     fault(fault: Fault): void;

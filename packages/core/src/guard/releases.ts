@@ -14,7 +14,8 @@ export class Releases {
   /** Undefined until a step takes a permit or a claim. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
-  private readonly waiting: (() => void)[] = [];
+  /** Called first by {@link drain}: sends what waits. */
+  onDrain: (() => void) | undefined;
   readonly client: StoreClient;
 
   constructor(client: StoreClient) {
@@ -52,16 +53,11 @@ export class Releases {
     return call;
   }
 
-  /** Makes {@link drain} call `send` first. */
-  onDrain(send: () => void): void {
-    this.waiting.push(send);
-  }
-
   /** Releases all permits and waits for calls in flight, at most 5 s. */
   async drain(): Promise<void> {
     const { clock } = this.client;
     const endUs = clock.nowUs() + CLOSE_US;
-    for (const send of this.waiting) send();
+    this.onDrain?.();
     await this.permits?.close(endUs);
     await this.settled(endUs - clock.nowUs());
   }

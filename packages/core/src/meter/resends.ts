@@ -23,7 +23,11 @@ export class Resends {
       this.onGivenUp.get(step)?.(),
     );
     // A process that closes may end before the timer.
-    releases.onDrain?.(() => this.resend());
+    const others = releases.onDrain;
+    releases.onDrain = () => {
+      others?.();
+      this.resend();
+    };
   }
 
   /** @param givenUp called if the step is given up, at once if there is no room */
