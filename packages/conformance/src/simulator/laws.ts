@@ -52,12 +52,16 @@ interface Applied {
   readonly nowUs: number;
 }
 
+/** Whether the network has requests run twice. */
+function repeatsRequests({ faults }: Plan): boolean {
+  return faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
+}
+
 /** Laws 1 to 5: every answer equals that of the oracle, as long as no reply of the same count was lost. */
 const decidesExactly: Law = (history) => {
   const { restarts, calls, plan } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // what has expired is gone
-  const repeats = plan.faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
-  if (repeats) return undefined;
+  if (repeatsRequests(plan)) return undefined;
   let oracle = new Oracle();
   let applied: Applied[] = [];
   let next = 0;
@@ -669,6 +673,7 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 const spendingIsCharged: Law = (history) => {
   const { plan, spent, calls, restarts, outcomes, units } = history;
   if (!plan.spend || !spent || plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
+  if (repeatsRequests(plan)) return undefined; // each charge may be made twice
   if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
   let [least, most, unknown] = [0, 0, 0];
   for (const outcome of outcomes) {
