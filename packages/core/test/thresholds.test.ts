@@ -1,4 +1,4 @@
-/** `thresholds`: a share of a quota is told once per key and period, by all processes together. */
+/** `thresholds`: a share of a quota is reported once per key and period, by all processes together. */
 
 import {
   type Crossed,
@@ -54,7 +54,7 @@ function fleet(
 describe('a share of a quota', () => {
   fakeTime();
 
-  it('is told when it is reached, once in each period', async () => {
+  it('is reported when it is reached, once in each period', async () => {
     const { use, shown, told } = fleet();
     await use('ada', 7);
     expect(told).toEqual([]);
@@ -85,7 +85,7 @@ describe('a share of a quota', () => {
     ]);
   });
 
-  it('is told by one of many processes', async () => {
+  it('is reported by one of many processes', async () => {
     const { use, shown, limiters } = fleet(8);
     await use('ada', 7);
     await Promise.all(limiters.flatMap((limiter) => [1, 2, 3].map(() => limiter.consume('ada'))));
@@ -93,7 +93,7 @@ describe('a share of a quota', () => {
     expect(shown().map(([, threshold]) => threshold)).toEqual([0.8, 1]);
   });
 
-  it('is told again with its id if the process is killed that tells it, also to who is rejected', async () => {
+  it('is reported again with its id if the process is killed that does so, also to who is rejected', async () => {
     const never = new Promise(() => undefined);
     const tellers: number[] = [];
     const { use, told } = fleet(2, [1], (_, process) => {
@@ -114,7 +114,7 @@ describe('a share of a quota', () => {
     expect(told).toHaveLength(2);
   });
 
-  it('is told again a minute after the callback has failed', async () => {
+  it('is reported again a minute after the callback has failed', async () => {
     let fails = true;
     const { use, told, faults } = fleet(1, [0.5], () => {
       if (fails) throw new Error('no mail today');
@@ -149,7 +149,7 @@ describe('a share of a quota', () => {
     expect(told).toEqual(all.map((share) => [share, Math.round(100 * share)]));
   });
 
-  it('is told anew for another limit, and with overage beyond the limit', async () => {
+  it('is reported anew for another limit, and with overage beyond the limit', async () => {
     const store = memoryStore();
     const told: string[] = [];
     const observer = thresholds(
@@ -167,7 +167,7 @@ describe('a share of a quota', () => {
     expect(told).toEqual(['1 of 4: 4', '1.5 of 4: 6', '1 of 8: 8']);
   });
 
-  it('is not told of a limit in shadow mode, of other limits, or while the store fails', async () => {
+  it('is not reported for a limit in shadow mode, for other limits, or while the store fails', async () => {
     const { store, memory, use, shown } = fleet();
     const told: Crossed[] = [];
     const observers: Observer[] = [

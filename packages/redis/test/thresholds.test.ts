@@ -1,4 +1,4 @@
-/** `thresholds` on Redis: processes that share a quota, of which some end while they tell. */
+/** `thresholds` on Redis: processes that share a quota, with one callback for all. */
 
 import { type Crossed, calendar, createLimiter, thresholds } from '@spillway/core';
 import { Redis } from 'ioredis';
@@ -20,7 +20,7 @@ describe.skipIf(redisProgram === null)('a share of a quota on Redis', () => {
     await server.kill();
   });
 
-  it('is told once by four processes, and the mark ends with the period', async () => {
+  it('is reported once by four processes, and the mark ends with the period', async () => {
     const told: Crossed[] = [];
     const limiters = clients.map((client) => {
       const store = redisStore(client);

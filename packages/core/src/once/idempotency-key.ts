@@ -119,7 +119,8 @@ export async function dropIdempotencyKey(
   return now;
 }
 
-async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
+/** @throws what the store throws */
+export async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
   const [answer] = await store.apply([step]);
   if (answer?.failure) throw answer.failure;
   return answer as ClaimsAnswer;

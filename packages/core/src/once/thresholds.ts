@@ -8,13 +8,13 @@ import { mustBe } from '../base/errors.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Logger } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step, Store } from '../contract/store.js';
 import { tellFault } from '../observe/faults.js';
 import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
+import { askClaim } from './idempotency-key.js';
 
 /** A share of a limit that is used. */
 export interface Crossed {
@@ -155,6 +155,7 @@ class Teller {
     key: string,
     name: string,
   ): Promise<void> {
+    const { store } = this.options;
     const beginUs = systemClock.nowUs();
     const { limit = 0 } = policy ?? {};
     const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), SHORTEST_US), LONGEST_US);
@@ -162,7 +163,7 @@ class Teller {
     const rule = makeClaimsRule(LEASE_US, leftUs);
     const own = `${limiter}.thresholds`;
     const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
-    const { allowed, nowUs, endsUs } = await this.ask(step);
+    const { allowed, nowUs, endsUs } = await askClaim(store, step);
     if (!allowed) {
       this.beQuiet(name, endsUs - nowUs);
       return;
@@ -172,14 +173,8 @@ class Teller {
     const resetsAt = new Date(Math.round(endUs / 1_000_000) * 1_000);
     const id = JSON.stringify([limiter, key, claim.id, resetsAt]);
     await this.onCrossed({ id, limiter, key, threshold, used, limit, resetsAt });
-    await this.ask({ ...step, op: 'done' });
+    await askClaim(store, { ...step, op: 'done' });
     this.beQuiet(name, leftUs - (systemClock.nowUs() - beginUs));
-  }
-
-  private async ask(step: Step): Promise<ClaimsAnswer> {
-    const [answer] = await this.options.store.apply([step]);
-    if (answer?.failure) throw answer.failure;
-    return answer as ClaimsAnswer;
   }
 
   private beQuiet(name: string, forUs: number): void {
