@@ -67,6 +67,66 @@ describe.each(Object.entries(WINDOWS))('overage in a %s', (_, options) => {
   });
 });
 
+describe('overage of a plan that includes nothing', () => {
+  const NOTHING = { plan: { limit: 0 } };
+
+  it.each(Object.entries(WINDOWS))('counts every unit as over in a %s', (_, options) => {
+    const { clock, limiter } = limiterOf(options);
+    const first = limiter.consume('ada', { cost: 2, ...NOTHING });
+    expect(shown(first)).toBe('true allowed true 2 0');
+    expect(first.policy).toMatchObject({ limit: 0 });
+    expect(shown(limiter.consume('ada', NOTHING))).toBe('true allowed true 3 0');
+    expect(shown(limiter.peek('ada', NOTHING))).toBe('true allowed true 3 0');
+    expect(shown(limiter.peek('ada'))).toBe('true allowed undefined 3 0');
+    expect(limiter.refund(first)).toBe(true);
+    expect(limiter.peek('ada', NOTHING).used).toBe(1);
+    clock.advance('40d');
+    expect(shown(limiter.peek('ada', NOTHING))).toBe('true allowed undefined 0 0');
+  });
+
+  it('admits all in a token bucket, which counts two units at most', () => {
+    const { limiter } = limiterOf({ ...NUMBERS, window: '3s' });
+    const take = () => shown(limiter.consume('ada', NOTHING));
+    expect([take(), take(), take()]).toEqual([
+      'true allowed true 1 0',
+      'true allowed true 2 0',
+      'true allowed true 2 0',
+    ]);
+  });
+
+  it('is not changed by live numbers', () => {
+    const control = memoryControl();
+    const limiter = createLimiter({ ...NUMBERS, window: calendar('day') }, { control });
+    const note = { by: 'ada', because: 'a test' };
+    control.set('api', { limits: { factor: 2 } }, note);
+    expect(shown(limiter.consume('ada', NOTHING))).toBe('true allowed true 1 0');
+  });
+
+  it('passes in a guard, and the headers have nothing left', () => {
+    const { admit } = setUp(
+      rateLimit({ ...NUMBERS, window: calendar('day'), plan: () => NOTHING.plan }),
+    );
+    const { allowed, decisions, headers } = admit();
+    expect([allowed, decisions[0]?.over]).toEqual([true, true]);
+    expect(Object.fromEntries(headers).RateLimit).toMatch(/^"api";r=0;t=\d+$/);
+  });
+
+  it('is counted here in an outage', async () => {
+    const apply = async () => {
+      throw new Error('down');
+    };
+    const store = remoteStore({ sync: false as const, apply });
+    const options = { ...NUMBERS, window: calendar('day') };
+    const local = createLimiter(options, { store, logger: false, localShare: 0.5 });
+    await local.consume('ada', NOTHING);
+    expect(await local.consume('ada', NOTHING)).toMatchObject({
+      allowed: true,
+      over: true,
+      used: 2,
+    });
+  });
+});
+
 describe('overage in a token bucket', () => {
   it('counts one limit beyond the burst, and admits everything', () => {
     const { clock, limiter } = limiterOf({ ...NUMBERS, window: '3s', burst: 5 });

@@ -285,8 +285,6 @@ export interface Machine {
   checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
   /** For buckets with debt: charges to the state of the count what a step that is granted, or recorded, charges. */
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
-  /** The same rule with a limit of 0. */
-  closed(rule: Rule): Rule;
   /** The numbers of the rule as clients see them. */
   policy(name: string, rule: Rule): Policy;
   /** The numbers of the rule as operators see them. */

@@ -75,7 +75,7 @@ class Link implements ControlLink {
   ): RuleVariant<Declared> {
     const own = this.limitsOf(limiter.name, key);
     // A plan with limit 0 rejects its callers; only a limit for the key itself can admit one of them.
-    if (from.rule.limit === 0 && own?.limit === undefined) return from;
+    if (from.numbers.limit === 0 && own?.limit === undefined) return from;
     const live = own ?? (from === limiter.declared || reachesPlans(limits) ? limits : undefined);
     return live ? this.changed(limiter, from, live) : from;
   }

@@ -32,7 +32,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a
    * `name` for metrics. May be async. The declared numbers apply to callers without a plan, and when the function
    * fails, is late or returns invalid numbers: declare the smallest plan. A limit of 0 rejects every request (`never`),
-   * whatever the live settings are.
+   * whatever the live settings are. With `overage` all are admitted as `over`.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */

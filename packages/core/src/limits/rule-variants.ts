@@ -91,7 +91,7 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
         window: window ?? numbers.window,
         burst: burst ?? numbers.burst,
       };
-      const rule = limit === 0 ? this.closed(own) : this.make(own);
+      const rule = limit === 0 ? closed(this.make({ ...own, limit: 1 })) : this.make(own);
       const variant = this.variantOf(rule, own, name == null ? undefined : checkName(name));
       if (this.plans.size >= MAX_PLANS) this.plans.clear();
       this.plans.set(text, variant);
@@ -110,17 +110,21 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
     const declared = policyOf(this.name, rule);
     const policy = plan === undefined ? declared : { ...declared, plan };
     this.policies.set(rule, policy);
-    const local = rule.limit === 0 ? rule : shareOf(rule, this.localShare);
+    const local = numbers.limit === 0 ? rule : shareOf(rule, this.localShare);
     return { rule, local, policy, numbers, plan };
-  }
-
-  /** The rule of a plan with limit 0. It is never sent to a store, because every request is rejected. */
-  private closed(numbers: Declared): Rule {
-    const rule = this.make({ ...numbers, limit: 1 });
-    return rule.logic.closed(rule);
   }
 
   private sourceOf(source: string): string {
     return `${source} of limiter "${this.name}"`;
   }
+}
+
+/**
+ * The rule with a limit of 0, for plans that include nothing. It is never sent to a store, because every request is
+ * rejected, unless it counts beyond its limit.
+ */
+function closed(rule: Rule): Rule {
+  // Algorithms ignore the numbers that they don't have.
+  const none = { ...(rule.soft ?? rule), limit: 0, burst: 0, tolUs: 0, tolNum: 0, open: 0 };
+  return rule.soft ? { ...rule, soft: none } : none;
 }

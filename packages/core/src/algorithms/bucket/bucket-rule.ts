@@ -21,7 +21,6 @@ const bucketMachine: Machine = {
   // The level stops at the burst and one limit more, so a caller exceeds the limit for at most one window longer.
   soften: ({ limit, windowUs, burst }: BucketRule) =>
     makeBucketRule(limit, windowUs, burst + limit),
-  closed: (rule: BucketRule) => ({ ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 }),
   policy: (name, rule: BucketRule) => ratePolicy(name, rule),
   declared({ limit, windowUs, burst }: BucketRule) {
     const numbers = { algorithm: 'token-bucket', limit, windowMs: windowUs / 1000 };

@@ -20,7 +20,6 @@ const calendarMachine: Machine = {
     limit: Math.max(1, Math.floor(rule.limit * share)),
   }),
   soften: (rule: CalendarRule) => ({ ...rule, limit: MOST_COUNTED }),
-  closed: (rule: CalendarRule) => ({ ...rule, limit: 0 }),
   policy: (name, { limit, calendar }: CalendarRule) =>
     ratePolicy(name, { limit, windowUs: lengthOf(calendar) }),
   declared: ({ limit, calendar }: CalendarRule) => ({

@@ -13,9 +13,8 @@ const claimsMachine: Machine = {
   same: (rule: ClaimsRule, other: ClaimsRule) =>
     rule.leaseUs === other.leaseUs && rule.keepUs === other.keepUs,
   capacity: () => 1,
-  // One claim can't be divided, and a limit of 0 is rejected before the store is called.
+  // One claim can't be divided.
   share: (rule) => rule,
-  closed: (rule) => rule,
   policy: (name) => ({
     name,
     unit: 'concurrent-requests',

@@ -13,7 +13,6 @@ export const distinctMachine: Machine = {
   capacity,
   share: ({ limit, windowUs, logic }: DistinctRule, share) =>
     makeDistinctRule(limit, Math.ceil(windowUs / share), logic),
-  closed: (rule: DistinctRule) => ({ ...rule, limit: 0 }),
   policy: (name, rule: DistinctRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs }: DistinctRule) => ({
     algorithm: 'distinct',

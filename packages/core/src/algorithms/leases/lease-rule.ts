@@ -15,7 +15,6 @@ const leasesMachine: Machine = {
     const part = (permits: number) => Math.max(1, Math.floor(permits * share));
     return { ...rule, limit: part(rule.limit), open: Math.min(rule.open, part(rule.open)) };
   },
-  closed: (rule: LeasesRule) => ({ ...rule, limit: 0, open: 0 }),
   policy: (name, { limit }: LeasesRule) => ({
     name,
     unit: 'concurrent-requests',

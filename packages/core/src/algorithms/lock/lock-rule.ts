@@ -20,7 +20,6 @@ const lockMachine: Machine = {
     ...rule,
     limit: Math.max(1, Math.floor(rule.limit * share)),
   }),
-  closed: (rule: LockRule) => ({ ...rule, limit: 0 }),
   policy: (name, rule: LockRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, locksUs, forgetUs }: LockRule) => ({
     algorithm: `lock:${locksUs.map((us) => us / 1000)}:${forgetUs / 1000}`,

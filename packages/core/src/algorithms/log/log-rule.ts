@@ -10,7 +10,6 @@ const logMachine: Machine = {
   same: (rule: LogRule, other: LogRule) => rule.windowUs === other.windowUs,
   capacity: ({ limit }: LogRule) => limit,
   share: ({ limit, windowUs }: LogRule, share) => makeLogRule(limit, Math.ceil(windowUs / share)),
-  closed: (rule: LogRule) => ({ ...rule, limit: 0 }),
   policy: (name, rule: LogRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs }: LogRule) => ({
     algorithm: 'sliding-window-log',

@@ -23,7 +23,6 @@ const queueMachine: Machine = {
   capacity: ({ burst }: QueueRule) => burst,
   share: ({ limit, windowUs, burst, waitUs }: QueueRule, share) =>
     makeShaperRule(limit, Math.ceil(windowUs / share), burst, waitUs),
-  closed: (rule: QueueRule) => ({ ...rule, limit: 0, burst: 0, tolUs: 0, tolNum: 0 }),
   policy: (name, rule: QueueRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, burst, waitUs }: QueueRule) => ({
     algorithm: 'shaper',

@@ -15,7 +15,6 @@ const windowMachine: Machine = {
   share: ({ limit, windowUs, kind }: WindowRule, share) =>
     makeWindowRule(limit, Math.ceil(windowUs / share), kind),
   soften: (rule: WindowRule) => ({ ...rule, limit: MOST_COUNTED }),
-  closed: (rule: WindowRule) => ({ ...rule, limit: 0 }),
   policy: (name, rule: WindowRule) => ratePolicy(name, rule),
   declared: ({ limit, windowUs, kind }: WindowRule) => ({
     algorithm: NAMES[kind],
