@@ -106,6 +106,7 @@ const USUAL = [
   'packages/redis/test/queues.test.ts',
   'packages/redis/test/several-limits.test.ts',
   'packages/redis/test/testing.test.ts',
+  'packages/redis/test/restore-from.test.ts',
   'packages/redis/test/thresholds.test.ts',
   'packages/redis/test/upstash.test.ts',
   'packages/redis/test/wording.test.ts',

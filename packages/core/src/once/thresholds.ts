@@ -5,16 +5,13 @@ import { checkOptions } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
-import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
-import type { Logger } from '../base/host.js';
-import type { NamesOf } from '../base/option-names.js';
-import type { DecisionEvent, Fault, Observer } from '../contract/observer.js';
+import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
-import type { Step, Store } from '../contract/store.js';
-import { tellFault } from '../observe/faults.js';
+import type { Step } from '../contract/store.js';
 import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
 import { askClaim } from './idempotency-key.js';
+import { MARK_OPTIONS, type MarkOptions, RecentMarks, tellMarkFault } from './marks.js';
 
 /** A share of a limit that is used. */
 export interface Crossed {
@@ -33,18 +30,6 @@ export interface Crossed {
   readonly resetsAt: Date;
 }
 
-/** Options of {@link thresholds}. */
-export interface ThresholdsOptions {
-  /** The store of the limits. It remembers what was reported. */
-  readonly store: Store;
-  /** Called if the callback fails, or the store. Default: a warning in `logger`. */
-  readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Logs faults without `onFault`: at most one line a minute for each limiter. `false`: none. Default: the console. */
-  readonly logger?: Logger | false | undefined;
-}
-
-const NAMES: NamesOf<ThresholdsOptions> = { store: 1, onFault: 1, logger: 1 };
-
 /** A callback that takes longer may be called again, by any process. One that failed is called again after it. */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
@@ -52,11 +37,6 @@ const LONGEST_US = 34_560_000_000_000;
 
 /** Calls that run at once. Further ones are made when their keys are used again. */
 const MOST_RUNNING = 100;
-/** The keys and shares of which a process remembers that they were reported. */
-const MOST_KNOWN = 10_000;
-/** Longer keys are remembered as fingerprints. */
-const LONGEST_KEY = 64;
-
 /**
  * Makes an observer that calls `onCrossed` when a key has used a share of a limit: at least once per key, period and
  * share, in all processes together. Meant for quotas: calendars and fixed windows. With other algorithms, a period ends
@@ -91,7 +71,7 @@ const LONGEST_KEY = 64;
 export function thresholds(
   shares: Readonly<Record<string, readonly number[]>>,
   onCrossed: (crossed: Crossed) => unknown,
-  options: ThresholdsOptions,
+  options: MarkOptions,
 ): Pick<Observer, 'onDecision'> {
   if (!isPlainObject(shares)) throw mustBe('shares', 'an object of lists of numbers', shares);
   for (const own of Object.values(shares)) {
@@ -100,7 +80,7 @@ export function thresholds(
     }
   }
   if (typeof onCrossed !== 'function') throw mustBe('onCrossed', 'a function', onCrossed);
-  checkOptions<object>(options, 'thresholds()', NAMES);
+  checkOptions<object>(options, 'thresholds()', MARK_OPTIONS);
   checkStore(options.store);
   const teller = new Teller(shares, onCrossed, options);
   return { onDecision: (event, key, request) => teller.look(event, key, request) };
@@ -109,16 +89,15 @@ export function thresholds(
 class Teller {
   private readonly shares: ReadonlyMap<string, readonly number[]>;
   private readonly onCrossed: (crossed: Crossed) => unknown;
-  private readonly options: ThresholdsOptions;
+  private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   /** Until when a share of a key needs no call of the store: it was reported, or somebody does so now. */
-  private readonly quietUs = new Map<string, number>();
-  private seed: Fingerprint | undefined;
+  private readonly quietUs = new RecentMarks<number>();
 
   constructor(
     shares: Readonly<Record<string, readonly number[]>>,
     onCrossed: (crossed: Crossed) => unknown,
-    options: ThresholdsOptions,
+    options: MarkOptions,
   ) {
     this.shares = new Map(
       Object.entries(shares).map(([name, own]) => [name, [...own].sort((a, b) => a - b)]),
@@ -135,15 +114,12 @@ class Teller {
     for (const share of shares) {
       // A quotient, because 0.07 * 100 is more than 7.
       if (!(used / policy.limit >= share)) return;
-      const name = `${limiter} ${share} of ${policy.limit} ${this.shortKeyOf(key)}`;
+      const name = this.quietUs.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
       if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
       if ((this.quietUs.get(name) ?? 0) > systemClock.nowUs()) continue;
       this.running.add(name);
       const told = this.tell(event, share, key, name)
-        .catch((error) => {
-          const { onFault, logger } = this.options;
-          tellFault(onFault, { limiter, source: 'observer', error }, logger);
-        })
+        .catch((error) => tellMarkFault(this.options, limiter, error))
         .finally(() => this.running.delete(name));
       request?.waitUntil?.(told);
     }
@@ -178,16 +154,6 @@ class Teller {
   }
 
   private beQuiet(name: string, forUs: number): void {
-    this.quietUs.delete(name);
     this.quietUs.set(name, systemClock.nowUs() + forUs);
-    if (this.quietUs.size <= MOST_KNOWN) return;
-    const [oldest] = this.quietUs.keys();
-    this.quietUs.delete(oldest as string);
-  }
-
-  private shortKeyOf(key: string): string {
-    if (key.length <= LONGEST_KEY) return key;
-    this.seed ??= randomSeed();
-    return shortened(key, this.seed);
   }
 }

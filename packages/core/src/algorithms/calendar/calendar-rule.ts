@@ -86,7 +86,7 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
  * Twice as many, and a bit, are one number in an answer of Redis. Not 2^52: the parser of ioredis reads integers above
  * 2^53 - 58 wrong.
  */
-const MOST_COUNTED: number = 2 ** 51;
+export const MOST_COUNTED: number = 2 ** 51;
 
 const DAY_US = 86_400_000_000;
 

@@ -1,0 +1,58 @@
+/** What observers that keep marks in a store share: their options, and what a process remembers of marks. */
+
+import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
+import type { Logger } from '../base/host.js';
+import type { NamesOf } from '../base/option-names.js';
+import type { Fault } from '../contract/observer.js';
+import type { Store } from '../contract/store.js';
+import { tellFault } from '../observe/faults.js';
+
+/** Options of `thresholds` and `restoreFrom`. */
+export interface MarkOptions {
+  /** The store of the limits. It remembers for which keys the callback was called. */
+  readonly store: Store;
+  /** Called if the callback fails, or the store. Default: a warning in `logger`. */
+  readonly onFault?: ((fault: Fault) => void) | undefined;
+  /** Logs faults without `onFault`: at most one line a minute for each limiter. `false`: none. Default: the console. */
+  readonly logger?: Logger | false | undefined;
+}
+
+export const MARK_OPTIONS: NamesOf<MarkOptions> = { store: 1, onFault: 1, logger: 1 };
+
+/** Reports a failure of the callback, or of the store. */
+export function tellMarkFault(
+  { onFault, logger }: MarkOptions,
+  limiter: string,
+  error: unknown,
+): void {
+  tellFault(onFault, { limiter, source: 'observer', error }, logger);
+}
+
+/** The marks that a process remembers. */
+const MOST = 10_000;
+/** Longer keys are remembered as fingerprints. */
+const LONGEST_KEY = 64;
+
+/** A map that forgets its oldest entries. */
+export class RecentMarks<Value> {
+  private readonly values = new Map<string, Value>();
+  private seed: Fingerprint | undefined;
+
+  get(name: string): Value | undefined {
+    return this.values.get(name);
+  }
+
+  set(name: string, value: Value): void {
+    this.values.delete(name);
+    this.values.set(name, value);
+    if (this.values.size <= MOST) return;
+    const [oldest] = this.values.keys();
+    this.values.delete(oldest as string);
+  }
+
+  nameOf(mark: string, key: string): string {
+    if (key.length <= LONGEST_KEY) return `${mark} ${key}`;
+    this.seed ??= randomSeed();
+    return `${mark} ${shortened(key, this.seed)}`;
+  }
+}

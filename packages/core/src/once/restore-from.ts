@@ -1,0 +1,190 @@
+/** `restoreFrom`: loads calendar counts that a store has lost from the records of the app. */
+
+import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
+import { calendarNamed } from '../algorithms/calendar/periods.js';
+import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
+import { checkOptions } from '../base/check-shapes.js';
+import { isPlainObject } from '../base/checks.js';
+import { systemClock } from '../base/clock.js';
+import { mustBe } from '../base/errors.js';
+import { Junk } from '../base/junk.js';
+import { within } from '../base/within.js';
+import type { CalendarAnswer } from '../contract/ask.js';
+import type { DecisionEvent, Observer } from '../contract/observer.js';
+import type { LimitRequest } from '../contract/request.js';
+import type { Step, Store } from '../contract/store.js';
+import { checkStore } from '../stores/check-store.js';
+import { newOwner } from './claim-note.js';
+import { askClaim } from './idempotency-key.js';
+import { MARK_OPTIONS, type MarkOptions, RecentMarks, tellMarkFault } from './marks.js';
+
+/** Returns the units that `key`, as it is counted, has used in a period: an integer from 0 to 2^51. */
+export type UsedUnits = (
+  key: string,
+  period: { readonly start: Date; readonly end: Date },
+) => number | PromiseLike<number>;
+
+/** Loads that run at once in a process. Other keys are loaded when they are used again. */
+const MOST_LOADING = 8;
+/** A load that takes longer is not waited for. */
+const PATIENCE_MS = 2_000;
+/** A key whose load failed, or whose process was killed, is loaded again after this. */
+const LEASE_US = 10_000_000;
+/** Only the holder of the lease may add units. What is left of it must suffice for the call. */
+const SAFE_US = LEASE_US / 2;
+const LONGEST_US = 34_560_000_000_000;
+
+interface Seen {
+  /** The units used by the last decision. */
+  used: number;
+  /** Until when the key needs no load. */
+  quietUs: number;
+}
+
+/**
+ * Makes an observer that restores the counts of calendar limits which the store has lost, such as Redis after a restart
+ * without its data. When a process first meets a key in a period, or finds that fewer units are used than before, and
+ * the store has no mark for the key, it loads the units used and raises the count to them. Then it sets the mark. So
+ * each key is loaded once per period, and again after the store has lost its data.
+ *
+ * Nothing waits for a load. Until it has ended, the key counts from what the store has: it exceeds its limit by at most
+ * the units admitted until then. A count is never lowered. A load that fails or takes more than 2 s is a fault, and is
+ * repeated after 10 s when the key is used. At most 8 run at once in a process.
+ *
+ * @param loads by the name of the limit. Each must have a `window` made by `calendar()`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
+ * @example
+ * ```ts
+ * import { calendar, createGuard, memoryStore, rateLimit, restoreFrom } from '@spillway/core';
+ *
+ * declare function countUsage(customer: string, from: Date, to: Date): Promise<number>;
+ *
+ * const store = memoryStore();
+ * const restoring = restoreFrom(
+ *   { monthly: (key, { start, end }) => countUsage(key, start, end) },
+ *   { store },
+ * );
+ * createGuard(rateLimit({ name: 'monthly', limit: 10_000, window: calendar('month') }), {
+ *   store,
+ *   observers: [restoring],
+ * });
+ * ```
+ */
+export function restoreFrom(
+  loads: Readonly<Record<string, UsedUnits>>,
+  options: MarkOptions,
+): Pick<Observer, 'onDecision'> {
+  if (!isPlainObject(loads)) throw mustBe('loads', 'an object of functions', loads);
+  for (const load of Object.values(loads)) {
+    if (typeof load !== 'function') throw mustBe('loads', 'an object of functions', load);
+  }
+  checkOptions<object>(options, 'restoreFrom()', MARK_OPTIONS);
+  checkStore(options.store);
+  const restorer = new Restorer(new Map(Object.entries(loads)), options);
+  return { onDecision: (event, key, request) => restorer.look(event, key, request) };
+}
+
+class Restorer {
+  private readonly loads: ReadonlyMap<string, UsedUnits>;
+  private readonly options: MarkOptions;
+  private readonly running = new Set<string>();
+  private readonly seen = new RecentMarks<Seen>();
+
+  constructor(loads: ReadonlyMap<string, UsedUnits>, options: MarkOptions) {
+    this.loads = loads;
+    this.options = options;
+  }
+
+  look(event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined): void {
+    const { limiter, outcome, used, cost } = event;
+    const load = this.loads.get(limiter);
+    if (!load || key === undefined || outcome === 'error' || !(used > 0)) return;
+    const name = this.seen.nameOf(limiter, key);
+    const seen = this.seen.get(name);
+    if (seen) {
+      // The request has begun a count, or finds less than the one before: it was lost, or units were given back.
+      if (used <= cost || used < seen.used) seen.quietUs = 0;
+      seen.used = used;
+      if (seen.quietUs > systemClock.nowUs()) return;
+    }
+    if (this.running.has(name) || this.running.size >= MOST_LOADING) return;
+    this.running.add(name);
+    const restored = this.restore(event, key, load, name)
+      .catch((error) => tellMarkFault(this.options, limiter, error))
+      .finally(() => this.running.delete(name));
+    request?.waitUntil?.(restored);
+  }
+
+  private async restore(
+    { limiter, used, resetMs }: DecisionEvent,
+    key: string,
+    load: UsedUnits,
+    name: string,
+  ): Promise<void> {
+    const { store } = this.options;
+    const beginUs = systemClock.nowUs();
+    const seen: Seen = { used, quietUs: beginUs + LEASE_US };
+    this.seen.set(name, seen);
+    const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), LEASE_US), LONGEST_US);
+    const claim = { id: 'restored', owner: newOwner() };
+    const rule = makeClaimsRule(LEASE_US, leftUs);
+    const mark: Step = {
+      op: 'take',
+      limiter: `${limiter}.restored`,
+      key,
+      rule,
+      claim,
+      cost: 1,
+      binding: true,
+    };
+    const { allowed, nowUs, endsUs } = await askClaim(store, mark);
+    if (!allowed) {
+      seen.quietUs = beginUs + endsUs - nowUs;
+      return;
+    }
+    const count: Step = { op: 'look', limiter, key, rule: COUNT, cost: 0, binding: false };
+    const { startUs, endUs, current: first } = await countIn(store, count);
+    if (first === 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
+    const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
+    const loaded = await within(PATIENCE_MS, Promise.resolve(load(key, { start, end })));
+    if ('error' in loaded) throw loaded.error;
+    const { value } = loaded;
+    if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
+      throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
+    }
+    const now = await countIn(store, count);
+    // Lost again, or of the next period.
+    if (now.current === 0 || now.startUs !== startUs) return this.startAgain(mark, seen);
+    if (systemClock.nowUs() - beginUs > SAFE_US)
+      throw new Error('the store was too slow to restore a count');
+    const cost = value - now.current;
+    if (cost > 0) await store.apply([{ ...count, op: 'record', cost }]);
+    // In one call, which on a Cluster goes to one node: the count and its mark were lost together.
+    const [done, { current = 0 } = {}] = (await store.apply([
+      { ...mark, op: 'done' },
+      count,
+    ])) as readonly Partial<CalendarAnswer>[];
+    if (done?.failure) throw done.failure;
+    // The store has lost it again, and the mark stands for nothing.
+    if (current < value) return this.startAgain(mark, seen);
+    if (seen.quietUs > 0) seen.quietUs = beginUs + leftUs;
+  }
+
+  private async startAgain(mark: Step, seen: Seen): Promise<void> {
+    await askClaim(this.options.store, { ...mark, op: 'reset' });
+    seen.quietUs = 0;
+  }
+}
+
+/** Reads and charges the count of any calendar, in the period in which it is stored, beyond its limit. */
+const COUNT = /* @__PURE__ */ makeCalendarRule(
+  MOST_COUNTED,
+  /* @__PURE__ */ calendarNamed('billing'),
+);
+
+/** @throws what the store throws */
+async function countIn(store: Store, step: Step): Promise<CalendarAnswer> {
+  const [answer] = await store.apply([step]);
+  if (answer?.failure) throw answer.failure;
+  return answer as CalendarAnswer;
+}

@@ -1,0 +1,277 @@
+/** `restoreFrom`: a store that has lost the counts of a quota gets them back from the records of the app. */
+
+import {
+  calendar,
+  createGuard,
+  createLimiter,
+  type Fault,
+  type LimiterOptions,
+  memoryStore,
+  rateLimit,
+  restoreFrom,
+  type UsedUnits,
+} from '@spillway/core';
+import { remoteStore, systemClock } from '@spillway/core/store';
+import { fakeTime, request } from 'spillway-testkit';
+import { describe, expect, it, vi } from 'vitest';
+
+const QUOTA = { name: 'quota', limit: 10, window: calendar('month') } as const;
+
+/** Processes with a quota on one store that can lose its data, and an app that records each admitted request. */
+function fleet({
+  processes = 1,
+  load,
+  options = QUOTA,
+  plan,
+}: {
+  processes?: number;
+  load?: UsedUnits;
+  options?: LimiterOptions;
+  plan?: { limit: number };
+} = {}) {
+  let memory = memoryStore({ clock: systemClock });
+  let called = (): void => undefined;
+  const store = remoteStore({
+    sync: false,
+    apply: async (steps) => {
+      called();
+      return memory.apply(steps);
+    },
+  });
+  const onCall = (then: () => void): void => {
+    called = then;
+  };
+  const books = new Map<string, number>();
+  const loads: string[] = [];
+  const faults: Fault[] = [];
+  const restoring = () =>
+    restoreFrom(
+      {
+        quota: (key, period) => {
+          loads.push(`${key} ${period.start.toISOString()} ${period.end.toISOString()}`);
+          return load ? load(key, period) : (books.get(key) ?? 0);
+        },
+      },
+      { store, onFault: (fault) => faults.push(fault) },
+    );
+  const limiters = Array.from({ length: processes }, () =>
+    createLimiter(options, { store, observers: [restoring()] }),
+  );
+  let turn = 0;
+  /** Consumes one after another, and returns how many were admitted. */
+  const use = async (key: string, times = 1): Promise<number> => {
+    let admitted = 0;
+    for (let i = 0; i < times; i += 1) {
+      turn += 1;
+      const decision = await limiters[turn % processes]?.consume(key, { plan });
+      if (decision?.allowed) {
+        admitted += 1;
+        books.set(key, (books.get(key) ?? 0) + 1);
+      }
+      await vi.advanceTimersByTimeAsync(0);
+    }
+    return admitted;
+  };
+  const lose = (): void => {
+    memory = memoryStore({ clock: systemClock });
+  };
+  const usedOf = async (key: string) => (await limiters[0]?.peek(key))?.used;
+  return { books, loads, faults, use, lose, onCall, limiters, usedOf, store, restoring };
+}
+
+describe('a count that the store lost', () => {
+  fakeTime();
+
+  it('is loaded with the first request of the key, and once in a period', async () => {
+    const { use, lose, loads, faults, books } = fleet();
+    expect(await use('ada', 8)).toBe(8);
+    expect(loads).toEqual(['ada 2026-01-01T00:00:00.000Z 2026-02-01T00:00:00.000Z']);
+    lose();
+    expect(await use('ada', 8)).toBe(2);
+    expect(loads).toHaveLength(2);
+    await vi.advanceTimersByTimeAsync(31 * 86_400_000);
+    books.clear();
+    expect(await use('ada', 3)).toBe(3);
+    expect(loads).toHaveLength(3);
+    expect(loads[2]).toBe('ada 2026-02-01T00:00:00.000Z 2026-03-01T00:00:00.000Z');
+    expect(faults).toEqual([]);
+  });
+
+  it('is loaded by one of many processes, whoever meets it', async () => {
+    const { use, lose, loads, usedOf, limiters, books } = fleet({ processes: 8 });
+    await use('ada', 7);
+    expect(loads).toHaveLength(1);
+    lose();
+    const decisions = await Promise.all(limiters.map((limiter) => limiter.consume('ada')));
+    expect(decisions.every(({ allowed }) => allowed)).toBe(true);
+    books.set('ada', 15);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(loads).toHaveLength(2);
+    expect(await use('ada', 16)).toBe(0);
+    expect(await usedOf('ada')).toBe(15);
+    expect(loads).toHaveLength(2);
+  });
+
+  it('is raised, never lowered, and what was admitted meanwhile stays counted', async () => {
+    let answer = (_: number): void => undefined;
+    const { use, usedOf } = fleet({
+      load: () => new Promise((resolve) => (answer = resolve)),
+    });
+    await use('ada', 3);
+    answer(2);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(await usedOf('ada')).toBe(3);
+  });
+
+  it('is not restored after an operator has reset it', async () => {
+    const { use, loads, usedOf, limiters } = fleet({ processes: 2 });
+    await use('ada', 6);
+    await limiters[0]?.reset('ada');
+    await use('ada', 2);
+    expect([await usedOf('ada'), loads.length]).toEqual([2, 1]);
+  });
+
+  it.each([0, 1, 2, 3, 4, 5, 6])(
+    'is restored if it is lost again within %i calls',
+    async (calls) => {
+      const { use, lose, loads, usedOf, books, onCall } = fleet();
+      await use('ada', 2);
+      books.set('ada', 7);
+      lose();
+      let left = calls;
+      onCall(() => {
+        left -= 1;
+        if (left === -1) lose();
+      });
+      await use('ada');
+      await vi.advanceTimersByTimeAsync(10_000);
+      await use('ada', 9);
+      expect(await usedOf('ada')).toBe(10);
+      expect(books.get('ada')).toBeLessThanOrEqual(12);
+      expect(loads.length).toBeLessThanOrEqual(3);
+    },
+  );
+
+  it('goes beyond the limit of the code where a plan has a higher one', async () => {
+    const { use, lose, usedOf } = fleet({ plan: { limit: 40 } });
+    expect(await use('ada', 35)).toBe(35);
+    lose();
+    expect(await use('ada', 20)).toBe(5);
+    expect(await usedOf('ada')).toBe(40);
+  });
+
+  it('is loaded in a billing period, which stays', async () => {
+    const DAY = 86_400_000;
+    const start = Date.UTC(2025, 11, 20);
+    const period = { id: 'in_17', start, end: start + 30 * DAY };
+    const { lose, loads, limiters, faults } = fleet({
+      options: { ...QUOTA, window: calendar(() => period) },
+      load: () => 9,
+    });
+    const use = async () => {
+      const decision = await limiters[0]?.consume('ada', { period });
+      await vi.advanceTimersByTimeAsync(0);
+      return [decision?.allowed, decision?.used];
+    };
+    expect(await use()).toEqual([true, 1]);
+    lose();
+    expect(await use()).toEqual([true, 1]);
+    expect(await use()).toEqual([true, 10]);
+    expect(await use()).toEqual([false, 10]);
+    expect(loads[1]).toBe('ada 2025-12-20T00:00:00.000Z 2026-01-19T00:00:00.000Z');
+    expect(faults).toEqual([]);
+  });
+
+  it('is restored for limiters of a guard, whose platform waits', async () => {
+    const { store, restoring, loads } = fleet();
+    const waited: unknown[] = [];
+    const guard = createGuard(rateLimit({ ...QUOTA, key: () => 'ada' }), {
+      store,
+      observers: [restoring()],
+    });
+    await guard.admit(request({ waitUntil: (work: unknown) => waited.push(work) }));
+    await Promise.all(waited);
+    expect([waited.length, loads.length]).toEqual([1, 1]);
+  });
+});
+
+describe('a load that goes wrong', () => {
+  fakeTime();
+
+  it.each<[string, UsedUnits, RegExp]>([
+    [
+      'throws',
+      () => {
+        throw new Error('no records');
+      },
+      /no records/,
+    ],
+    ['rejects', () => Promise.reject(new Error('no records')), /no records/],
+    ['hangs', () => new Promise(() => undefined), /no answer within 2000 ms/],
+    ['is no number', () => Number.NaN, /restoreFrom of limiter "quota" returned NaN/],
+    ['is negative', () => -1, /returned -1/],
+    ['is a fraction', () => 1.5, /returned 1.5/],
+    ['is a string', () => '5' as unknown as number, /returned "5"/],
+    ['is too large', () => 2 ** 52, /returned 4503599627370496/],
+  ])('%s: a fault, and it is loaded again after ten seconds', async (_, load, message) => {
+    const { use, faults, loads, usedOf } = fleet({ load });
+    await use('ada', 3);
+    await vi.advanceTimersByTimeAsync(2_100);
+    expect(faults).toMatchObject([{ limiter: 'quota', source: 'observer' }]);
+    expect(String(faults[0]?.error)).toMatch(message);
+    await use('ada', 3);
+    expect(loads).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use('ada');
+    expect(loads).toHaveLength(2);
+    expect(await usedOf('ada')).toBe(7);
+  });
+
+  it('does not run for more than eight keys at once', async () => {
+    const answers: ((used: number) => void)[] = [];
+    const { use, loads } = fleet({ load: () => new Promise((resolve) => answers.push(resolve)) });
+    for (let at = 0; at < 1_000; at += 1) await use(`key ${at}`);
+    expect(loads).toHaveLength(8);
+    for (const answer of answers) answer(5);
+    await vi.advanceTimersByTimeAsync(0);
+    await use('key 900');
+    expect(loads).toHaveLength(9);
+  });
+
+  it('is taken over when its process is killed', async () => {
+    let first = true;
+    const { use, loads, usedOf } = fleet({
+      processes: 2,
+      load: () => {
+        if (!first) return 9;
+        first = false;
+        return new Promise(() => undefined);
+      },
+    });
+    await use('ada', 4);
+    expect(loads).toHaveLength(1);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use('ada', 2);
+    expect(loads).toHaveLength(2);
+    expect(await usedOf('ada')).toBeGreaterThanOrEqual(9);
+  });
+
+  it('is a fault for a limit without a calendar', async () => {
+    const { use, faults, loads } = fleet({ options: { name: 'quota', limit: 5, window: '1h' } });
+    await use('ada', 2);
+    expect(loads).toEqual([]);
+    expect(String(faults[0]?.error)).toBe('Error: limiter "quota" has no count by calendar');
+  });
+
+  it('is rejected at construction if it is no function', () => {
+    const store = memoryStore();
+    const wrong =
+      (loads: unknown, options: unknown = { store }) =>
+      () =>
+        restoreFrom(loads as Record<string, UsedUnits>, options as { store: typeof store });
+    expect(wrong({ quota: 5 })).toThrow('loads must be an object of functions, got 5');
+    expect(wrong([])).toThrow('loads must be an object of functions');
+    expect(wrong({}, { store, more: 1 })).toThrow('restoreFrom() has no option "more"');
+    expect(wrong({}, {})).toThrow('store');
+  });
+});

@@ -1,0 +1,77 @@
+/** `restoreFrom` on Redis: processes share a quota, and Redis loses its data in the middle of the month. */
+
+import { calendar, createLimiter, restoreFrom } from '@spillway/core';
+import { Redis } from 'ioredis';
+import { until } from 'spillway-testkit';
+import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { redisStore } from '../src/index.js';
+
+const LIMIT = 200;
+
+describe.skipIf(redisProgram === null)('a quota on a Redis that loses its data', () => {
+  let server: RedisServer;
+  const clients: Redis[] = [];
+
+  beforeAll(async () => {
+    server = await startServer();
+    for (let at = 0; at < 4; at += 1) clients.push(new Redis(server.port));
+  });
+  afterAll(async () => {
+    for (const client of clients) client.disconnect();
+    await server.kill();
+  });
+
+  it.each(['ada', '__proto__', 'a\0b {x} %'])(
+    'is restored by one of four processes: %j',
+    async (key) => {
+      let admitted = 0;
+      let loads = 0;
+      const faults: unknown[] = [];
+      const limiters = clients.map((client) => {
+        const store = redisStore(client);
+        const restoring = restoreFrom(
+          {
+            quota: async () => {
+              loads += 1;
+              return admitted;
+            },
+          },
+          { store, onFault: ({ error }) => faults.push(error) },
+        );
+        return createLimiter(
+          { name: 'quota', limit: LIMIT, window: calendar('month') },
+          { store, storeTimeout: '20s', observers: [restoring], logger: false },
+        );
+      });
+      const use = (times: number) =>
+        Promise.all(
+          Array.from({ length: times }, async (_, at) => {
+            const decision = await limiters[at % 4]?.consume(key);
+            if (decision?.allowed) admitted += 1;
+          }),
+        );
+      await use(150);
+      await until(() => loads === 1);
+      await clients[0]?.flushall();
+      const before = admitted;
+      await until(async () => {
+        await use(4);
+        return loads === 2;
+      });
+      // Those of the first turn were counted from 0, and the records have some of them at the time of the load.
+      await until(async () => ((await limiters[0]?.peek(key))?.used ?? 0) > before);
+      await use(300);
+      expect(admitted).toBeGreaterThanOrEqual(LIMIT);
+      expect(admitted).toBeLessThanOrEqual(LIMIT + 20);
+      expect((await limiters[0]?.peek(key))?.used).toBe(LIMIT);
+      expect([loads, faults]).toEqual([2, []]);
+      const client = clients[0] as Redis;
+      const marks = (await client.keys('*')).filter((name) => name.includes('quota.restored'));
+      const ends = await Promise.all(marks.map((name) => client.pttl(name)));
+      const { resetMs = 0 } = (await limiters[0]?.peek(key)) ?? {};
+      for (const end of ends) expect(Math.abs(end - resetMs)).toBeLessThan(60_000);
+      await client.flushall();
+    },
+  );
+});
