@@ -11,7 +11,7 @@ import {
   restoreFrom,
   type UsedUnits,
 } from '@spillway/core';
-import { remoteStore, systemClock } from '@spillway/core/store';
+import { remoteStore, stateStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -180,6 +180,36 @@ describe('a count that the store lost', () => {
     expect(await use()).toEqual([false, 10]);
     expect(loads[1]).toBe('ada 2025-12-20T00:00:00.000Z 2026-01-19T00:00:00.000Z');
     expect(faults).toEqual([]);
+  });
+
+  it('is restored in a store of texts', async () => {
+    const rows = new Map<string, string>();
+    const store = stateStore({
+      transact: async (names, decide) => {
+        const changes = decide(
+          names.map((name) => rows.get(name)),
+          systemClock.nowUs(),
+        );
+        for (const [name, state] of changes) {
+          if (state) rows.set(name, state.text);
+          else rows.delete(name);
+        }
+      },
+    });
+    const restoring = restoreFrom({ quota: () => 9 }, { store });
+    const limiter = createLimiter(QUOTA, { store, observers: [restoring] });
+    for (const used of [
+      [1, 10],
+      [1, 10],
+    ]) {
+      const decisions = [];
+      for (let i = 0; i < 2; i += 1) {
+        decisions.push((await limiter.consume('ada')).used);
+        await vi.advanceTimersByTimeAsync(0);
+      }
+      expect(decisions).toEqual(used);
+      rows.clear();
+    }
   });
 
   it('is restored for limiters of a guard, whose platform waits', async () => {
