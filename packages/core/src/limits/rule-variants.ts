@@ -120,11 +120,11 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
 }
 
 /**
- * The rule with a limit of 0, for plans that include nothing. It is never sent to a store, because every request is
- * rejected, unless it counts beyond its limit.
+ * The rule with a limit of 0 in place of 1, for plans that include nothing. It is never sent to a store, because every
+ * request is rejected, unless it counts beyond its limit.
  */
 function closed(rule: Rule): Rule {
   // Algorithms ignore the numbers that they don't have.
-  const none = { ...(rule.soft ?? rule), limit: 0, burst: 0, tolUs: 0, tolNum: 0, open: 0 };
+  const none = { ...(rule.soft ?? rule), limit: 0, burst: 0, tolUs: 0 };
   return rule.soft ? { ...rule, soft: none } : none;
 }

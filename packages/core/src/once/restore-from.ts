@@ -89,6 +89,8 @@ class Restorer {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   private readonly seen = new RecentMarks<Seen>();
+  /** Reads and charges the count of any calendar, in the period in which it is stored, beyond its limit. */
+  private readonly rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
 
   constructor(loads: ReadonlyMap<string, UsedUnits>, options: MarkOptions) {
     this.loads = loads;
@@ -142,7 +144,7 @@ class Restorer {
       seen.quietUs = beginUs + endsUs - nowUs;
       return;
     }
-    const count: Step = { op: 'look', limiter, key, rule: COUNT, cost: 0, binding: false };
+    const count: Step = { op: 'look', limiter, key, rule: this.rule, cost: 0, binding: false };
     const { startUs, endUs, current: first } = await countIn(store, count);
     if (first === 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
     const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
@@ -175,12 +177,6 @@ class Restorer {
     seen.quietUs = 0;
   }
 }
-
-/** Reads and charges the count of any calendar, in the period in which it is stored, beyond its limit. */
-const COUNT = /* @__PURE__ */ makeCalendarRule(
-  MOST_COUNTED,
-  /* @__PURE__ */ calendarNamed('billing'),
-);
 
 /** @throws what the store throws */
 async function countIn(store: Store, step: Step): Promise<CalendarAnswer> {
