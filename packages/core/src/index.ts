@@ -145,8 +145,8 @@ export type {
   IdempotencyOptions,
 } from './once/idempotency-options.js';
 export type { MarkOptions } from './once/marks.js';
-export { type Crossed, thresholds } from './once/thresholds.js';
 export { restoreFrom, type UsedUnits } from './once/restore-from.js';
+export { type Crossed, thresholds } from './once/thresholds.js';
 export { admissionsOf } from './passage/admissions.js';
 export { type FleetShedderOptions, fleetShedder } from './shed/fleet-shedder.js';
 export type { Reading, Signal } from './shed/load-signal.js';
