@@ -1,5 +1,6 @@
 /** Bugs that are planted into the real code, each by replacing texts of its sources. A law must catch each. */
 
+import type { Focus } from '@spillway/conformance/simulator';
 import type { Mutation } from './subject.js';
 
 export interface Bug {
@@ -8,6 +9,8 @@ export interface Bug {
   /** Where others had it: a repository with the number of its issue or pull request. */
   readonly seenIn?: string | undefined;
   readonly mutations: readonly Mutation[];
+  /** What the histories are about, if others show it rarely. */
+  readonly focus?: Focus | undefined;
 }
 
 type Replacement = readonly [from: string, to: string];
@@ -612,7 +615,7 @@ const meters: readonly Bug[] = [
     'const free = units - units;',
   ]),
   bug('units that were lost are not counted as lost', CHARGE, [
-    "this.tell('lost', step.cost);",
+    "this.tell('lost', units);",
     '',
   ]),
   bug('a settlement that could not be sent is dropped', 'core/src/meter/resends.ts', [
@@ -637,8 +640,16 @@ const meters: readonly Bug[] = [
   ]),
 ];
 
-/** Planted by somebody who did not know the laws; docs/proof.md tells of two more, which other judges caught. */
+/** Planted by people who did not know the laws; docs/proof.md tells of others. */
 const outsiders: readonly Bug[] = [
+  bug('a pause that another process began is forgotten when the store fails', KEY_PAUSE, [
+    'this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);',
+    'this.pausedUntil = pausedUntil;',
+  ]),
+  bug('a response that comes after maxRun is not kept', `${ONCE}/run.ts`, [
+    'if (this.controller.signal.aborted && !this.isDetached) return false;',
+    'if (this.controller.signal.aborted) return false;',
+  ]),
   bug('the key of leases ends before a lease that was renewed', LEASES, [
     "if call('PTTL', key) < ms then",
     "if call('PTTL', key) < 0 then",
@@ -661,7 +672,57 @@ const outsiders: readonly Bug[] = [
   ]),
 ];
 
-export const BUGS: readonly Bug[] = [
+/** What the histories are about for bugs that others show rarely. */
+const FOCUS: Readonly<Record<string, Focus>> = {
+  'a pause that another process began is forgotten when the store fails': {
+    focus: 'jobs',
+    faults: ['down', 'hang', 'loseReply'],
+  },
+  'a response that comes after maxRun is not kept': { focus: 'claims', faults: [] },
+  'a refund keeps the level of the lock that it ends': { focus: 'penalties', faults: [] },
+  'each renewal that fails releases its permit anew, whatever is under way': {
+    focus: 'permits',
+    faults: ['down', 'hang', 'loseReply'],
+  },
+  'who lost a claim marks it as done': { focus: 'claims', faults: ['freeze'] },
+  'a process forgets its own pause when the store does not answer': {
+    focus: 'jobs',
+    faults: ['down', 'hang', 'loseReply'],
+  },
+  'units are given back again if it is unknown whether they were': {
+    focus: 'spending',
+    faults: ['loseReply'],
+  },
+  'units that were forgiven are given back': { focus: 'spending', faults: [] },
+  'units that were lost are not counted as lost': { focus: 'spending', faults: ['loseRequest'] },
+  'a lease never ends': { focus: 'permits' },
+  'the leases of a key have no expiry': { focus: 'permits' },
+  'the breaker never opens': { focus: 'outages' },
+  'the fallback counts nothing': { focus: 'outages' },
+  'the fallback does not know what was admitted before': { focus: 'outages' },
+  'calls wait for a text of the script that was lost': {
+    focus: 'rates',
+    faults: ['restart', 'loseRequest'],
+  },
+  'a claim is not renewed, because its limiter also waits for the end': {
+    focus: 'claims',
+    faults: [],
+  },
+  'a store that is well and ill by turns counts as well': {
+    focus: 'outages',
+    faults: ['loseReply', 'loseRequest'],
+  },
+  'a request runs without a claim when the store fails': { focus: 'claims', faults: ['down'] },
+  'a settlement that failed is taken for sent': { focus: 'spending' },
+  'a reservation is given back before the real cost is charged': { focus: 'spending' },
+  'a late settlement gives back again what the end gave back': { focus: 'spending' },
+  'a settlement that could not be sent is dropped': { focus: 'spending' },
+  'the last settlement counts': { focus: 'spending' },
+  'what is added is charged beside the reservation': { focus: 'spending' },
+  'a settlement after the end is ignored': { focus: 'spending' },
+};
+
+const ALL: readonly Bug[] = [
   ...buckets,
   ...windows,
   ...locks,
@@ -675,3 +736,6 @@ export const BUGS: readonly Bug[] = [
   ...meters,
   ...outsiders,
 ];
+
+/** The bugs, with the histories that show them. */
+export const BUGS: readonly Bug[] = ALL.map((one) => ({ ...one, focus: FOCUS[one.name] }));

@@ -28,7 +28,7 @@ export async function plant(
   const laws = new Set<string>();
   let histories = 0;
   for (let n = 0; n < most; n += 1) {
-    const { failure } = await simulate(subject, { seed: seed + n, shrinks: false });
+    const { failure } = await simulate(subject, { ...bug.focus, seed: seed + n, shrinks: false });
     for (const law of failure?.broken.keys() ?? []) laws.add(law);
     if (histories === 0 && laws.size > 0) histories = n + 1;
     if (histories > 0 && n >= histories + more) break;

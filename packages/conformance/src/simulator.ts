@@ -2,13 +2,13 @@
 
 import type { History } from './simulator/history.js';
 import { judge } from './simulator/laws.js';
-import { type Plan, planOf, shrink } from './simulator/plan.js';
+import { type Focus, type Plan, planOf, shrink } from './simulator/plan.js';
 import { run, type Subject } from './simulator/run.js';
 
 export type { History } from './simulator/history.js';
 export { LAWS } from './simulator/laws.js';
 export type { Link, Server } from './simulator/network.js';
-export type { Plan } from './simulator/plan.js';
+export type { FaultKind, Focus, Plan } from './simulator/plan.js';
 export type { Program, Subject } from './simulator/run.js';
 
 /** A history that breaks laws. */
@@ -20,7 +20,7 @@ export interface Failure {
   readonly broken: ReadonlyMap<string, string>;
 }
 
-export interface SimulateOptions {
+export interface SimulateOptions extends Focus {
   /** The seed of the first history; each further one has the next number. Default 1. */
   readonly seed?: number | undefined;
   /** About how many acts a history has. Default 300. */
@@ -38,7 +38,7 @@ export interface Result {
 }
 
 /**
- * Runs one history and judges it. The same subject, seed and size give the same result.
+ * Runs one history and judges it. The same subject and options give the same result.
  *
  * @throws Error what the program throws when it is evaluated
  * @example
@@ -52,7 +52,7 @@ export interface Result {
  */
 export async function simulate(subject: Subject, options: SimulateOptions = {}): Promise<Result> {
   const { seed = 1, size = 300, shrinks = true } = options;
-  const plan = planOf(seed, size);
+  const plan = planOf(seed, size, options);
   const history = await run(plan, subject);
   const broken = judge(history);
   const operations =

@@ -683,7 +683,7 @@ const spendingIsCharged: Law = (history) => {
   }
   for (const { steps, answers, sentUs, endUs = sentUs } of calls) {
     // Charged or not, the caller did not hear of it in time, or not at all: then it may have charged again.
-    const isHeard = answers && endUs - sentUs < PATIENCE_US / 2;
+    const isHeard = answers?.every(({ failure }) => !failure) && endUs - sentUs < PATIENCE_US / 2;
     for (const { limiter, key, cost } of isHeard ? [] : steps) {
       if (limiter === 'spend' && spent.has(key)) unknown += cost;
     }
@@ -692,14 +692,56 @@ const spendingIsCharged: Law = (history) => {
     .filter(({ kind }) => kind === 'forgiven' || kind === 'lost')
     .reduce((sum, one) => sum + one.units, 0);
   const used = [...spent.values()].reduce((sum, one) => sum + one, 0);
-  // In a day the limit is refilled, and a history lasts less than a minute.
-  const refilled = spent.size * (1 + plan.spend.limit / (24 * 60));
+  const refilled = spent.size * refillOf(plan.spend.limit, calls);
   if (used + uncharged + refilled < least)
     return `${least} units were spent, and ${used} are charged, ${uncharged} forgiven or lost`;
   if (used > most + unknown)
     return `${used} units are charged, where ${most} were spent, and ${unknown} perhaps`;
   return undefined;
 };
+
+/** What a limit for a day refills during a history, rounded up. */
+function refillOf(limit: number, calls: readonly Call[]): number {
+  return 1 + (limit * (calls.at(-1)?.sentUs ?? 0)) / 86_400_000_000;
+}
+
+/** A request that nobody shares its key with is charged what it has cost, up to the limit and its debt. */
+const aloneIsChargedExactly: Law = (history) => {
+  const { plan, spent, outcomes, calls } = history;
+  if (plan.faults.length > 0 || !plan.spend || !spent) return undefined;
+  const keys = plan.acts.map((act) => (act.kind === 'spend' ? act.key : undefined));
+  for (const outcome of outcomes) {
+    const act = plan.acts[outcome.act];
+    if (act?.kind !== 'spend') continue;
+    if (keys.indexOf(act.key) !== keys.lastIndexOf(act.key)) continue;
+    const used = spent.get(act.key) ?? 0;
+    const units = Math.min(spendingOf(history, outcome).least, plan.spend.limit + plan.spend.debt);
+    if (used > units || used < units - refillOf(plan.spend.limit, calls)) {
+      return `${act.key} is charged ${used} units, and has spent ${units}`;
+    }
+  }
+  return undefined;
+};
+
+/** A permit is given back by few calls at a time, however many of its renewals fail. */
+const releasesAreFew: Law = ({ calls }) => {
+  const spans = new Map<string, [number, number][]>();
+  for (const { process, steps, sentUs, endUs = Number.POSITIVE_INFINITY } of calls) {
+    for (const { op, lease } of steps) {
+      if (op !== 'put' || !lease) continue;
+      const name = `${process.name} ${lease.id}`;
+      spans.set(name, [...(spans.get(name) ?? []), [sentUs, endUs]]);
+    }
+  }
+  for (const [name, own] of spans) {
+    const most = mostAtOnce(own);
+    if (most > MOST_RELEASES) return `${most} calls at once give back the permit ${name}`;
+  }
+  return undefined;
+};
+
+/** The release, one after a renewal that overtook it, and what is sent again while those may still arrive. */
+const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or what it is settled at if that is less. */
 const reservationsStay: Law = (history) => {
@@ -760,6 +802,15 @@ const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
     if (!isClaimed) return `${id} ran without a claim`;
   }
   const calm = plan.faults.length === 0;
+  // What ended too late for its own client is kept for the next one.
+  for (const { id, endUs, status } of calm ? runs : []) {
+    if (endUs === undefined || status === 503) continue;
+    const isAgain = runs.some(
+      (other) =>
+        other.id === id && other.startUs > endUs + 300_000 && other.startUs < endUs + 9_000_000,
+    );
+    if (isAgain) return `${id} had run to its end, and ran again`;
+  }
   const done = new Map<string, { atUs: number; body: string }>();
   for (const { act, response, startUs, endUs = 0 } of outcomes
     .filter((one) => one.response)
@@ -964,12 +1015,14 @@ export const LAWS: Readonly<Record<string, Law>> = {
   itRecovers,
   permitsAreCounted,
   permitsLast,
+  releasesAreFew,
   namesAreNew,
   criticalsPass,
   nothingStays,
   shadowsRejectNobody,
   fallbackIsBounded,
   spendingIsCharged,
+  aloneIsChargedExactly,
   reservationsStay,
   idsRunOnce,
   claimsExclude,

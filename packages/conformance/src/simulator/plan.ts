@@ -77,6 +77,11 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
+/** What can go wrong: the kinds of {@link Fault}, and those of `weather` by their own names. */
+export type FaultKind =
+  | Exclude<Fault['kind'], 'weather'>
+  | Extract<Fault, { kind: 'weather' }>['of'];
+
 /** The limit on what is spent. Its window is so long that nothing is refilled. */
 interface SpendPlan {
   readonly limit: number;
@@ -111,8 +116,16 @@ const KEYS = ['ada', 'bob', 'eve'] as const;
 /** So many that most have units left when an outage begins. */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
+/** What histories are about, in place of a random choice. */
+export interface Focus {
+  /** What processes do. */
+  readonly focus?: keyof typeof KINDS | undefined;
+  /** What goes wrong; empty for nothing. */
+  readonly faults?: readonly FaultKind[] | undefined;
+}
+
 /** The plan of a seed, with about so many acts. */
-export function planOf(seed: number, size: number): Plan {
+export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
   const random = new Random(seed);
   const lengthUs = random.pick([2, 8, 20]) * SECOND_US;
   const processes = random.between(1, 4);
@@ -149,15 +162,21 @@ export function planOf(seed: number, size: number): Plan {
     'outages',
     'all',
   ] as const);
-  const focus = spending.chance(0.12) ? 'spending' : usual;
+  const unusual = spending.chance(0.12) ? 'spending' : usual;
+  const focus = chosen.focus ?? unusual;
   const acts = actsOf(random, { focus, size, lengthUs, processes, rates: rates.length });
   const isCalm = focus !== 'outages' && random.chance(0.4);
-  const faults = isCalm ? [] : faultsOf(random, focus, lengthUs, processes);
+  const usualFaults = (): Fault[] => (isCalm ? [] : faultsOf(random, focus, lengthUs, processes));
+  const faults = chosen.faults
+    ? faultsAmong(chosen.faults, random, lengthUs, processes)
+    : usualFaults();
   return {
     seed,
     clocks,
     rates: rates.map((rate, at) =>
-      onItems(withDebt(rate, new Random(seed + 2 ** 30)), new Random(seed + at + 2 ** 28)),
+      focus === 'penalties'
+        ? withPenalty(rate, penalties)
+        : onItems(withDebt(rate, new Random(seed + 2 ** 30)), new Random(seed + at + 2 ** 28)),
     ),
     onStoreError: random.pick(['local', 'local', 'local', 'allow', 'deny']),
     permits: random.pick([1, 2, 5]),
@@ -192,6 +211,20 @@ function withDebt(rate: RatePlan, random: Random): RatePlan {
   return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
 }
 
+/** A limit that is often reached, and locks. */
+function withPenalty(rate: RatePlan, random: Random): RatePlan {
+  return {
+    ...rate,
+    algorithm: 'fixedWindow',
+    limit: random.between(1, 3),
+    locksMs: random.pick([
+      [200, 1_500],
+      [900, 100, 4_001],
+    ]),
+    mode: 'enforce',
+  };
+}
+
 interface Shape {
   readonly focus: keyof typeof KINDS;
   readonly size: number;
@@ -208,6 +241,7 @@ const KINDS = {
   jobs: [...Array<'job'>(12).fill('job'), 'consume', 'consume', 'pause'],
   outages: ['consume'],
   spending: ['spend'],
+  penalties: ['consume', 'consume', 'consume', 'refund'],
   all: ['consume', 'consume', 'refund', 'request', 'once', 'job'],
 } satisfies Readonly<Record<string, readonly Act['kind'][]>>;
 
@@ -222,6 +256,7 @@ function actsOf(random: Random, shape: Shape): Act[] {
     jobs: 0.3,
     outages: 1,
     spending: 0.4,
+    penalties: 1,
     all: 0.4,
   };
   const scale = scales[focus];
@@ -288,7 +323,7 @@ function actOf(
         ...base,
         kind,
         id: `id-${random.between(0, 5)}`,
-        holdUs: random.chance(0.4) ? random.between(0, 2_500_000) : random.around(50_000),
+        holdUs: random.chance(0.4) ? random.between(0, 3_500_000) : random.around(50_000),
         status: random.pick([200, 200, 200, 201, 500, 503]),
       };
     case 'job':
@@ -300,7 +335,8 @@ function actOf(
       return {
         ...base,
         kind,
-        key,
+        // Of a request that is alone on its key, it is known exactly what must be charged.
+        key: base.atUs % 10 === 0 ? `alone-${base.atUs}` : key,
         reserve: random.pick([0, 1, 20, 90]),
         adds,
         gapUs: random.pick([1_000, 300_000, 1_100_000]),
@@ -349,36 +385,71 @@ function faultsOf(
     if (focus === 'outages') return outageOf(random, atUs);
     // What could not be charged is sent again.
     if (focus === 'spending' && random.chance(0.6)) return outageOf(random, atUs);
-    const forUs = random.pick([30_000, 300_000, 1_500_000, 3_000_000]);
+    const forUs = random.pick(FAULT_LENGTHS_US);
     const process = random.between(0, processes - 1);
     const kind = isHeld && random.chance(0.5) ? 'freeze' : random.pick(FAULTS);
-    switch (kind) {
-      case 'weather': {
-        const of = random.pick(['loseRequest', 'loseReply', 'repeat', 'late'] as const);
-        return { atUs, kind, forUs, of, share: random.pick([0.05, 0.5, 1]) };
-      }
-      case 'restart': {
-        const restart = {
-          atUs,
-          kind,
-          keeps: random.pick(['all', 'nothing', 'replicated'] as const),
-        };
-        if (random.chance(0.7)) return restart;
-        // A network that loses messages loses those too that tell the new server what it must know.
-        const of = random.pick(['loseRequest', 'loseReply'] as const);
-        return [restart, { atUs, kind: 'weather', forUs, of, share: random.pick([0.05, 0.5]) }];
-      }
-      case 'clock':
-        return { atUs, kind, byUs: random.pick([-5_000_000, -40_000, -1, 40_000, 3_000_000]) };
-      case 'kill':
-      case 'deploy':
-        return { atUs, kind, process };
-      case 'freeze':
-        return { atUs, kind, process, forUs };
-      default:
-        return { atUs, kind, forUs };
-    }
+    return faultOf(random, kind, { atUs, forUs, process });
   }).flat();
+}
+
+const FAULT_LENGTHS_US = [30_000, 300_000, 1_500_000, 3_000_000] as const;
+
+/** Faults of chosen kinds only. */
+function faultsAmong(
+  kinds: readonly FaultKind[],
+  random: Random,
+  lengthUs: number,
+  processes: number,
+): Fault[] {
+  if (kinds.length === 0) return [];
+  return Array.from({ length: random.between(2, 5) }, () =>
+    faultOf(random, random.pick(kinds), {
+      atUs: random.between(0, lengthUs),
+      forUs: random.pick(FAULT_LENGTHS_US),
+      process: random.between(0, processes - 1),
+    }),
+  ).flat();
+}
+
+function faultOf(
+  random: Random,
+  kind: FaultKind | 'weather',
+  base: { readonly atUs: number; readonly forUs: number; readonly process: number },
+): Fault | Fault[] {
+  const { atUs, forUs, process } = base;
+  switch (kind) {
+    case 'weather':
+    case 'loseRequest':
+    case 'loseReply':
+    case 'repeat':
+    case 'late': {
+      const of =
+        kind === 'weather'
+          ? random.pick(['loseRequest', 'loseReply', 'repeat', 'late'] as const)
+          : kind;
+      return { atUs, kind: 'weather', forUs, of, share: random.pick([0.05, 0.5, 1]) };
+    }
+    case 'restart': {
+      const restart = {
+        atUs,
+        kind,
+        keeps: random.pick(['all', 'nothing', 'replicated'] as const),
+      };
+      if (random.chance(0.7)) return restart;
+      // A network that loses messages loses those too that tell the new server what it must know.
+      const of = random.pick(['loseRequest', 'loseReply'] as const);
+      return [restart, { atUs, kind: 'weather', forUs, of, share: random.pick([0.05, 0.5]) }];
+    }
+    case 'clock':
+      return { atUs, kind, byUs: random.pick([-5_000_000, -40_000, -1, 40_000, 3_000_000]) };
+    case 'kill':
+    case 'deploy':
+      return { atUs, kind, process };
+    case 'freeze':
+      return { atUs, kind, process, forUs };
+    default:
+      return { atUs, kind, forUs };
+  }
 }
 
 /** The store answers nobody. */

@@ -254,7 +254,12 @@ class Running {
       plan.spend && 'meter' in core ? this.spending(core, process, store) : undefined;
     const once = program.fetchGuard<Request, [Handling]>(
       [
-        core.idempotency<Request>({ scope: () => 'ada', lease: leaseMs, keep: '10s' }),
+        core.idempotency<Request>({
+          scope: () => 'ada',
+          lease: leaseMs,
+          maxRun: '3s',
+          keep: '10s',
+        }),
         core.rateLimit<Request>({ name: 'posts', limit: 3, window: '1s', key: () => 'ada' }),
       ],
       { store, logger: false, validate: false, clientIp: () => '203.0.113.7' },
@@ -671,7 +676,7 @@ class Running {
       const ask = (): void => void Promise.resolve(app.store.apply([look])).catch(() => undefined);
       world.at(world.nowUs, ask, app.process);
       await world.runUntil(world.nowUs + 100_000);
-      const [answer] = this.calls.at(-1)?.answers ?? [];
+      const [answer] = this.calls.findLast((call) => call.steps[0] === look)?.answers ?? [];
       if (!answer) return undefined;
       spent.set(key, seen(step.rule, answer, 0).used);
     }

@@ -30,6 +30,10 @@ export class Charge {
   private uncharged = 0;
   /** The steps that give back what was charged, newest last. */
   private readonly puts: Step[] = [];
+  /** The units of charges that wait to be sent again. */
+  private waiting = 0;
+  /** Of those, the units to give back once the store has charged them. */
+  private surplus = 0;
   /** The steps whose answers have not arrived. */
   private inFlight = 0;
   private readonly whenHeard: (() => void)[] = [];
@@ -116,6 +120,7 @@ export class Charge {
       left -= put.cost;
       if (put.cost > 0) steps.push(this.first(put));
     }
+    this.surplus = Math.min(this.waiting, this.surplus + left);
     return steps;
   }
 
@@ -155,19 +160,34 @@ export class Charge {
     const isCharge = step.op === 'record';
     const lose = (): void => {
       if (!isCharge) return;
-      this.uncharged += step.cost;
-      this.tell('lost', step.cost);
+      const units = step.cost - Math.min(step.cost, this.surplus);
+      this.surplus -= step.cost - units;
+      this.uncharged += units;
+      this.tell('lost', units);
     };
     const isSent = !isUnsent(failure);
     if (isSent && (isLastTry || !isCharge)) {
       lose();
       return;
     }
+    const waiting = isCharge ? step.cost : 0;
+    this.waiting += waiting;
     // Without the fallback counters, which have counted it.
-    const again = this.listening({ ...step, onStoreError: 'allow' }, (own, answer) =>
-      this.hear(own, answer, isLastTry || isSent),
-    );
-    this.context.resends.add(again, lose);
+    const again = this.listening({ ...step, onStoreError: 'allow' }, (own, answer) => {
+      this.waiting -= waiting;
+      this.hear(own, answer, isLastTry || isSent);
+      this.returnSurplus();
+    });
+    this.context.resends.add(again, () => {
+      this.waiting -= waiting;
+      lose();
+    });
+  }
+
+  private returnSurplus(): void {
+    const { surplus } = this;
+    this.surplus = 0;
+    for (const put of this.givingBack(surplus)) void this.context.settling.releases.giveBack([put]);
   }
 
   private forgive(units = 0): void {
