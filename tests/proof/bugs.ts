@@ -614,10 +614,7 @@ const meters: readonly Bug[] = [
     'const free = Math.min(units, this.uncharged);',
     'const free = units - units;',
   ]),
-  bug('units that were lost are not counted as lost', CHARGE, [
-    "this.tell('lost', units);",
-    '',
-  ]),
+  bug('units that were lost are not counted as lost', CHARGE, ["this.tell('lost', units);", '']),
   bug('a settlement that could not be sent is dropped', 'core/src/meter/resends.ts', [
     'this.onGivenUp.set(step, givenUp);',
     'if (step) return;\n    this.onGivenUp.set(step, givenUp);',

@@ -116,10 +116,22 @@ const KEYS = ['ada', 'bob', 'eve'] as const;
 /** So many that most have units left when an outage begins. */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
+/** What processes mostly do. */
+type Activity =
+  | 'rates'
+  | 'changes'
+  | 'permits'
+  | 'claims'
+  | 'jobs'
+  | 'outages'
+  | 'spending'
+  | 'penalties'
+  | 'all';
+
 /** What histories are about, in place of a random choice. */
 export interface Focus {
   /** What processes do. */
-  readonly focus?: keyof typeof KINDS | undefined;
+  readonly focus?: Activity | undefined;
   /** What goes wrong; empty for nothing. */
   readonly faults?: readonly FaultKind[] | undefined;
 }
@@ -226,14 +238,14 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
 }
 
 interface Shape {
-  readonly focus: keyof typeof KINDS;
+  readonly focus: Activity;
   readonly size: number;
   readonly lengthUs: number;
   readonly processes: number;
   readonly rates: number;
 }
 
-const KINDS = {
+const KINDS: Readonly<Record<Activity, readonly Act['kind'][]>> = {
   rates: ['consume', 'consume', 'consume', 'consume', 'consume', 'refund', 'peek'],
   changes: [...Array<'consume'>(40).fill('consume'), 'flood', 'change'],
   permits: ['request', 'request', 'request', 'consume'],
@@ -243,7 +255,7 @@ const KINDS = {
   spending: ['spend'],
   penalties: ['consume', 'consume', 'consume', 'refund'],
   all: ['consume', 'consume', 'refund', 'request', 'once', 'job'],
-} satisfies Readonly<Record<string, readonly Act['kind'][]>>;
+};
 
 function actsOf(random: Random, shape: Shape): Act[] {
   const { focus, size, lengthUs, processes, rates } = shape;
