@@ -1,6 +1,7 @@
 /** `restoreFrom`: a store that has lost the counts of a quota gets them back from the records of the app. */
 
 import {
+  type BillingPeriod,
   calendar,
   createGuard,
   createLimiter,
@@ -303,5 +304,107 @@ describe('a load that goes wrong', () => {
     expect(wrong([])).toThrow('loads must be an object of functions');
     expect(wrong({}, { store, more: 1 })).toThrow('restoreFrom() has no option "more"');
     expect(wrong({}, {})).toThrow('store');
+  });
+});
+
+describe('a quota by billing period', () => {
+  fakeTime();
+
+  function billed() {
+    const loads: string[] = [];
+    const store = memoryStore({ clock: systemClock });
+    const restoring = restoreFrom(
+      {
+        quota: (_key, { start }) => {
+          loads.push(start.toISOString());
+          return 3;
+        },
+      },
+      { store },
+    );
+    const limiter = createLimiter(
+      { ...QUOTA, window: calendar(() => undefined as never) },
+      { store, observers: [restoring], logger: false },
+    );
+    const use = async (period?: BillingPeriod): Promise<number> => {
+      await limiter.consume('ada', { period });
+      await vi.advanceTimersByTimeAsync(0);
+      return (await limiter.peek('ada', { period })).used;
+    };
+    return { loads, use };
+  }
+
+  const begin = Date.UTC(2026, 0, 1);
+  const DAY = 86_400_000;
+
+  it('is loaded in a period that begins before the end of the last one', async () => {
+    const { loads, use } = billed();
+    await use({ id: 'a', start: begin - DAY, end: begin + 20 * DAY });
+    await vi.advanceTimersByTimeAsync(DAY);
+    expect(await use({ id: 'b', start: begin + DAY, end: begin + 31 * DAY })).toBe(3);
+    expect(loads).toEqual(['2025-12-31T00:00:00.000Z', '2026-01-02T00:00:00.000Z']);
+  });
+
+  it('is not loaded while its period is unknown', async () => {
+    const { loads, use } = billed();
+    expect(await use()).toBe(1);
+    expect(await use()).toBe(2);
+    expect(loads).toEqual([]);
+    expect(await use({ id: 'a', start: begin - DAY, end: begin + 20 * DAY })).toBe(3);
+    expect(loads).toEqual(['2025-12-31T00:00:00.000Z']);
+  });
+});
+
+describe('two loads of one key', () => {
+  fakeTime();
+
+  /** Two processes: the store's answers to the first, or its load, take a while. */
+  function two(loadMs: number, raiseMs: number) {
+    let memory = memoryStore({ clock: systemClock });
+    const faults: Fault[] = [];
+    const make = (process: number) => {
+      const wait = (ms: number) => new Promise((done) => setTimeout(done, process === 0 ? ms : 0));
+      const store = remoteStore({
+        sync: false,
+        async apply(steps, { deadlineUs = Infinity } = {}) {
+          if (
+            steps.some(({ limiter, op, cost }) => limiter === 'quota' && op === 'take' && cost > 1)
+          ) {
+            await wait(raiseMs);
+            if (systemClock.nowUs() > deadlineUs) throw new Error('too late');
+          }
+          return memory.apply(steps);
+        },
+      });
+      const onFault = (fault: Fault) => faults.push(fault);
+      const load = () => wait(loadMs).then(() => 5);
+      const observers = [restoreFrom({ quota: load }, { store, onFault })];
+      return createLimiter(QUOTA, { store, observers, logger: false });
+    };
+    const lose = (): void => {
+      memory = memoryStore({ clock: systemClock });
+    };
+    return { slow: make(0), fast: make(1), faults, lose };
+  }
+
+  it('add nothing if the store gets the units after the lease of the first', async () => {
+    const { slow, fast, faults } = two(0, 11_000);
+    await slow.consume('ada');
+    await vi.advanceTimersByTimeAsync(10_500);
+    await fast.consume('ada');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect((await fast.peek('ada')).used).toBe(5);
+    expect(faults).toHaveLength(1);
+  });
+
+  it('add nothing if the store loses its data while the first runs', async () => {
+    const { slow, fast, faults, lose } = two(1_000, 0);
+    await slow.consume('ada');
+    await vi.advanceTimersByTimeAsync(500);
+    lose();
+    await fast.consume('ada');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect((await fast.peek('ada')).used).toBe(5);
+    expect(faults).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 /** `thresholds`: a share of a quota is reported once per key and period, by all processes together. */
 
 import {
+  type BillingPeriod,
   type Crossed,
   calendar,
   createGuard,
@@ -214,5 +215,77 @@ describe('a share of a quota', () => {
     [() => thresholds({ a: [1] }, () => 1, { stor: 1 } as never), '"store"'],
   ])('needs valid arguments (%#)', (make, message) => {
     expect(make).toThrow(message);
+  });
+});
+
+describe('a share of a period', () => {
+  fakeTime();
+
+  const begin = Date.UTC(2026, 0, 1);
+  /** A quota of 10 by billing period. Each call is made by a process that remembers nothing. */
+  function billed() {
+    const store = memoryStore({ clock: systemClock });
+    const told: string[] = [];
+    const use = async (period: BillingPeriod, cost = 1, isSame = false): Promise<void> => {
+      if (!isSame) limiter = make();
+      await limiter.consume('ada', { period, cost });
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    const make = () =>
+      createLimiter(
+        { name: 'quota', limit: 10, window: calendar(() => undefined as never) },
+        {
+          store,
+          observers: [thresholds({ quota: [0.8] }, ({ id }) => told.push(id), { store })],
+        },
+      );
+    let limiter = make();
+    return { use, told };
+  }
+
+  it.each([false, true])(
+    'is reported in a period that begins early (one process: %j)',
+    async (isSame) => {
+      const { use, told } = billed();
+      await use({ id: 'a', start: begin - DAY, end: begin + 20 * DAY }, 8, isSame);
+      await vi.advanceTimersByTimeAsync(DAY);
+      const next = { id: 'b', start: begin + DAY, end: begin + 31 * DAY };
+      for (let n = 0; n < 10; n += 1) await use(next, 1, isSame);
+      expect(told).toEqual([
+        '["quota","ada","0.8 of 10","2026-01-21T00:00:00.000Z"]',
+        '["quota","ada","0.8 of 10","2026-02-01T00:00:00.000Z"]',
+      ]);
+    },
+  );
+
+  it('is reported once in a period that is extended', async () => {
+    const { use, told } = billed();
+    await use({ id: 'a', start: begin - DAY, end: begin + DAY }, 8);
+    await use({ id: 'a', start: begin - DAY, end: begin + 9 * DAY });
+    expect(told).toHaveLength(1);
+  });
+
+  it('is reported although callbacks for other keys never end', async () => {
+    const hangs = ({ key }: Crossed) => (key === 'ada' ? undefined : new Promise(() => undefined));
+    const { use, shown, faults } = fleet(1, [0.1], hangs);
+    for (let n = 0; n < 100; n += 1) await use(`key-${n}`);
+    expect(shown()).toHaveLength(100);
+    await vi.advanceTimersByTimeAsync(61_000);
+    expect(faults).toHaveLength(100);
+    await use('ada');
+    await use('key-0');
+    expect(shown()).toEqual([
+      ['ada', 0.1, 1],
+      ['key-0', 0.1, 2],
+    ]);
+  });
+
+  it('must be a number', () => {
+    const store = memoryStore();
+    for (const own of [['0.8'], [1n, 0.8]] as unknown as number[][]) {
+      expect(() => thresholds({ quota: own }, () => undefined, { store })).toThrow(
+        /numbers above 0/,
+      );
+    }
   });
 });

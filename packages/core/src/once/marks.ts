@@ -1,10 +1,13 @@
 /** What observers that keep marks in a store share: their options, and what a process remembers of marks. */
 
+import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
+import { calendarNamed } from '../algorithms/calendar/periods.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Logger } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
+import type { CalendarAnswer } from '../contract/ask.js';
 import type { Fault } from '../contract/observer.js';
-import type { Store } from '../contract/store.js';
+import type { Step, Store } from '../contract/store.js';
 import { tellFault } from '../observe/faults.js';
 
 /** Options of `thresholds` and `restoreFrom`. */
@@ -26,6 +29,19 @@ export function tellMarkFault(
   error: unknown,
 ): void {
   tellFault(onFault, { limiter, source: 'observer', error }, logger);
+}
+
+/** The step that reads the count of any calendar, in the period in which it is stored. */
+export function calendarLook(limiter: string, key: string): Step {
+  const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
+  return { op: 'look', limiter, key, rule, cost: 0, binding: false };
+}
+
+/** @throws what the store throws */
+export async function calendarCount(store: Store, look: Step): Promise<CalendarAnswer> {
+  const [answer] = await store.apply([look]);
+  if (answer?.failure) throw answer.failure;
+  return answer as CalendarAnswer;
 }
 
 /** The marks that a process remembers. */

@@ -1,7 +1,6 @@
 /** `restoreFrom`: loads calendar counts that a store has lost from the records of the app. */
 
-import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
-import { calendarNamed } from '../algorithms/calendar/periods.js';
+import { MOST_COUNTED } from '../algorithms/calendar/calendar-rule.js';
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { checkOptions } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
@@ -12,11 +11,18 @@ import { within } from '../base/within.js';
 import type { CalendarAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
-import type { Step, Store } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
 import { askClaim } from './idempotency-key.js';
-import { MARK_OPTIONS, type MarkOptions, RecentMarks, tellMarkFault } from './marks.js';
+import {
+  calendarCount,
+  calendarLook,
+  MARK_OPTIONS,
+  type MarkOptions,
+  RecentMarks,
+  tellMarkFault,
+} from './marks.js';
 
 /** Returns the units that `key`, as it is counted, has used in a period: an integer from 0 to 2^51. */
 export type UsedUnits = (
@@ -89,8 +95,6 @@ class Restorer {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   private readonly seen = new RecentMarks<Seen>();
-  /** Reads and charges the count of any calendar, in the period in which it is stored, beyond its limit. */
-  private readonly rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
 
   constructor(loads: ReadonlyMap<string, UsedUnits>, options: MarkOptions) {
     this.loads = loads;
@@ -127,14 +131,19 @@ class Restorer {
     const beginUs = systemClock.nowUs();
     const seen: Seen = { used, quietUs: beginUs + LEASE_US };
     this.seen.set(name, seen);
+    const count = calendarLook(limiter, key);
+    const { startUs, endUs, current: first } = await calendarCount(store, count);
+    if (first === 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
+    // The billing period of the key is unknown.
+    if (startUs === 0) return;
     const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), LEASE_US), LONGEST_US);
-    const claim = { id: 'restored', owner: newOwner() };
-    const rule = makeClaimsRule(LEASE_US, leftUs);
+    // A period can begin before the end of the one before it.
+    const claim = { id: `restored ${startUs}`, owner: newOwner() };
     const mark: Step = {
       op: 'take',
       limiter: `${limiter}.restored`,
       key,
-      rule,
+      rule: makeClaimsRule(LEASE_US, leftUs),
       claim,
       cost: 1,
       binding: true,
@@ -144,9 +153,6 @@ class Restorer {
       seen.quietUs = beginUs + endsUs - nowUs;
       return;
     }
-    const count: Step = { op: 'look', limiter, key, rule: this.rule, cost: 0, binding: false };
-    const { startUs, endUs, current: first } = await countIn(store, count);
-    if (first === 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
     const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
     const loaded = await within(PATIENCE_MS, Promise.resolve(load(key, { start, end })));
     if ('error' in loaded) throw loaded.error;
@@ -154,33 +160,34 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    const now = await countIn(store, count);
+    const now = await calendarCount(store, count);
     // Lost again, or of the next period.
-    if (now.current === 0 || now.startUs !== startUs) return this.startAgain(mark, seen);
+    if (now.current === 0 || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
     if (systemClock.nowUs() - beginUs > SAFE_US)
       throw new Error('the store was too slow to restore a count');
     const cost = value - now.current;
-    if (cost > 0) await store.apply([{ ...count, op: 'record', cost }]);
+    if (cost > 0) {
+      // All or nothing: if the mark was lost too, another process may have it now. And what arrives after the lease
+      // could be added to what its next holder has added.
+      const raise: Step = { ...count, op: 'take', binding: true, cost };
+      const [own] = await store.apply([mark, raise], { deadlineUs: beginUs + LEASE_US });
+      if (own?.failure) throw own.failure;
+      if (!own?.allowed) return;
+    }
     // In one call, which on a Cluster goes to one node: the count and its mark were lost together.
+    const rule = makeClaimsRule(LEASE_US, leftUs - (systemClock.nowUs() - beginUs));
     const [done, { current = 0 } = {}] = (await store.apply([
-      { ...mark, op: 'done' },
+      { ...mark, rule, op: 'done' },
       count,
     ])) as readonly Partial<CalendarAnswer>[];
     if (done?.failure) throw done.failure;
     // The store has lost it again, and the mark stands for nothing.
-    if (current < value) return this.startAgain(mark, seen);
+    if (current < value) return this.startAgain(mark, 'reset', seen);
     if (seen.quietUs > 0) seen.quietUs = beginUs + leftUs;
   }
 
-  private async startAgain(mark: Step, seen: Seen): Promise<void> {
-    await askClaim(this.options.store, { ...mark, op: 'reset' });
+  private async startAgain(mark: Step, op: 'put' | 'reset', seen: Seen): Promise<void> {
+    await askClaim(this.options.store, { ...mark, op });
     seen.quietUs = 0;
   }
-}
-
-/** @throws what the store throws */
-async function countIn(store: Store, step: Step): Promise<CalendarAnswer> {
-  const [answer] = await store.apply([step]);
-  if (answer?.failure) throw answer.failure;
-  return answer as CalendarAnswer;
 }

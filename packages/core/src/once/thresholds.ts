@@ -5,13 +5,21 @@ import { checkOptions } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
+import { within } from '../base/within.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
 import { askClaim } from './idempotency-key.js';
-import { MARK_OPTIONS, type MarkOptions, RecentMarks, tellMarkFault } from './marks.js';
+import {
+  calendarCount,
+  calendarLook,
+  MARK_OPTIONS,
+  type MarkOptions,
+  RecentMarks,
+  tellMarkFault,
+} from './marks.js';
 
 /** A share of a limit that is used. */
 export interface Crossed {
@@ -45,7 +53,7 @@ const MOST_RUNNING = 100;
  * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
  * more than a minute, or its process is killed, it is called again with the same `id`, with a request of that key after
  * that minute. A limit with other numbers, such as after a plan change, is reported anew. Limits in shadow mode and
- * decisions without the store are ignored.
+ * decisions without the store are ignored. Observers of one limit with the same store share what was reported.
  *
  * @param shares by the name of the limit: numbers above 0. 0.8 stands for 80 %; more than 1 needs `overage`
  * @param onCrossed may be async; nobody waits for it, except the platform of a Worker
@@ -75,7 +83,7 @@ export function thresholds(
 ): Pick<Observer, 'onDecision'> {
   if (!isPlainObject(shares)) throw mustBe('shares', 'an object of lists of numbers', shares);
   for (const own of Object.values(shares)) {
-    if (!Array.isArray(own) || !own.every((share) => share > 0 && share <= 1_000)) {
+    if (!Array.isArray(own) || !own.every(isShare)) {
       throw mustBe('shares', 'numbers above 0, such as 0.8 for 80 %', own);
     }
   }
@@ -84,6 +92,10 @@ export function thresholds(
   checkStore(options.store);
   const teller = new Teller(shares, onCrossed, options);
   return { onDecision: (event, key, request) => teller.look(event, key, request) };
+}
+
+function isShare(share: unknown): boolean {
+  return typeof share === 'number' && share > 0 && share <= 1_000;
 }
 
 class Teller {
@@ -107,7 +119,7 @@ class Teller {
   }
 
   look(event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined): void {
-    const { limiter, mode, outcome, policy, used } = event;
+    const { limiter, mode, outcome, policy, used, cost } = event;
     const shares = this.shares.get(limiter);
     if (!shares || key === undefined || mode !== 'enforce' || outcome === 'error') return;
     if (!policy || policy.limit === 0) return;
@@ -116,7 +128,9 @@ class Teller {
       if (!(used / policy.limit >= share)) return;
       const name = this.quietUs.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
       if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
-      if ((this.quietUs.get(name) ?? 0) > systemClock.nowUs()) continue;
+      // A share that was reported is crossed again if a period has begun before the end of the last one.
+      const crosses = outcome !== 'denied' && (used - cost) / policy.limit < share;
+      if (!crosses && (this.quietUs.get(name) ?? 0) > systemClock.nowUs()) continue;
       this.running.add(name);
       const told = this.tell(event, share, key, name)
         .catch((error) => tellMarkFault(this.options, limiter, error))
@@ -134,10 +148,13 @@ class Teller {
     const { store } = this.options;
     const beginUs = systemClock.nowUs();
     const { limit = 0 } = policy ?? {};
+    const { startUs, endUs, current } = await calendarCount(store, calendarLook(limiter, key));
+    const isCalendar = current > 0;
     const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), SHORTEST_US), LONGEST_US);
-    const claim = { id: `${threshold} of ${limit}`, owner: newOwner() };
-    const rule = makeClaimsRule(LEASE_US, leftUs);
+    const period = isCalendar ? ` since ${startUs}` : '';
+    const claim = { id: `${threshold} of ${limit}${period}`, owner: newOwner() };
     const own = `${limiter}.thresholds`;
+    const rule = makeClaimsRule(LEASE_US, leftUs);
     const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
     const { allowed, nowUs, endsUs } = await askClaim(store, step);
     if (!allowed) {
@@ -145,12 +162,23 @@ class Teller {
       return;
     }
     this.beQuiet(name, LEASE_US);
-    const endUs = nowUs - (systemClock.nowUs() - beginUs) + resetMs * 1_000;
-    const resetsAt = new Date(Math.round(endUs / 1_000_000) * 1_000);
-    const id = JSON.stringify([limiter, key, claim.id, resetsAt]);
-    await this.onCrossed({ id, limiter, key, threshold, used, limit, resetsAt });
-    await askClaim(store, { ...step, op: 'done' });
-    this.beQuiet(name, leftUs - (systemClock.nowUs() - beginUs));
+    const resetUs = isCalendar ? endUs : nowUs - this.sinceUs(beginUs) + resetMs * 1_000;
+    const resetsAt = new Date(Math.round(resetUs / 1_000_000) * 1_000);
+    const id = JSON.stringify([limiter, key, `${threshold} of ${limit}`, resetsAt]);
+    const crossed = { id, limiter, key, threshold, used, limit, resetsAt };
+    const told = await within(
+      LEASE_US / 1_000,
+      new Promise((resolve) => resolve(this.onCrossed(crossed))),
+    );
+    if ('error' in told) throw told.error;
+    // Kept until the end of the period, however long the callback took.
+    const keptUs = Math.max(SHORTEST_US, leftUs - this.sinceUs(beginUs));
+    await askClaim(store, { ...step, rule: makeClaimsRule(LEASE_US, keptUs), op: 'done' });
+    this.beQuiet(name, keptUs);
+  }
+
+  private sinceUs(beginUs: number): number {
+    return systemClock.nowUs() - beginUs;
   }
 
   private beQuiet(name: string, forUs: number): void {
