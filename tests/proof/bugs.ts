@@ -154,10 +154,13 @@ const locks: readonly Bug[] = [
     'if locked > 0 then\n        level, locked = level - 1, 0\n      end',
     '',
   ]),
-  bug('a refund keeps the level of the lock that it ends', LOCK, [
-    'level, locked = level - 1, 0',
-    'locked = 0',
-  ]),
+  {
+    ...bug('a refund keeps the level of the lock that it ends', LOCK, [
+      'level, locked = level - 1, 0',
+      'locked = 0',
+    ]),
+    focus: { focus: 'penalties', faults: [] },
+  },
   bug('a late refund ends any lock', LOCK, [
     'return step.at == step.ends and step.current > 0',
     'return step.current > 0',
@@ -299,18 +302,24 @@ const permits: readonly Bug[] = [
     ],
     'dashpay/rust-dashcore#916',
   ),
-  bug(
-    'a lease never ends',
-    LEASES,
-    ["local after = '(' .. format('%d', now)", "local after = '(0'"],
-    'gocraft/work#231',
-  ),
-  bug(
-    'the leases of a key have no expiry',
-    LEASES,
-    ["call('PEXPIRE', key, format('%d', 2 * ms))", ''],
-    'bluetape4k/bluetape4k-projects#944',
-  ),
+  {
+    ...bug(
+      'a lease never ends',
+      LEASES,
+      ["local after = '(' .. format('%d', now)", "local after = '(0'"],
+      'gocraft/work#231',
+    ),
+    focus: { focus: 'permits' },
+  },
+  {
+    ...bug(
+      'the leases of a key have no expiry',
+      LEASES,
+      ["call('PEXPIRE', key, format('%d', 2 * ms))", ''],
+      'bluetape4k/bluetape4k-projects#944',
+    ),
+    focus: { focus: 'permits' },
+  },
   bug(
     'one permit too many is given',
     LEASES,
@@ -336,6 +345,7 @@ const permits: readonly Bug[] = [
   ),
   {
     name: 'each renewal that fails releases its permit anew, whatever is under way',
+    focus: { focus: 'permits', faults: ['down', 'hang', 'loseReply'] },
     mutations: [
       {
         file: `${UPKEEP}/lease-cycle.ts`,
@@ -379,10 +389,13 @@ const claims: readonly Bug[] = [
     ['crypto.getRandomValues(new Uint8Array(12))', 'new Uint8Array(12)'],
     'paveg/hono-idempotency#91',
   ),
-  bug('who lost a claim marks it as done', CLAIMS, [
-    'return step.state == FREE or (own and (step.state == RUNNING or op == DONE))',
-    'return step.state == FREE or op == DONE or (own and step.state == RUNNING)',
-  ]),
+  {
+    ...bug('who lost a claim marks it as done', CLAIMS, [
+      'return step.state == FREE or (own and (step.state == RUNNING or op == DONE))',
+      'return step.state == FREE or op == DONE or (own and step.state == RUNNING)',
+    ]),
+    focus: { focus: 'claims', faults: ['freeze'] },
+  },
   bug('what is done is kept for a lease', CLAIMS, [
     'KEPT, now + step.keep,',
     'KEPT, now + step.lease,',
@@ -416,12 +429,15 @@ const claims: readonly Bug[] = [
       },
     ],
   },
-  bug(
-    'a request runs without a claim when the store fails',
-    `${ONCE}/idempotency-options.ts`,
-    ["['deny', 'allow']) ?? 'deny'", "['deny', 'allow']) ?? 'allow'"],
-    'square1-io/laravel-idempotency#1',
-  ),
+  {
+    ...bug(
+      'a request runs without a claim when the store fails',
+      `${ONCE}/idempotency-options.ts`,
+      ["['deny', 'allow']) ?? 'deny'", "['deny', 'allow']) ?? 'allow'"],
+      'square1-io/laravel-idempotency#1',
+    ),
+    focus: { focus: 'claims', faults: ['down'] },
+  },
 ];
 
 const KEY_PAUSE = 'outgoing/src/shaper/key-pause.ts';
@@ -431,10 +447,13 @@ const jobs: readonly Bug[] = [
     'step.pause = max(step.pause, now + min(step.hold, MAX_HOLD))',
     'step.pause = max(step.pause, now)',
   ]),
-  bug('a process forgets its own pause when the store does not answer', KEY_PAUSE, [
-    'this.ownUs = Math.max(this.ownUs, untilUs);',
-    '',
-  ]),
+  {
+    ...bug('a process forgets its own pause when the store does not answer', KEY_PAUSE, [
+      'this.ownUs = Math.max(this.ownUs, untilUs);',
+      '',
+    ]),
+    focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
+  },
   bug('a pause of another process is not looked for before a start', KEY_PAUSE, [
     'return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;',
     'return startUs === startUs;',
@@ -480,10 +499,13 @@ const resilience: readonly Bug[] = [
     ['background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs)', 'Infinity'],
     'express-rate-limit/rate-limit-redis#71',
   ),
-  bug('the breaker never opens', `${STORES}/circuit-breaker.ts`, [
-    'const isDown = part.failures >= most;',
-    'const isDown = part.failures < 0;',
-  ]),
+  {
+    ...bug('the breaker never opens', `${STORES}/circuit-breaker.ts`, [
+      'const isDown = part.failures >= most;',
+      'const isDown = part.failures < 0;',
+    ]),
+    focus: { focus: 'outages' },
+  },
   bug(
     'the breaker never closes',
     `${STORES}/probe.ts`,
@@ -508,18 +530,27 @@ const resilience: readonly Bug[] = [
     ],
     'upstash/ratelimit-js#122',
   ),
-  bug('calls wait for a text of the script that was lost', 'redis/src/calls/transport.ts', [
-    'inTime(reply, systemClock.nowUs() + LOAD_US)',
-    'reply',
-  ]),
-  bug('the fallback counts nothing', `${STORES}/fallback.ts`, [
-    'const MAX_ENTRIES = 100_000;',
-    'const MAX_ENTRIES = 1;',
-  ]),
-  bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
-    'if (!steps.some(isCountedHere)) return answers;',
-    'if (steps) return answers;',
-  ]),
+  {
+    ...bug('calls wait for a text of the script that was lost', 'redis/src/calls/transport.ts', [
+      'inTime(reply, systemClock.nowUs() + LOAD_US)',
+      'reply',
+    ]),
+    focus: { focus: 'rates', faults: ['restart', 'loseRequest'] },
+  },
+  {
+    ...bug('the fallback counts nothing', `${STORES}/fallback.ts`, [
+      'const MAX_ENTRIES = 100_000;',
+      'const MAX_ENTRIES = 1;',
+    ]),
+    focus: { focus: 'outages' },
+  },
+  {
+    ...bug('the fallback does not know what was admitted before', `${STORES}/fallback.ts`, [
+      'if (!steps.some(isCountedHere)) return answers;',
+      'if (steps) return answers;',
+    ]),
+    focus: { focus: 'outages' },
+  },
   bug('deadlines are sent by the clock of the process', 'redis/src/calls/server-time.ts', [
     'const instant = deadlineUs + Math.max(this.latest, this.before);',
     'const instant = deadlineUs;',
@@ -578,18 +609,22 @@ const CHARGE = 'core/src/meter/charge.ts';
 const SPENDING = 'core/src/meter/spending.ts';
 
 const meters: readonly Bug[] = [
-  bug(
-    'a settlement that failed is taken for sent',
-    CHARGE,
-    ['this.retry(step, failure, isLastTry);\n      return;', 'return;'],
-    'mozilla-ai/otari#767',
-  ),
-  bug(
-    'a reservation is given back before the real cost is charged',
-    CHARGE,
-    [
-      "if (more > 0) return [this.first({ ...this.step, op: 'record', cost: more, owed: 0 })];",
-      `if (more > 0) {
+  {
+    ...bug(
+      'a settlement that failed is taken for sent',
+      CHARGE,
+      ['this.retry(step, failure, isLastTry);\n      return;', 'return;'],
+      'mozilla-ai/otari#767',
+    ),
+    focus: { focus: 'spending' },
+  },
+  {
+    ...bug(
+      'a reservation is given back before the real cost is charged',
+      CHARGE,
+      [
+        "if (more > 0) return [this.first({ ...this.step, op: 'record', cost: more, owed: 0 })];",
+        `if (more > 0) {
         const charge = (cost: number) => this.first({ ...this.step, op: 'record', cost, owed: 0 });
         const [put] = this.givingBack(units - more);
         if (!put) return [charge(more)];
@@ -597,129 +632,120 @@ const meters: readonly Bug[] = [
         void sent.then(() => settling.releases.giveBack([charge(units)]));
         return [];
       }`,
-    ],
-    'langwatch/langwatch#8230',
-  ),
-  bug(
-    'a late settlement gives back again what the end gave back',
-    CHARGE,
-    ['this.told = units;\n', 'if (more > 0) this.told = units;\n'],
-    'elizaOS/eliza#11169',
-  ),
-  bug('units are given back again if it is unknown whether they were', CHARGE, [
-    'if (isSent && (isLastTry || !isCharge)) {',
-    'if (isSent && isLastTry) {',
-  ]),
-  bug('units that were forgiven are given back', CHARGE, [
-    'const free = Math.min(units, this.uncharged);',
-    'const free = units - units;',
-  ]),
-  bug('units that were lost are not counted as lost', CHARGE, ["this.tell('lost', units);", '']),
-  bug('a settlement that could not be sent is dropped', 'core/src/meter/resends.ts', [
-    'this.onGivenUp.set(step, givenUp);',
-    'if (step) return;\n    this.onGivenUp.set(step, givenUp);',
-  ]),
+      ],
+      'langwatch/langwatch#8230',
+    ),
+    focus: { focus: 'spending' },
+  },
+  {
+    ...bug(
+      'a late settlement gives back again what the end gave back',
+      CHARGE,
+      ['this.told = units;\n', 'if (more > 0) this.told = units;\n'],
+      'elizaOS/eliza#11169',
+    ),
+    focus: { focus: 'spending' },
+  },
+  {
+    ...bug('units are given back again if it is unknown whether they were', CHARGE, [
+      'if (isSent && (isLastTry || !isCharge)) {',
+      'if (isSent && isLastTry) {',
+    ]),
+    focus: { focus: 'spending', faults: ['loseReply'] },
+  },
+  {
+    ...bug('units that were forgiven are given back', CHARGE, [
+      'const free = Math.min(units, this.uncharged);',
+      'const free = units - units;',
+    ]),
+    focus: { focus: 'spending', faults: [] },
+  },
+  {
+    ...bug('units that were lost are not counted as lost', CHARGE, [
+      "this.tell('lost', units);",
+      '',
+    ]),
+    focus: { focus: 'spending', faults: ['loseRequest'] },
+  },
+  {
+    ...bug('a settlement that could not be sent is dropped', 'core/src/meter/resends.ts', [
+      'this.onGivenUp.set(step, givenUp);',
+      'if (step) return;\n    this.onGivenUp.set(step, givenUp);',
+    ]),
+    focus: { focus: 'spending' },
+  },
   bug('a request that is cut off costs what it has added', SPENDING, [
     'if (!isCut || !floor) return { owed, keeps: true };',
     'if (!isCut) return { owed, keeps: true };',
   ]),
-  bug('the last settlement counts', SPENDING, [
-    'if (this.settled !== undefined) return false;',
-    '',
-  ]),
-  bug('what is added is charged beside the reservation', SPENDING, [
-    'Math.max(units, line.charge.reserved)',
-    'units + line.charge.reserved',
-  ]),
-  bug('a settlement after the end is ignored', SPENDING, [
-    'if (this.end && lines.length > 0 && late.length === 0) return false;',
-    'if (this.end) return false;',
-  ]),
+  {
+    ...bug('the last settlement counts', SPENDING, [
+      'if (this.settled !== undefined) return false;',
+      '',
+    ]),
+    focus: { focus: 'spending' },
+  },
+  {
+    ...bug('what is added is charged beside the reservation', SPENDING, [
+      'Math.max(units, line.charge.reserved)',
+      'units + line.charge.reserved',
+    ]),
+    focus: { focus: 'spending' },
+  },
+  {
+    ...bug('a settlement after the end is ignored', SPENDING, [
+      'if (this.end && lines.length > 0 && late.length === 0) return false;',
+      'if (this.end) return false;',
+    ]),
+    focus: { focus: 'spending' },
+  },
 ];
 
 /** Planted by people who did not know the laws; docs/proof.md tells of others. */
 const outsiders: readonly Bug[] = [
-  bug('a pause that another process began is forgotten when the store fails', KEY_PAUSE, [
-    'this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);',
-    'this.pausedUntil = pausedUntil;',
-  ]),
-  bug('a response that comes after maxRun is not kept', `${ONCE}/run.ts`, [
-    'if (this.controller.signal.aborted && !this.isDetached) return false;',
-    'if (this.controller.signal.aborted) return false;',
-  ]),
+  {
+    ...bug('a pause that another process began is forgotten when the store fails', KEY_PAUSE, [
+      'this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);',
+      'this.pausedUntil = pausedUntil;',
+    ]),
+    focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
+  },
+  {
+    ...bug('a response that comes after maxRun is not kept', `${ONCE}/run.ts`, [
+      'if (this.controller.signal.aborted && !this.isDetached) return false;',
+      'if (this.controller.signal.aborted) return false;',
+    ]),
+    focus: { focus: 'claims', faults: [] },
+  },
   bug('the key of leases ends before a lease that was renewed', LEASES, [
     "if call('PTTL', key) < ms then",
     "if call('PTTL', key) < 0 then",
   ]),
-  bug(
-    'a claim is not renewed, because its limiter also waits for the end',
-    'core/src/guard/ending.ts',
-    [
-      `const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
+  {
+    ...bug(
+      'a claim is not renewed, because its limiter also waits for the end',
+      'core/src/guard/ending.ts',
+      [
+        `const isHeld = step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
       if (isHeld || needsEnd(turn, !allowed)) {`,
-      `const holds = () => step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
+        `const holds = () => step && takesHold(turn) && this.releases.permitsOf(step).begin(turn, turns);
       if (needsEnd(turn, !allowed) || holds()) {`,
-    ],
-  ),
-  bug('a store that is well and ill by turns counts as well', `${STORES}/probe.ts`, [
-    `this.wellUs = isBack ? (this.wellUs ?? this.doneUs) : undefined;
+      ],
+    ),
+    focus: { focus: 'claims', faults: [] },
+  },
+  {
+    ...bug('a store that is well and ill by turns counts as well', `${STORES}/probe.ts`, [
+      `this.wellUs = isBack ? (this.wellUs ?? this.doneUs) : undefined;
         if (this.wellUs !== undefined && this.doneUs - this.wellUs >= healthyUs()) back();`,
-    `if (isBack) this.wellUs ??= this.doneUs;
+      `if (isBack) this.wellUs ??= this.doneUs;
         if (isBack && this.doneUs - (this.wellUs ?? this.doneUs) >= healthyUs()) back();`,
-  ]),
+    ]),
+    focus: { focus: 'outages', faults: ['loseReply', 'loseRequest'] },
+  },
 ];
 
-/** What the histories are about for bugs that others show rarely. */
-const FOCUS: Readonly<Record<string, Focus>> = {
-  'a pause that another process began is forgotten when the store fails': {
-    focus: 'jobs',
-    faults: ['down', 'hang', 'loseReply'],
-  },
-  'a response that comes after maxRun is not kept': { focus: 'claims', faults: [] },
-  'a refund keeps the level of the lock that it ends': { focus: 'penalties', faults: [] },
-  'each renewal that fails releases its permit anew, whatever is under way': {
-    focus: 'permits',
-    faults: ['down', 'hang', 'loseReply'],
-  },
-  'who lost a claim marks it as done': { focus: 'claims', faults: ['freeze'] },
-  'a process forgets its own pause when the store does not answer': {
-    focus: 'jobs',
-    faults: ['down', 'hang', 'loseReply'],
-  },
-  'units are given back again if it is unknown whether they were': {
-    focus: 'spending',
-    faults: ['loseReply'],
-  },
-  'units that were forgiven are given back': { focus: 'spending', faults: [] },
-  'units that were lost are not counted as lost': { focus: 'spending', faults: ['loseRequest'] },
-  'a lease never ends': { focus: 'permits' },
-  'the leases of a key have no expiry': { focus: 'permits' },
-  'the breaker never opens': { focus: 'outages' },
-  'the fallback counts nothing': { focus: 'outages' },
-  'the fallback does not know what was admitted before': { focus: 'outages' },
-  'calls wait for a text of the script that was lost': {
-    focus: 'rates',
-    faults: ['restart', 'loseRequest'],
-  },
-  'a claim is not renewed, because its limiter also waits for the end': {
-    focus: 'claims',
-    faults: [],
-  },
-  'a store that is well and ill by turns counts as well': {
-    focus: 'outages',
-    faults: ['loseReply', 'loseRequest'],
-  },
-  'a request runs without a claim when the store fails': { focus: 'claims', faults: ['down'] },
-  'a settlement that failed is taken for sent': { focus: 'spending' },
-  'a reservation is given back before the real cost is charged': { focus: 'spending' },
-  'a late settlement gives back again what the end gave back': { focus: 'spending' },
-  'a settlement that could not be sent is dropped': { focus: 'spending' },
-  'the last settlement counts': { focus: 'spending' },
-  'what is added is charged beside the reservation': { focus: 'spending' },
-  'a settlement after the end is ignored': { focus: 'spending' },
-};
-
-const ALL: readonly Bug[] = [
+export const BUGS: readonly Bug[] = [
   ...buckets,
   ...windows,
   ...locks,
@@ -733,6 +759,3 @@ const ALL: readonly Bug[] = [
   ...meters,
   ...outsiders,
 ];
-
-/** The bugs, with the histories that show them. */
-export const BUGS: readonly Bug[] = ALL.map((one) => ({ ...one, focus: FOCUS[one.name] }));

@@ -265,6 +265,69 @@ describe('a share of a period', () => {
     expect(told).toHaveLength(1);
   });
 
+  it('has one id, however late the answers of the store are read', async () => {
+    const memory = memoryStore({ clock: systemClock });
+    const ids: string[] = [];
+    const make = (delayMs: number) => {
+      const store = remoteStore({
+        sync: false,
+        async apply(steps) {
+          const answers = await memory.apply(steps);
+          await new Promise((done) => setTimeout(done, delayMs));
+          return answers;
+        },
+      });
+      const fails = ({ id }: Crossed) => {
+        ids.push(id);
+        throw new Error('no mail server');
+      };
+      const observers = [thresholds({ quota: [0.8] }, fails, { store, logger: false })];
+      const limit = { name: 'quota', limit: 10, window: calendar('day') } as const;
+      return createLimiter(limit, { store, observers, storeTimeout: '5s', logger: false });
+    };
+    await Promise.all([make(700).consume('ada', { cost: 8 }), vi.advanceTimersByTimeAsync(60_000)]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await Promise.all([make(1).consume('ada'), vi.advanceTimersByTimeAsync(1_000)]);
+    expect(ids).toHaveLength(2);
+    expect(new Set(ids).size).toBe(1);
+  });
+
+  it('is reported in each window, although the callback takes long', async () => {
+    const store = memoryStore({ clock: systemClock });
+    const told: Crossed[] = [];
+    const slow = (crossed: Crossed) => {
+      told.push(crossed);
+      return new Promise((done) => setTimeout(done, 20_000));
+    };
+    const limiter = createLimiter(
+      { name: 'quota', limit: 10, window: '1d', algorithm: fixedWindow },
+      { store, observers: [thresholds({ quota: [1] }, slow, { store })] },
+    );
+    for (let day = 0; day < 4; day += 1) {
+      const { resetMs } = await limiter.consume('ada', { cost: 10 });
+      await vi.advanceTimersByTimeAsync(resetMs);
+    }
+    expect(told).toHaveLength(4);
+  });
+
+  it('makes no calls of the store while a bucket is used about as fast as it refills', async () => {
+    const store = memoryStore({ clock: systemClock });
+    const limiter = createLimiter(
+      { name: 'quota', limit: 10, window: '10s' },
+      { store, observers: [thresholds({ quota: [0.8] }, () => undefined, { store })] },
+    );
+    await limiter.consume('ada', { cost: 8 });
+    await vi.advanceTimersByTimeAsync(0);
+    const apply = vi.spyOn(store, 'apply');
+    for (let n = 0; n < 5; n += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      await limiter.consume('ada');
+    }
+    await vi.advanceTimersByTimeAsync(0);
+    const others = apply.mock.calls.flatMap(([steps]) => steps).filter(({ op }) => op === 'look');
+    expect(others).toEqual([]);
+  });
+
   it('is reported although callbacks for other keys never end', async () => {
     const hangs = ({ key }: Crossed) => (key === 'ada' ? undefined : new Promise(() => undefined));
     const { use, shown, faults } = fleet(1, [0.1], hangs);

@@ -175,9 +175,8 @@ class Restorer {
       if (!own?.allowed) return;
     }
     // In one call, which on a Cluster goes to one node: the count and its mark were lost together.
-    const rule = makeClaimsRule(LEASE_US, leftUs - (systemClock.nowUs() - beginUs));
     const [done, { current = 0 } = {}] = (await store.apply([
-      { ...mark, rule, op: 'done' },
+      { ...mark, op: 'done' },
       count,
     ])) as readonly Partial<CalendarAnswer>[];
     if (done?.failure) throw done.failure;

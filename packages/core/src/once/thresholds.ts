@@ -94,8 +94,19 @@ export function thresholds(
   return { onDecision: (event, key, request) => teller.look(event, key, request) };
 }
 
+function sinceUs(beginUs: number): number {
+  return systemClock.nowUs() - beginUs;
+}
+
 function isShare(share: unknown): boolean {
   return typeof share === 'number' && share > 0 && share <= 1_000;
+}
+
+/** A share of a key that was reported, or that somebody reports now. */
+interface Quiet {
+  /** Until then it needs no call of the store. */
+  readonly untilUs: number;
+  readonly isCalendar: boolean;
 }
 
 class Teller {
@@ -103,8 +114,7 @@ class Teller {
   private readonly onCrossed: (crossed: Crossed) => unknown;
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
-  /** Until when a share of a key needs no call of the store: it was reported, or somebody does so now. */
-  private readonly quietUs = new RecentMarks<number>();
+  private readonly quiet = new RecentMarks<Quiet>();
 
   constructor(
     shares: Readonly<Record<string, readonly number[]>>,
@@ -126,11 +136,12 @@ class Teller {
     for (const share of shares) {
       // A quotient, because 0.07 * 100 is more than 7.
       if (!(used / policy.limit >= share)) return;
-      const name = this.quietUs.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
+      const name = this.quiet.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
       if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
-      // A share that was reported is crossed again if a period has begun before the end of the last one.
-      const crosses = outcome !== 'denied' && (used - cost) / policy.limit < share;
-      if (!crosses && (this.quietUs.get(name) ?? 0) > systemClock.nowUs()) continue;
+      const { untilUs, isCalendar } = this.quiet.get(name) ?? { untilUs: 0, isCalendar: false };
+      // It is crossed again if a period has begun before the end of the last one.
+      const crosses = isCalendar && outcome !== 'denied' && (used - cost) / policy.limit < share;
+      if (!crosses && untilUs > systemClock.nowUs()) continue;
       this.running.add(name);
       const told = this.tell(event, share, key, name)
         .catch((error) => tellMarkFault(this.options, limiter, error))
@@ -150,6 +161,8 @@ class Teller {
     const { limit = 0 } = policy ?? {};
     const { startUs, endUs, current } = await calendarCount(store, calendarLook(limiter, key));
     const isCalendar = current > 0;
+    const beQuiet = (forUs: number): void =>
+      this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, isCalendar });
     const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), SHORTEST_US), LONGEST_US);
     const period = isCalendar ? ` since ${startUs}` : '';
     const claim = { id: `${threshold} of ${limit}${period}`, owner: newOwner() };
@@ -158,11 +171,11 @@ class Teller {
     const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
     const { allowed, nowUs, endsUs } = await askClaim(store, step);
     if (!allowed) {
-      this.beQuiet(name, endsUs - nowUs);
+      beQuiet(endsUs - nowUs);
       return;
     }
-    this.beQuiet(name, LEASE_US);
-    const resetUs = isCalendar ? endUs : nowUs - this.sinceUs(beginUs) + resetMs * 1_000;
+    beQuiet(LEASE_US);
+    const resetUs = isCalendar ? endUs : nowUs - sinceUs(beginUs) + resetMs * 1_000;
     const resetsAt = new Date(Math.round(resetUs / 1_000_000) * 1_000);
     const id = JSON.stringify([limiter, key, `${threshold} of ${limit}`, resetsAt]);
     const crossed = { id, limiter, key, threshold, used, limit, resetsAt };
@@ -172,16 +185,8 @@ class Teller {
     );
     if ('error' in told) throw told.error;
     // Kept until the end of the period, however long the callback took.
-    const keptUs = Math.max(SHORTEST_US, leftUs - this.sinceUs(beginUs));
+    const keptUs = Math.max(SHORTEST_US, leftUs - sinceUs(beginUs));
     await askClaim(store, { ...step, rule: makeClaimsRule(LEASE_US, keptUs), op: 'done' });
-    this.beQuiet(name, keptUs);
-  }
-
-  private sinceUs(beginUs: number): number {
-    return systemClock.nowUs() - beginUs;
-  }
-
-  private beQuiet(name: string, forUs: number): void {
-    this.quietUs.set(name, systemClock.nowUs() + forUs);
+    beQuiet(keptUs);
   }
 }
