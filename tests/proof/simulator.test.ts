@@ -17,7 +17,9 @@ test(`${HISTORIES} histories of the real code keep every law`, {
   }
 });
 
-test('settlements whose replies get lost charge what was spent', { timeout: MINUTES }, async () => {
+test('settlements whose replies get lost charge what was spent', {
+  timeout: 5 * MINUTES,
+}, async () => {
   const subject = await subjectOf();
   for (let seed = 1; seed <= 30; seed += 1) {
     const { failure } = await simulate(subject, { seed, focus: 'spending', faults: ['loseReply'] });
