@@ -55,6 +55,22 @@ describe('an outage', () => {
     expect(store.held).toBe(running.length);
   });
 
+  it('does not count a permit again that is released while its renewal fails', async () => {
+    const { store } = setUp();
+    const limit = concurrencyLimit({ name: 'few', limit: 1, key: 'all', lease: '3s' });
+    const guard = createGuard(limit, { store, logger: false });
+    const first = await guard.admit(request());
+    store.delayMs.record = 100;
+    while (store.count('record') === 0) await vi.advanceTimersByTimeAsync(50);
+    store.down = true;
+    first.release({});
+    await vi.advanceTimersByTimeAsync(150);
+    const second = await guard.admit(request());
+    expect(second.decisions).toMatchObject([{ allowed: true, outcome: 'error' }]);
+    // While that one runs, there is no other permit.
+    expect(await guard.admit(request())).toMatchObject({ allowed: false });
+  });
+
   describe('of a store with thousands of permits', () => {
     async function setUpMany(count: number) {
       const all = setUp();

@@ -410,9 +410,11 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
         isIllAgain ||= wasWell && wellUs === undefined;
         wasWell ||= wellUs !== undefined;
         lastUs = endUs;
-      } else if (act !== undefined) {
+      } else {
         const forUs = lastUs - (wellUs ?? Number.NEGATIVE_INFINITY);
-        if (isIllAgain && sentUs > lastUs && forUs < WELL_US / 2) {
+        // A slow store is still called for what the process cannot decide alone.
+        const isOwn = act !== undefined && plan.onStoreError === 'local' && !isQueue(steps);
+        if (isOwn && isIllAgain && sentUs > lastUs && forUs < WELL_US / 2) {
           return `a server that was well for ${forUs} us was used again`;
         }
         [wellUs, wasWell, isIllAgain] = [undefined, false, false];
@@ -421,6 +423,8 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
   }
   return undefined;
 };
+
+const isQueue = ([step]: readonly Step[]): boolean => step?.rule.machine === 'queue';
 
 /** Law 6: once the server is back, its answers are used again. */
 const itRecovers: Law = ({ recovered }) =>
@@ -497,6 +501,64 @@ function joined(spans: readonly [number, number][]): [number, number][] {
     else all.push([from, to]);
   }
   return all;
+}
+
+/** Law 7: in an outage, a process rejects a request for a lack of permits only while it holds all of them. */
+const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
+  if (plan.onStoreError !== 'local') return undefined;
+  if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
+  const decidedByStore = new Set(calls.filter(({ answers }) => answers).map(({ act }) => act));
+  const requests = outcomes.flatMap((outcome) => {
+    const act = plan.acts[outcome.act];
+    return act?.kind === 'request' ? [{ ...act, ...outcome }] : [];
+  });
+  for (const { act, key, process, decisions = [], startUs, endUs = startUs } of requests) {
+    const permits = decisions.find(({ limiter }) => limiter === 'permits');
+    if (!permits || permits.allowed || decidedByStore.has(act)) continue;
+    const held = requests.filter((other) => {
+      if (!other.allowed || other.key !== key || other.process !== process) return false;
+      const fromUs = other.endUs ?? 0;
+      return fromUs <= endUs && fromUs + other.holdUs >= startUs;
+    });
+    if (held.length < plan.permits) {
+      return `a request was rejected for lack of permits, with ${held.length} of ${plan.permits} held`;
+    }
+  }
+  return undefined;
+};
+
+/** Idempotency: the end of a request that ran arrives, if it can: it is sent again for ten leases. */
+const endsArrive: Law = ({ plan, calls, runs }) => {
+  if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
+  const wellUs = Math.max(0, ...plan.faults.map(endOf));
+  // A round of retries is due after a third of a lease, or once a probe has found the store well.
+  const dueUs = wellUs + plan.leaseMs * 400 + 500_000;
+  if ((calls.at(-1)?.sentUs ?? 0) < dueUs) return undefined;
+  const lost = new Map<string, Call>();
+  const arrived = new Set<string>();
+  for (const call of calls) {
+    for (const [at, { op, claim }] of call.steps.entries()) {
+      if (!claim || op !== 'done') continue;
+      if (call.answers?.[at]) arrived.add(claim.owner);
+      else lost.set(claim.owner, lost.get(claim.owner) ?? call);
+    }
+  }
+  for (const [owner, { process, steps, sentUs }] of lost) {
+    if (process.isDead || arrived.has(owner)) continue;
+    const id = steps.find(({ claim }) => claim?.owner === owner)?.claim?.id;
+    const run = runs.findLast(
+      (one) => one.id === id && one.process === process && one.startUs < sentUs,
+    );
+    if ((run?.endUs ?? 0) + 10_000 * plan.leaseMs < dueUs) continue;
+    return `the end of ${id} never arrived, though the store was well from ${wellUs} us on`;
+  }
+  return undefined;
+};
+
+/** When the last effect of a fault is over: late messages may still be under way after it. */
+function endOf(fault: Plan['faults'][number]): number {
+  const forUs = 'forUs' in fault ? fault.forUs : 0;
+  return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
 /** Law 7: a permit is held until it is given back, however long that is, if its process can renew it. */
@@ -705,23 +767,70 @@ function refillOf(limit: number, calls: readonly Call[]): number {
   return 1 + (limit * (calls.at(-1)?.sentUs ?? 0)) / 86_400_000_000;
 }
 
-/** A request that nobody shares its key with is charged what it has cost, up to the limit and its debt. */
+/**
+ * A request that nobody shares its key with is charged what it has cost, up to the limit and its debt. Where calls were
+ * lost, units may be lost, or charged again.
+ */
 const aloneIsChargedExactly: Law = (history) => {
-  const { plan, spent, outcomes, calls } = history;
-  if (plan.faults.length > 0 || !plan.spend || !spent) return undefined;
+  const { plan, spent, outcomes, calls, restarts, units } = history;
+  if (!plan.spend || !spent || plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
+  if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
+  if (repeatsRequests(plan)) return undefined;
   const keys = plan.acts.map((act) => (act.kind === 'spend' ? act.key : undefined));
   for (const outcome of outcomes) {
-    const act = plan.acts[outcome.act];
-    if (act?.kind !== 'spend') continue;
+    const { act: at, process, decisions = [] } = outcome;
+    const act = plan.acts[at];
+    if (act?.kind !== 'spend' || decisions.some((one) => one.outcome === 'error')) continue;
     if (keys.indexOf(act.key) !== keys.lastIndexOf(act.key)) continue;
     const used = spent.get(act.key) ?? 0;
-    const units = Math.min(spendingOf(history, outcome).least, plan.spend.limit + plan.spend.debt);
-    if (used > units || used < units - refillOf(plan.spend.limit, calls)) {
-      return `${act.key} is charged ${used} units, and has spent ${units}`;
+    const { least, most } = spendingOf(history, outcome);
+    const full = plan.spend.limit + plan.spend.debt;
+    const lost = units
+      .filter((one) => one.process === process && one.kind === 'lost')
+      .reduce((sum, one) => sum + one.units, 0);
+    const perhaps = unheard(calls, act.key);
+    if (
+      used > Math.min(most, full) + perhaps ||
+      used < Math.min(least, full) - lost - refillOf(plan.spend.limit, calls)
+    ) {
+      return `${act.key} is charged ${used} units, and has spent ${least} to ${most}; lost: ${lost}; perhaps charged: ${perhaps}`;
     }
   }
   return undefined;
 };
+
+/** The units of a key's calls of which the caller does not know whether they were charged. */
+function unheard(calls: readonly Call[], key: string): number {
+  return calls
+    .filter(({ answers, sentUs, endUs = Infinity }) => !answers || endUs - sentUs > PATIENCE_US / 2)
+    .flatMap(({ steps }) => steps)
+    .filter(({ limiter, key: own, op }) => limiter === 'spend' && own === key && op !== 'look')
+    .reduce((sum, { cost }) => sum + cost, 0);
+}
+
+/** A charge of which it is not known whether it was made is sent once more, not for ever. */
+const chargesAreSentTwice: Law = ({ plan, calls }) => {
+  const keys = plan.acts.map((act) => (act.kind === 'spend' ? act.key : undefined));
+  for (const act of plan.acts) {
+    if (act.kind !== 'spend' || keys.indexOf(act.key) !== keys.lastIndexOf(act.key)) continue;
+    const sent = calls.filter(
+      ({ steps, error }) =>
+        steps.some(
+          ({ op, key, limiter }) => op === 'record' && limiter === 'spend' && key === act.key,
+        ) && !isUnsent(error),
+    ).length;
+    // One for each addition and one for the settlement.
+    const most = 2 * (act.adds.length + 1);
+    if (sent > most) return `${sent} charges of ${act.key} were sent, where ${most} are enough`;
+  }
+  return undefined;
+};
+
+/** Whether an error says that a call was never sent. */
+function isUnsent(error: unknown): boolean {
+  const { kind, code, cause } = (error ?? {}) as { kind?: string; code?: string; cause?: unknown };
+  return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
+}
 
 /** A permit is given back by few calls at a time, however many of its renewals fail. */
 const releasesAreFew: Law = ({ calls }) => {
@@ -776,7 +885,9 @@ function spendingOf(
   if (asked?.kind !== 'spend' || !decision || !decisions.every(({ allowed }) => allowed)) {
     return { least: 0, most: 0, held: 0 };
   }
-  const { reserve: reserved, usage, isCut } = asked;
+  const { usage, isCut } = asked;
+  // By default at most half of the limit is reserved.
+  const reserved = Math.min(asked.reserve, (plan.spend?.limit ?? 0) / 2);
   const owed = isCut && plan.spend?.isPartial ? added : Math.max(reserved, added);
   const units = usage ?? owed;
   // Who was admitted without the store may not be charged.
@@ -944,6 +1055,30 @@ const pausesHold: Law = ({ plan, outcomes, starts, restarts }) => {
   return undefined;
 };
 
+/** Shapers: a process that has learned of a pause from the store keeps it, whatever the store does afterwards. */
+const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
+  if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
+  if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
+  for (const { process, steps, answers = [], sentUs, endUs = 0 } of calls) {
+    if (endUs - sentUs > PATIENCE_US / 2) continue; // a late answer may be ignored
+    for (const [at, { key, rule }] of steps.entries()) {
+      const answer = answers[at];
+      if (rule.machine !== 'queue' || !answer || !('pausedUntilUs' in answer)) continue;
+      const leftUs = answer.pausedUntilUs - answer.nowUs;
+      if (leftUs <= 0) continue;
+      const early = starts.find(
+        (one) =>
+          one.process === process &&
+          one.key === key &&
+          one.atUs > endUs + PAUSE_NEAR_US &&
+          one.atUs < sentUs + leftUs - 2 * TOLERANCE_US,
+      );
+      if (early) return `a job of ${key} started inside a pause that its process knew of`;
+    }
+  }
+  return undefined;
+};
+
 /** Shapers: a job of a key that nobody else uses starts at once, whatever the clock of its process shows. */
 const idleJobsStart: Law = ({ plan, outcomes }) => {
   if (plan.faults.length > 0) return undefined;
@@ -1013,6 +1148,8 @@ export const LAWS: Readonly<Record<string, Law>> = {
   outagesCostNoTime,
   usedWhenWell,
   itRecovers,
+  fallbackKnowsReleases,
+  endsArrive,
   permitsAreCounted,
   permitsLast,
   releasesAreFew,
@@ -1023,12 +1160,14 @@ export const LAWS: Readonly<Record<string, Law>> = {
   fallbackIsBounded,
   spendingIsCharged,
   aloneIsChargedExactly,
+  chargesAreSentTwice,
   reservationsStay,
   idsRunOnce,
   claimsExclude,
   jobsKeepThePace,
   idleJobsStart,
   pausesHold,
+  knownPausesHold,
   changesApply,
 };
 

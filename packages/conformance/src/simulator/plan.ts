@@ -174,14 +174,13 @@ export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
     'outages',
     'all',
   ] as const);
-  const unusual = spending.chance(0.12) ? 'spending' : usual;
-  const focus = chosen.focus ?? unusual;
+  const swarm = swarmOf(seed);
+  const focus = chosen.focus ?? swarm.focus ?? usual;
   const acts = actsOf(random, { focus, size, lengthUs, processes, rates: rates.length });
   const isCalm = focus !== 'outages' && random.chance(0.4);
   const usualFaults = (): Fault[] => (isCalm ? [] : faultsOf(random, focus, lengthUs, processes));
-  const faults = chosen.faults
-    ? faultsAmong(chosen.faults, random, lengthUs, processes)
-    : usualFaults();
+  const kinds = chosen.faults ?? swarm.faults;
+  const faults = kinds ? faultsAmong(kinds, random, lengthUs, processes) : usualFaults();
   return {
     seed,
     clocks,
@@ -201,13 +200,52 @@ export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
     spend:
       focus === 'spending'
         ? {
-            limit: spending.pick([300, 20_000, 20_000]),
+            limit: spending.pick([100, 300, 20_000]),
             debt: spending.pick([1, 100, 5_000]),
             isPartial: spending.chance(0.3),
           }
         : undefined,
     acts,
     faults,
+  };
+}
+
+const ACTIVITIES = [
+  'rates',
+  'changes',
+  'permits',
+  'claims',
+  'jobs',
+  'outages',
+  'spending',
+  'penalties',
+  'all',
+] as const;
+
+const FAULT_KINDS: readonly FaultKind[] = [
+  'loseRequest',
+  'loseReply',
+  'repeat',
+  'late',
+  'restart',
+  'down',
+  'hang',
+  'clock',
+  'freeze',
+  'kill',
+  'deploy',
+];
+
+/**
+ * Half of the histories are about one activity, and a third have only one to three kinds of faults: what everything at
+ * once hides, a few things often show. (Groce and others, "Swarm testing", ISSTA 2012.)
+ */
+function swarmOf(seed: number): Focus {
+  const random = new Random(seed + 2 ** 26);
+  const kinds = Array.from({ length: random.between(1, 3) }, () => random.pick(FAULT_KINDS));
+  return {
+    focus: random.chance(0.5) ? random.pick(ACTIVITIES) : undefined,
+    faults: random.chance(0.35) ? kinds : undefined,
   };
 }
 
@@ -348,7 +386,7 @@ function actOf(
         ...base,
         kind,
         // Of a request that is alone on its key, it is known exactly what must be charged.
-        key: base.atUs % 10 === 0 ? `alone-${base.atUs}` : key,
+        key: base.atUs % 4 === 0 ? `alone-${base.atUs}` : key,
         reserve: random.pick([0, 1, 20, 90]),
         adds,
         gapUs: random.pick([1_000, 300_000, 1_100_000]),

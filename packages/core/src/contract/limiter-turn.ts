@@ -48,6 +48,8 @@ export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
+    /** The guard waits for the call when it closes. The call must not reject. */
+    track<Value>(call: Promise<Value>): Promise<Value>;
     /** Called when the guard closes, which waits for what it sends. */
     onDrain?: (() => void) | undefined;
   };

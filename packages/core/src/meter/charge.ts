@@ -78,9 +78,13 @@ export class Charge {
 
   /** {@link settleAt} in a separate call. */
   settleNow(units: number): Promise<unknown> | undefined {
+    return this.send(this.settleAt(units));
+  }
+
+  send(steps: readonly Step[] | Promise<readonly Step[]>): Promise<unknown> | undefined {
     const { releases } = this.context.settling;
-    const steps = this.settleAt(units);
-    return 'then' in steps ? steps.then((own) => releases.giveBack(own)) : releases.giveBack(steps);
+    if (!('then' in steps)) return releases.giveBack(steps);
+    return releases.track(steps.then((own) => releases.giveBack(own)));
   }
 
   /** Tells observers how a settlement at `units` differs from what is charged. */

@@ -75,6 +75,7 @@ function settlingOf({ store, observers }: DirectClient): Settling {
         const sent = store.link.giveBack(steps, tell, GIVE_BACK_US);
         return isLater(sent) ? sent : undefined;
       },
+      track: (call) => call, // nothing closes it
     },
     observers,
   };

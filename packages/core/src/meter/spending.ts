@@ -180,7 +180,11 @@ export class Spending<Usage> implements Spent<Usage> {
     const units = this.unitsOf(line);
     if (this.settled !== undefined) charge.tellDifference(units);
     else charge.tell(isCut ? 'cut' : 'silent', units);
-    return charge.settleAt(units);
+    const steps = charge.settleAt(units);
+    if (!('then' in steps)) return steps;
+    // Apart, because the end of the request waits for callbacks only, and not for as long as for the store.
+    keepAlive(line, charge.send(steps));
+    return undefined;
   }
 
   private endAfter(isCut: boolean, durationMs: number): NonNullable<Spending<Usage>['end']> {

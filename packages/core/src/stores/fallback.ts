@@ -44,7 +44,7 @@ export class Fallback {
     options?: AskOptions,
   ): Eventually<Value> {
     if (this.calls.sync) return this.call(steps, then, options);
-    this.counters.release(steps);
+    this.counters.notePermits(steps);
     const parts = this.parts(steps);
     if (parts) return this.askAcross(parts, steps, options).then(then);
     const barred = this.bar(steps, options);
@@ -138,8 +138,12 @@ function isCountedHere(step: Step): step is CountedStep {
   return typeof step.onStoreError === 'object' && !step.rule.logic?.failsClosed;
 }
 
-function endsPermit(step: Step): step is CountedStep {
-  return step.op === 'put' && step.lease !== undefined && isCountedHere(step);
+const isRenewal = ({ op, lease }: Step): boolean => op === 'record' && lease !== undefined;
+
+/** Whether a step renews or releases a permit that this process holds. */
+function keepsPermit(step: Step): step is CountedStep {
+  const isRelease = step.op === 'put' && step.lease !== undefined;
+  return (isRelease || isRenewal(step)) && isCountedHere(step);
 }
 
 /** About 3 MB of buckets. A key for which there is no room is allowed. */
@@ -195,7 +199,7 @@ export class FallbackCounters {
   }
 
   private countSteps(steps: readonly CountedStep[], doing: (step: Step) => Op): readonly Answer[] {
-    const asked = steps.map((step) => localStep(step, doing(step)));
+    const asked = steps.map((step) => localStep(step, isRenewal(step) ? 'look' : doing(step)));
     return this.applyInMemory(asked).map((answer, place) =>
       asked[place]?.op === 'look'
         ? answer
@@ -204,11 +208,12 @@ export class FallbackCounters {
   }
 
   /**
-   * Releases permits here at once: their requests have ended, even if the release never reaches the store.
+   * Renews and releases permits here at once, whether or not the step reaches the store. At its answer it would be too
+   * late: a renewal whose permit has been released since would take it again.
    */
-  release(steps: readonly Step[]): void {
-    if (!steps.some(endsPermit)) return;
-    this.applyInMemory(steps.filter(endsPermit).map((step) => localStep(step, 'put')));
+  notePermits(steps: readonly Step[]): void {
+    if (!steps.some(keepsPermit)) return;
+    this.applyInMemory(steps.filter(keepsPermit).map((step) => localStep(step, step.op)));
   }
 
   /** Counts here what the store has done. Returns its answers, with receipts of what was charged here. */
@@ -268,9 +273,11 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
     case 'take':
       return granted && answer?.allowed && step.cost > 0 ? 'record' : undefined;
     case 'put':
-      return step.receipt?.fallbackReceipt ? 'put' : undefined; // `release` has already released permits
+      return step.receipt?.fallbackReceipt ? 'put' : undefined; // not for permits: see `notePermits`
     case 'look':
       return undefined;
+    case 'record':
+      return isRenewal(step) ? undefined : 'record';
     default:
       return step.op;
   }

@@ -103,6 +103,20 @@ describe('a settlement', () => {
     expect(lost()).toBe(0);
   });
 
+  it('gives back what is too much although the answer to a charge before it takes a second', async () => {
+    const { store, rows, admit, look } = setUp();
+    const admission = await admit();
+    const spent = rows.of(admission);
+    await vi.advanceTimersByTimeAsync(1_100);
+    store.next = ['hangs'];
+    spent.add(90);
+    spent.settle(10);
+    const released = admission.release({ status: 200 });
+    await vi.advanceTimersByTimeAsync(9_000);
+    await released;
+    expect(look()).toBe(10);
+  });
+
   it('is lost, and counted as such, after the second', async () => {
     const { store, rows, admit, look, lost } = setUp();
     const admission = await admit();

@@ -35,8 +35,11 @@ export class KeyPause {
     if (askedUs < this.askedUs) return;
     this.askedUs = askedUs;
     this.latencyUs = receivedUs - askedUs;
-    // A failed store has not said that the pause has ended.
-    this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);
+    // A failed store has not said that the pause has ended, and the fallback knows only pauses of this process.
+    const isNews = !failure || !this.pausedUntil;
+    if (isNews || (pausedUntil && this.pausedUntil?.isBefore(pausedUntil))) {
+      this.pausedUntil = pausedUntil;
+    }
     if (!failure && pausedUntil && pausedUntil.localUs >= this.ownUs) this.ownUs = -Infinity;
   }
 

@@ -77,3 +77,16 @@ it('close tells it once more, and never again', async () => {
   await pass(5_000);
   expect(store.count('hold')).toBe(2);
 });
+
+it('a short pause in an outage does not end a longer one that the store told of', async () => {
+  const { stores, here, there, starts } = twoProcesses();
+  await there.pause('acme', '3s');
+  starts.many(here, 1);
+  await pass(100);
+  for (const store of stores) store.down = true;
+  await here.pause('acme', '5ms').catch(() => undefined);
+  await pass(100);
+  starts.many(here, 1);
+  await pass(4_000);
+  expect(starts.ms[0]).toBeGreaterThanOrEqual(3_000);
+});
