@@ -36,7 +36,7 @@ export interface StateText {
 }
 
 /**
- * Reads a count with the algorithm of `rule`. Before a reset the text is ignored, so it may be invalid.
+ * Reads a count with the algorithm of `rule`. For a `reset` the text is ignored, so it may be invalid.
  *
  * @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format
  */

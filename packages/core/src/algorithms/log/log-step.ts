@@ -73,7 +73,7 @@ function append(
 ): void {
   const units = Math.min(cost, rule.limit);
   if (units === 0) {
-    entries.clear(); // an entry without units would take room, but could not be found by its units
+    entries.clear(); // limit 0: an entry without units would take room, but could not be found by its units
     return;
   }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);

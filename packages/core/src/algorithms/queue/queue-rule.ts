@@ -44,7 +44,7 @@ const queueMachine: Machine = {
 /**
  * Makes the rule of a shaper's queue: `limit` units per `windowUs`, at most `burst` of them at once. The numbers must
  * have been checked, as for `makeRule`. `waitUs`, the longest wait of a taker, is an integer from 0 to 400 days in
- * microseconds. With 0 it decides like a token bucket.
+ * microseconds. With 0 the rule decides like a token bucket.
  */
 export function makeShaperRule(
   limit: number,
@@ -125,7 +125,7 @@ function startTogether<S extends Binding>(
     const { key, rule, cost } = step as Ask<QueueRule>;
     const answer = judge(step, place) as QueueAnswer;
     const us = Math.round(delayOf(rule, answer, cost) * 1000);
-    // A cost above the burst never starts, and nothing starts with it.
+    // A cost above the burst never passes, so its group is rejected, and its start doesn't matter.
     byKey.set(key, [...(byKey.get(key) ?? []), us === Infinity ? 0 : answer.nowUs + us]);
   }
   return steps.map((step) => {

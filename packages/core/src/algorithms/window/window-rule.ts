@@ -34,7 +34,7 @@ const windowMachine: Machine = {
       numbers[at + 1] = current;
       numbers[at + 2] = previous;
     },
-    /** Rolled to the window of `nowUs`, which may be a later one. */
+    /** Rolls the state to the window of `nowUs`, which may be a later one. */
     read(rule: WindowRule, numbers, at, nowUs): WindowAnswer {
       const state = {
         dirty: false,
@@ -49,7 +49,7 @@ const windowMachine: Machine = {
   },
 };
 
-/** As many units fit into a slot of the memory store. */
+/** The highest count that fits into a slot of the memory store. */
 const MOST_COUNTED: number = 2 ** 32 - 1;
 
 const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
