@@ -76,7 +76,7 @@ export function decideStep(
   return isOver(rule, used) ? { ...decision, over: true } : decision;
 }
 
-/** Whether more units are used than the declared limit, under a rule with {@link Rule.soft}. */
+/** Whether more units are used than the declared limit, under the rule of a limit with `overage`. */
 export function isOver({ soft }: Rule, used: number): boolean {
   return soft !== undefined && used > capacityOf(soft);
 }

@@ -21,7 +21,7 @@ export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
   /**
-   * Replaces the name in {@link Step.limiter}. Set without a store, because each limiter object then has a separate
+   * Replaces the name in {@link Step.limiter}. Set if the guard has no store: each limiter object then has a separate
    * count.
    */
   readonly countedAs?: string | undefined;
@@ -48,7 +48,7 @@ export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
-    /** Called when the guard closes, which waits for what it sends. */
+    /** Called when the guard closes. The guard waits for the steps that it sends. */
     onDrain?: (() => void) | undefined;
   };
   readonly observers: {
