@@ -48,7 +48,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   return { steps: merged, places };
 }
 
-/** Whether two steps on one count must not be merged: neither takes, and each names a permit or claim. */
+/** Whether two steps on one count must stay separate: they concern a permit or claim, and neither is a `take`. */
 function staysApart(a: Step, b: Step): boolean {
   return !a.rule.logic.merges && a.op !== 'take' && b.op !== 'take';
 }

@@ -44,7 +44,7 @@ export function readCount({ rule, op }: Step, text: string | undefined): StoredC
   return READERS[rule.machine](op === 'reset' ? undefined : text, rule);
 }
 
-/** What to store for a count at `nowUs`; undefined if it has expired. */
+/** The state to store for a count at `nowUs`; undefined if the count has expired. */
 export function stateOf(count: StoredCount, nowUs: number): StateText | undefined {
   const { expiresUs } = count;
   return expiresUs > nowUs ? { text: count.text(), expiresUs } : undefined;

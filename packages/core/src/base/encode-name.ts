@@ -6,7 +6,7 @@
  */
 const FORMAT = '1';
 
-/** Longer strings, in UTF-16 units, are hashed. */
+/** Strings with more UTF-16 units than this are hashed. */
 const LONGEST = 256;
 
 /** Text that needs no escaping: not empty, no special characters, control characters or unpaired surrogates. */

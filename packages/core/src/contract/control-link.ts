@@ -1,4 +1,4 @@
-/** How guards and limiters read live settings. Each control brings the code for it. */
+/** How guards and limiters read live settings. Each control brings the code for this. */
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';

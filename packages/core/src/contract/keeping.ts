@@ -67,7 +67,7 @@ export interface RecordedExchange {
   isGone(): boolean;
 }
 
-/** What a guard passes to its keeper. */
+/** The parts of a guard that its keeper needs. */
 export interface KeeperParts {
   readonly context: StepContext;
   readonly client: {

@@ -35,7 +35,7 @@ export interface ResponseWatcher {
   chunk(bytes: Uint8Array): boolean;
   /**
    * Called when the handler has finished and all bytes were seen. If this returns a promise, the response must not end
-   * before the promise settles. The promise never rejects.
+   * before the promise settles. It never rejects.
    */
   end(): Promise<void> | undefined;
   /** Called after `end` if the response could not be sent. Another response may follow. */
@@ -89,8 +89,8 @@ export interface Recorders {
 /** Wraps the response of a fetch handler to see it. */
 export interface ShownResponse {
   /**
-   * Returns the response to send instead of `response`. If `kept` is set, send the response only after `kept` settles:
-   * the response has no body.
+   * Returns the response to send instead of `response`. If it has no body, `kept` is set: send the response only after
+   * `kept` settles.
    */
   see<Res>(
     response: Res,

@@ -92,7 +92,7 @@ export interface WindowRule extends RuleBase {
   readonly kind: 'fixed' | 'anchored' | 'sliding';
 }
 
-/** A count per period of a calendar. Each limiter and key have one count, also if the calendar changes. */
+/** A count per period of a calendar. A limiter has one count for each key, even if its calendar changes. */
 export interface CalendarRule extends RuleBase {
   readonly machine: 'calendar';
   readonly limit: number;
@@ -273,7 +273,7 @@ interface FaultSink {
  * rules and answers of its algorithm.
  */
 export interface Machine {
-  /** Whether two rules with the same limit and code have equal numbers otherwise too. */
+  /** Whether two rules with the same limit and code are equal in all other numbers. */
   same(rule: Rule, other: Rule): boolean;
   /** The most units that the rule can admit at once. A higher cost never passes. */
   capacity(rule: Rule): number;
@@ -333,7 +333,8 @@ export interface Machine {
    */
   readonly failsClosed?: boolean;
   /**
-   * Checks what types can't express about a step, before a store reads any key. Omitted if there is nothing to check.
+   * Checks constraints of a step that types can't express, before a store reads any key. Omitted if there is nothing to
+   * check.
    *
    * @throws SpillwayError `SPW_GROUP_INVALID`
    */
@@ -447,10 +448,10 @@ export function capacityOf(rule: Rule): number {
 /**
  * The rule for a share of the limit, so eight processes with a share of 1/8 together admit no more than the limit.
  *
- * - Most rates keep their limit, and the window grows to window / share, rounded up: 5 per minute becomes 5 per 8
- *   minutes.
  * - Permits, limits by calendar and limits with a penalty become limit x share, rounded down, but at least 1.
  * - Claims don't change.
+ * - All others keep their limit, and the window grows to window / share, rounded up: 5 per minute becomes 5 per 8
+ *   minutes.
  */
 export function shareOf(rule: Rule, share: number): Rule {
   if (share === 1) return rule;

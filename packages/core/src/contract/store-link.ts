@@ -1,6 +1,4 @@
-/**
- * How guards and limiters call a store. Each store brings the code for it, including what happens when the store fails.
- */
+/** How guards and limiters call a store. Each store brings the code for this, including the handling of failures. */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
@@ -88,7 +86,7 @@ export interface StoreLink {
   forgetReset(limiter: string, key: string): void;
 }
 
-/** Limiters that use the store, and what each does when the store can't answer. */
+/** The limiters that use the store, and the policy of each for when the store can't answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 export interface BreakerSettings {

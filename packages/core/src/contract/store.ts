@@ -15,7 +15,7 @@ export interface Step extends Ask<Rule> {
    * pass.
    */
   readonly binding: boolean;
-  /** What to answer if the store can't. Stores ignore it. */
+  /** The answer if the store can't answer. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
   /** Called with the answer, for a step that a guard sends at the end of a request. Stores ignore it. */
   readonly answered?: ((answer: Answer) => void) | undefined;
@@ -41,8 +41,8 @@ export interface Store {
   /** The clock that decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * How long a rejection is cached at most, in microseconds. Default: one minute. Use less for a store that may reject
-   * a key because of units that other steps have taken and will soon give back.
+   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less for a store that may
+   * reject a key because of units that other steps have taken and will soon give back.
    */
   readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */
@@ -105,8 +105,8 @@ export interface ValueName {
  */
 export interface Values {
   /**
-   * Stores a copy of `bytes` for `ttlUs` microseconds (1 to 400 days), or up to a second longer. Replaces an earlier
-   * value of this name.
+   * Stores a copy of `bytes` for `ttlUs` microseconds (from 1 us to 400 days), or up to a second longer. Replaces an
+   * earlier value of this name.
    *
    * @throws SpillwayError `SPW_VALUE_INVALID` for more than 1 MiB or an invalid time
    */
@@ -140,7 +140,7 @@ export function valueCode(id: string): string {
 }
 
 /**
- * Checks a value. Every store must call it before it stores one.
+ * Checks a value. Every store must call this before it stores a value.
  *
  * @throws SpillwayError `SPW_VALUE_INVALID`
  * @example

@@ -43,9 +43,10 @@ const claimsMachine: Machine = {
 };
 
 /**
- * Makes the rule of claims. `leaseUs`, how long a claim is held without a renewal, is an integer from 1 s to 24 hours
- * in microseconds. `keepUs`, how long a claim that is done stays stored, is one from 1 s to 400 days. The numbers must
- * have been checked.
+ * Makes the rule of claims. The numbers must have been checked.
+ *
+ * @param leaseUs how long a claim is held without a renewal: an integer from 1 s to 24 hours in microseconds
+ * @param keepUs how long a done claim stays stored: an integer from 1 s to 400 days in microseconds
  *
  * @example
  * ```ts run

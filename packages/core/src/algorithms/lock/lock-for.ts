@@ -11,8 +11,8 @@ import { makeLockRule } from './lock-rule.js';
 /** Options of {@link lockFor}. */
 export interface LockOptions {
   /**
-   * How long after the end of the last lock the next one is again as long as the first: from 1 ms to 400 days. Default
-   * `'1d'`.
+   * If this time passes after a lock without another one, the next lock is as long as the first: from 1 ms to 400 days.
+   * Default `'1d'`.
    */
   readonly forget?: Duration | undefined;
 }

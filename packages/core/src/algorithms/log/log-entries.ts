@@ -159,7 +159,7 @@ export class Entries implements LogEntries {
     return low;
   }
 
-  /** The index of the entry that holds the `unit`-th of the units that were not dropped. */
+  /** The index of the entry that holds the `unit`-th unit, not counting dropped units. */
   private indexOf(unit: number): number {
     const { nodes } = this;
     let left = this.dropped + unit;

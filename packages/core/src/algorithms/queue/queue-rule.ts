@@ -36,7 +36,7 @@ const queueMachine: Machine = {
   receipt: receiptOfBucket,
   rest: restOfBucket,
   startTogether,
-  // Rejections are not cached: a `put` of the last slot may end one at any moment.
+  // Rejections are not cached: a `put` of the last slot may end a rejection at any moment.
   merges: true,
   shelf: () => new QueueShelf(),
 };
@@ -57,7 +57,7 @@ export function makeShaperRule(
   const lead = mulDiv(numbers.burst - 1, period, den);
   const times = { waitUs, spanUs: tolUs + (tolNum > 0 ? 1 : 0) + waitUs };
   const leads = { leadUs: lead.whole, leadNum: lead.rest };
-  // One count for all numbers: its state contains what rules with other numbers need.
+  // All rules of a limiter share one count: its state contains the numbers that other rules need to read it.
   return { machine: 'queue', logic: queueMachine, code: 'q', ...numbers, ...times, ...leads };
 }
 

@@ -30,7 +30,7 @@ export class LostReleases {
     return this.untilUs.size;
   }
 
-  /** Adds a release. If there is no room, it is given up and its lease expires. */
+  /** Adds a release. If there is no room, the release is given up, and the lease ends when it expires. */
   addRelease(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
     this.underWay.delete(release);

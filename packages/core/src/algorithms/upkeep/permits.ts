@@ -158,7 +158,7 @@ class Permits implements Upkeep<Step> {
   }
 }
 
-/** Whether the store rejected none of the request's binding steps. */
+/** Whether the store granted all binding steps of the request. */
 function storeGranted(turns: readonly HeldTurn<Step>[]): boolean {
   return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }

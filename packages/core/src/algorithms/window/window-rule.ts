@@ -100,7 +100,7 @@ function passesAtUs(rule: WindowRule, answer: WindowAnswer, cost: number): numbe
   return startUs + windowUs + fadesUs;
 }
 
-/** Microseconds from the start of a window until the `count` of the window before it weighs at most `room` units. */
+/** Microseconds from the start of a window until the `count` of the previous window weighs at most `room` units. */
 function fadesAfterUs(count: number, room: number, windowUs: number): number {
   return count <= room ? 0 : windowUs - mulDiv(room, windowUs, count).whole;
 }

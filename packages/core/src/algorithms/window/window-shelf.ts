@@ -51,7 +51,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
       state.previous = other ? other.previous : 0;
     }
     const allowed = stepWindow(ask, state, nowUs, charge);
-    // Another key may have started the shared window. Starting it anew now may be too strict, but is never too lax.
+    // Another key may have started the shared window. Moving its start to now may be too strict, but is never too lax.
     const isShared = !mayGrow || (other !== undefined && !count);
     if (isShared && state.dirty && rule.kind === 'anchored' && op !== 'reset') {
       state.startUs = Math.max(state.startUs, nowUs);
