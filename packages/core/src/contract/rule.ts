@@ -399,7 +399,7 @@ export interface DeclaredNumbers {
 
 /** How the denial cache stores a rejection as a few numbers, and answers with it without calling the store. */
 export interface DenialMemory {
-  /** For how many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
+  /** How many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
   /** Whether a cached rejection of `kept` units also applies to `cost` units. */
   covers(cost: number, kept: number): boolean;

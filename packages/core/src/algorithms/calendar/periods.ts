@@ -12,7 +12,7 @@ const MONDAY = 4;
 /** The parts of the name of a {@link Calendar}. */
 const NAME = /^(day|week|month)(?:-(\d+))?@(.+)$/;
 
-/** The last day of a week or month on which it can begin. */
+/** The last day on which a week or month can begin. */
 const MOST = { day: 1, week: 7, month: 31 } as const;
 
 export type Unit = keyof typeof MOST;

@@ -6,8 +6,8 @@
 
 /**
  * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot is
- * [fingerprint lo, fingerprint hi | instant], followed by its numbers if it has two. If it has one number, which few
- * tables use, the numbers are in a separate array.
+ * [fingerprint lo, fingerprint hi | instant], followed by its numbers if it has two. If slots have only one number,
+ * which few tables use, these numbers are in a separate array.
  */
 interface Slots {
   readonly capacity: number;

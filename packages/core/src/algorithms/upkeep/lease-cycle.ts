@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * For how many lease lengths the end of a claim is retried. From the expiry of the lease until the end arrives, another
- * owner could run the request again.
+ * The number of lease lengths for which the end of a claim is retried. If the lease expires before the end arrives,
+ * another owner could run the request again.
  */
 const DONE_LEASES = 10;
 
