@@ -18,12 +18,13 @@ import {
 } from './bucket/bucket-rule.js';
 
 /**
- * The same rule with a debt of `debt` units for each `ofLimit` of its limit, so a plan or a live setting with another
- * limit keeps the ratio. Only for token buckets and limits by calendar: other windows would forget the debt at their
- * edge.
+ * Adds a debt to a rule: `debt` units if its limit is `ofLimit`, and in proportion if a plan or a live setting has
+ * another limit. Only for token buckets and limits by calendar: other algorithms would forget the debt when a window
+ * ends.
  *
- * In a token bucket, debt is a time: that in which `debt` units of `ofLimit` per window refill. It is part of the code,
- * because a rule without it would cut the state. A bucket fills within 2^51 us at most, debt included.
+ * In a token bucket, the debt is a time: how long `debt` units take to refill at `ofLimit` per window. It is part of
+ * the rule's code, because a rule without debt would cut the state. The time to refill burst and debt is at most 2^51
+ * us.
  *
  * @param debt an integer from 1 to 10^9
  * @param ofLimit the declared limit
@@ -69,7 +70,7 @@ function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): Bucket
     }),
     checkPlan({ window, burst }) {
       if ((window ?? burst) == null) return;
-      // Another count: the caller's debt would end.
+      // Such a plan has a separate count, so the caller's debt would be lost.
       throw mustBe('plan', 'without window and burst beside a meter', { window, burst });
     },
   };
@@ -90,7 +91,7 @@ function calendarWithDebt(rule: CalendarRule, debt: number, ofLimit: number): Ca
   return { ...rule, logic, debt: mulDiv(debt, rule.limit, ofLimit).whole };
 }
 
-/** What is the same for both. */
+/** The machine members that buckets and calendars with debt share. */
 function owing({ logic }: Rule, debt: number, ofLimit: number): Machine {
   return {
     ...logic,

@@ -1,4 +1,4 @@
-/** What every store does with a group of steps before it reads any key: limits its size, and merges steps. */
+/** Checks and merges the steps of a group, and limits their number. Every store does this before it reads any key. */
 
 import { SpillwayError, show } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
@@ -32,7 +32,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   const places: number[] = [];
   const seen = new Map<string, number>();
   for (const step of steps) {
-    // The lengths make (a, b:c) and (a:b, c) different.
+    // With the lengths, two different pairs of limiter and key never make the same id.
     const code = countOf(step);
     const id = `${step.limiter.length} ${code.length} ${step.limiter}${code}${step.key}`;
     const place = seen.get(id);
@@ -48,7 +48,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   return { steps: merged, places };
 }
 
-/** Whether two steps on one count must not be merged: neither takes, and each names a permit or claim. */
+/** Whether two steps on one count must stay separate: they concern a permit or claim, and neither is a `take`. */
 function staysApart(a: Step, b: Step): boolean {
   return !a.rule.logic.merges && a.op !== 'take' && b.op !== 'take';
 }
@@ -102,9 +102,9 @@ function checkStep(step: Step): void {
 }
 
 /**
- * Whether the takes of a group are charged: those that pass, provided that every binding one passes.
+ * Whether every binding `take` of a group passes. Only then is each `take` that passes charged.
  *
- * @param passes whether a step alone passes, on the state before the group; called only for binding takes
+ * @param passes whether one step passes, given the state before the group; called only for binding takes
  */
 export function groupPasses(
   steps: readonly Step[],
@@ -114,8 +114,8 @@ export function groupPasses(
 }
 
 /**
- * The steps of a group, with the common start of the takes that start {@link Step.together}. The rules of shapers bring
- * the code for it.
+ * Returns the steps of a group, with a common start set on takes with {@link Step.together}. Shaper rules bring the
+ * code for this.
  *
  * @param judge answers a step on the state before the group, without charging
  * @example
@@ -148,10 +148,10 @@ export function spread({ places }: UniqueGroup, answers: readonly Answer[]): rea
 /** The most steps of one group. Redis is single-threaded, and this many steps block it for about 10 ms. */
 export const MAX_STEPS = 1_000;
 
-/** Up to this many steps have the deadline of one step. */
+/** A group of up to this many steps has the timeout of one step. */
 const FREE_STEPS = 128;
 
-/** Each further block of this many steps adds the same time again. */
+/** Each further 512 steps, or part of them, add the same time again. */
 const EXTRA_STEPS = 512;
 
 /** The error for a group of more than {@link MAX_STEPS} steps, which is not sent. */

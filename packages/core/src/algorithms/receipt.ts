@@ -23,15 +23,15 @@ export function receiptOfStep(step: Step, answer: Answer): Receipt {
   return receiptFrom(step.rule, answer, unitsOf(step) - (answer.forgiven ?? 0));
 }
 
-/** The units that a `take` or `record` charges, those that are owed included. */
+/** The units that a `take` or `record` charges, including those owed. */
 export function unitsOf({ rule, cost, owed }: Pick<Ask<Rule>, 'rule' | 'cost' | 'owed'>): number {
   if (rule.debt === undefined || !owed) return cost;
   return Math.min(cost + owed, Number.MAX_SAFE_INTEGER);
 }
 
 /**
- * The receipt of the rest of a grant after a `put`, for another `put`; undefined if nothing is left or the `put` had no
- * receipt. Call it after the `put` has given back.
+ * After a `put`, returns the receipt of the units that are left of the grant, for another `put`. Undefined if no units
+ * are left or the `put` had no receipt. Call it after the `put` has given back its units.
  *
  * @example
  * ```ts run

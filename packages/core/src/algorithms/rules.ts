@@ -11,7 +11,7 @@ const VALUES: Readonly<Record<Algorithm, RateAlgorithm>> = {
   'sliding-window-counter': slidingWindow,
 };
 
-/** Without the mark, a bundle of only a store would include all algorithms. */
+/** Without the PURE mark, a bundle that uses only a store would include all algorithms. */
 const NAMES: readonly Algorithm[] = /* @__PURE__ */ Object.keys(VALUES) as Algorithm[];
 
 /**

@@ -17,10 +17,10 @@ export interface StoredCount {
 }
 
 /**
- * Whether a step changes the stored state. A step that charges, gives back or resets does. So does a take that isn't
- * charged, if it `repairs` a state that is impossible because the clock went back.
+ * Whether a step changes the stored state. Steps that charge, give back or reset change it. A take that isn't charged
+ * changes it only if it `repairs` a state that is impossible because the clock went back.
  *
- * @param acts whether the step passes on its count, or applies in any case
+ * @param acts whether the step passes on its count, or applies even if it doesn't pass
  */
 export function isWritten(
   { op, cost }: { readonly op: Op; readonly cost: number },

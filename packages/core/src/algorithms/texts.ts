@@ -36,7 +36,7 @@ export interface StateText {
 }
 
 /**
- * Reads a count with the algorithm of `rule`. Before a reset the text is ignored, so it may be invalid.
+ * Reads a count with the algorithm of `rule`. For a `reset` the text is ignored, so it may be invalid.
  *
  * @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format
  */
@@ -44,7 +44,7 @@ export function readCount({ rule, op }: Step, text: string | undefined): StoredC
   return READERS[rule.machine](op === 'reset' ? undefined : text, rule);
 }
 
-/** What to store for a count at `nowUs`; undefined if it has expired. */
+/** The state to store for a count at `nowUs`; undefined if the count has expired. */
 export function stateOf(count: StoredCount, nowUs: number): StateText | undefined {
   const { expiresUs } = count;
   return expiresUs > nowUs ? { text: count.text(), expiresUs } : undefined;

@@ -10,13 +10,13 @@ declare class TextDecoder {
 declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
 
-/** Engines limit the number of arguments of a call. */
+/** Bytes per call of `fromCharCode`: engines limit the number of arguments. */
 const CHUNK = 8_192;
 
 /**
  * Encodes bytes as a string: `t` and the text if they are UTF-8 without NUL, which some databases reject; otherwise `b`
- * and base64. Most bodies are text, which takes a quarter less space than base64 and a fraction of the time. The letter
- * also keeps clients from parsing the string as a number or JSON.
+ * and base64. Most bodies are text. As text they take a quarter less space than as base64, and a fraction of the time.
+ * The letter also keeps clients from parsing the string as a number or JSON.
  *
  * @example
  * ```ts run
@@ -56,10 +56,10 @@ export function bytesOfText(text: string): Uint8Array {
   return bytes;
 }
 
-/** Undefined if the bytes are not UTF-8. */
+/** The text of the bytes; undefined if they are not UTF-8. */
 function validText(bytes: Uint8Array): string | undefined {
   try {
-    // A byte order mark is part of the stored bytes.
+    // With `ignoreBOM`, a byte order mark is kept, because it is part of the stored bytes.
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
     return undefined;

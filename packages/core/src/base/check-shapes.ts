@@ -1,11 +1,11 @@
-/** Checks the types of options, for callers in JavaScript, where the compiler doesn't. */
+/** Checks the types of options for JavaScript callers, whose code the compiler doesn't check. */
 
 import { isPlainObject } from './checks.js';
 import { mustBe } from './errors.js';
 import { checkNames, type NamesOf, type OtherPlace } from './option-names.js';
 
 /**
- * Checks that options are an object, without unknown names. Call it before any of them is read.
+ * Checks that options are an object without unknown names. Call it before you read any of them.
  *
  * @param of the function's name in messages, as in `rateLimit()`
  * @param names the known options; if omitted, any names are accepted

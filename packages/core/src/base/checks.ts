@@ -204,7 +204,7 @@ function isIntegerBetween(
   return Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
 }
 
-/** As in `an integer from 1 to 1,000,000`. */
+/** Returns a text such as `an integer from 1 to 1,000,000`. */
 function integers(least: number, most: number): string {
   return `an integer from ${least} to ${String(most).replace(/\B(?=(\d{3})+$)/g, ',')}`;
 }

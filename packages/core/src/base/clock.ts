@@ -37,7 +37,7 @@ export function wallClockMs(): number {
   return Date.now();
 }
 
-/** How long a reading of the wall clock is reused: the clock is rarely set, and reading it takes time. */
+/** How long a reading of the wall clock is reused: reading it takes time, and the clock is rarely set. */
 const READ_EVERY_US = 10_000;
 
 /** Converts instants of a clock to wall-clock time. */
@@ -47,7 +47,7 @@ export class WallTime {
   private offsetMs = 0;
 
   constructor(clock: Clock) {
-    // By a manual clock one can't tell how old a reading is.
+    // Readings are not reused with a manual clock, which doesn't show how old they are.
     this.everyUs = clock === systemClock ? READ_EVERY_US : 0;
   }
 

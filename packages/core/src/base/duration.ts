@@ -65,7 +65,8 @@ export function toMicroseconds(duration: Duration, option = 'duration'): number 
 }
 
 /**
- * Converts a duration to milliseconds, as all options do, for your own timers and sums. A number is returned unchanged.
+ * Converts a duration to milliseconds, in the same way as all options, for your own timers and sums. A number is
+ * returned unchanged.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` if it is not a duration: negative, not finite, a string without one of the
  * units `ms`, `s`, `m`, `h`, `d`, `w`, or not a whole number of microseconds

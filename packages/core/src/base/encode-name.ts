@@ -6,7 +6,7 @@
  */
 const FORMAT = '1';
 
-/** Longer strings, in UTF-16 units, are hashed. */
+/** Strings with more UTF-16 units than this are hashed. */
 const LONGEST = 256;
 
 /** Text that needs no escaping: not empty, no special characters, control characters or unpaired surrogates. */
@@ -17,12 +17,12 @@ const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 export interface EncodeNameOptions {
   /**
    * Shortens a string, for example to its SHA-256 in hexadecimal. Applied to limiters and keys of more than 256 UTF-16
-   * units, after escaping, and to the id of every claim. Without it, names contain them in full.
+   * units, after escaping, and to the id of every claim. Without `hash`, names contain these texts in full.
    */
   readonly hash?: ((text: string) => string) | undefined;
   /**
-   * Returns what replaces each key and id, for keys that must not be readable in the store. The result must begin with
-   * `#` and contain no braces.
+   * Returns the replacement of each key and id, for keys that must not be readable in the store. The result must begin
+   * with `#` and contain no braces.
    */
   readonly hide?: ((key: string) => string) | undefined;
 }
@@ -55,7 +55,7 @@ export function encodeName(
   return `${FORMAT}{${shown}}${encodeText(limiter, hash)}}${encodeCode(code, hash, hide)}`;
 }
 
-/** Clients may choose what follows a `:`, so it is hashed whatever its length, if there is a hash function. */
+/** The text after a `:` may be chosen by clients, so it is hashed even if it is short, if there is a hash function. */
 function encodeCode(
   code: string,
   hash: EncodeNameOptions['hash'],

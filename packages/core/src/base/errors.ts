@@ -100,7 +100,7 @@ export class SpillwayError extends Error {
     if (options?.kind !== undefined) this.kind = options.kind;
     if (options?.wouldWaitMs !== undefined) this.wouldWaitMs = options.wouldWaitMs;
     Object.defineProperty(this, BRAND, { value: true });
-    // Own properties are printed with an uncaught error.
+    // Node prints own properties with an uncaught error. Skipped for errors that must be cheap.
     if (!MADE_OFTEN.test(code)) {
       Object.defineProperty(this, 'help', { value: this.help, enumerable: true });
     }
@@ -141,7 +141,7 @@ export function mustBe(
   return new SpillwayError(code, `${option} must be ${what}, got ${show(value)}${hint}`);
 }
 
-/** The hint for a number of a limit that is a function; otherwise empty. */
+/** A hint if a function was passed as a number of a limit; otherwise empty. */
 export function planHint(value: unknown): string {
   return typeof value === 'function' ? ': for limits that differ between callers use plan' : '';
 }

@@ -29,7 +29,8 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   let v3 = seed.hi ^ 0x74656462;
   let lo = 0;
 
-  // Two code units per word; the last word has the odd code unit, if any, and the length. Then two finalization passes.
+  // Two code units per word. The last word has the length and, if the length is odd, the last code unit. Then two
+  // finalization passes.
   const words = (length >> 1) + 1;
   for (let step = 0; step < words + 2; step += 1) {
     let word = 0;
@@ -68,8 +69,8 @@ export function shortened(text: string, seed: Fingerprint): string {
 }
 
 /**
- * Copies a string. Engines represent a substring as a slice that keeps the whole string alive, such as a header. JSON,
- * because a map with sliced strings as keys takes 1.5 times as long per lookup.
+ * Copies a string, by way of JSON. Engines represent a substring as a slice that keeps the whole string, such as a
+ * header, alive. A map with slices as keys also takes 1.5 times as long per lookup.
  */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string;

@@ -22,7 +22,7 @@ export interface HintOptions {
 export function hints(options: HintOptions): () => number {
   const random = randomOf(options);
   const ms = toMicroseconds(options.retryAfter ?? '1s', 'retryAfter') / 1000;
-  // The header `Retry-After` has whole seconds, so anything between two of them would be rounded to the same value.
+  // The header `Retry-After` has whole seconds, so fractions of a second would be lost.
   const unit = ms < 1_000 ? 1 : 1_000;
   const least = Math.ceil(ms / unit);
   const choices = Math.max(2, Math.floor((2 * ms) / unit) - least + 1);
@@ -32,6 +32,6 @@ export function hints(options: HintOptions): () => number {
 /** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function randomOf({ random }: HintOptions): () => number {
   checkCallback('random', random);
-  // Looked up at each call: tests may replace it.
+  // `Math.random` is looked up at each call, because tests may replace it.
   return random ?? (() => Math.random());
 }

@@ -1,4 +1,4 @@
-/** What core uses of its host besides the clock, with fallbacks where it is missing. */
+/** The features of the host, besides the clock, that core uses. With fallbacks for hosts that lack them. */
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
 declare function clearTimeout(timer: unknown): void;
@@ -52,7 +52,7 @@ export function endsTimersWithRequests(): boolean {
   return navigator?.userAgent === 'Cloudflare-Workers';
 }
 
-/** Calls back after input that has already arrived is handled: after the poll phase on Node, soon elsewhere. */
+/** Calls back after input that has already arrived was handled: after the poll phase on Node, soon on other hosts. */
 export function afterPendingInput(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
   if (setImmediate) setImmediate(callback);
@@ -149,7 +149,9 @@ function globalConsole(): Console | undefined {
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
 
-/** An answer that needs no I/O costs a few microseconds, so this many take a few milliseconds. */
+/**
+ * The units of work between two turns. An answer without I/O takes a few microseconds, so 512 take a few milliseconds.
+ */
 const EVERY = 512;
 
 interface Host {
@@ -169,13 +171,13 @@ export class Turns {
   /**
    * A promise of a value that is already known.
    *
-   * @param units how much work it was
+   * @param units how much work the value took
    */
   soon<Value>(value: Value, units = 1): Promise<Value> {
     return this.after(Promise.resolve(value), units);
   }
 
-  /** Settles as `promise` does, which may be settled already. */
+  /** Returns `promise`, or once in 512 units a promise that settles like it after a turn of the event loop. */
   after<Value>(promise: Promise<Value>, units = 1): Promise<Value> {
     this.left -= units;
     if (this.left > 0) return promise;

@@ -1,4 +1,4 @@
-/** Writes log lines, and stores a value for each recent subject of a line. */
+/** Writes log lines, and remembers a value for each recent subject of log lines. */
 
 import { disregard, type Logger } from './host.js';
 
@@ -7,7 +7,7 @@ export function warn(logger: Logger, text: string): void {
   try {
     disregard(logger.warn(`Spillway: ${text}`));
   } catch {
-    // There is no other place to report it.
+    // A failing logger can't be reported anywhere else.
   }
 }
 

@@ -20,7 +20,8 @@ export type Result<T> = { readonly value: T } | { readonly error: unknown };
 export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T>> {
   return new Promise((resolve) => {
     const late = { error: new Error(`no answer within ${ms} ms`) };
-    // After a stall of the event loop, timers fire before input that has already arrived is read. Read it first.
+    // After a stall of the event loop, timers fire before input that has already arrived is read. Wait until it is
+    // read.
     const cancel = after(ms, () => afterPendingInput(() => resolve(late)));
     const settle = (result: Result<T>): void => {
       cancel();
@@ -34,7 +35,7 @@ export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T
   });
 }
 
-/** Returns what `call` returns, or an error if it fails or takes longer than `ms` milliseconds. */
+/** Returns the result of `call`, or an error if it fails or takes longer than `ms` milliseconds. */
 export function inTime<T>(
   ms: number,
   call: (deadlineUs: number) => T | PromiseLike<T>,

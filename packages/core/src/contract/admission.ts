@@ -1,4 +1,4 @@
-/** The outcome of a guard for one request: what to answer, and what to do when the response has closed. */
+/** The outcome of a guard for one request: the response, and the release when the response has closed. */
 
 import type { Decision } from './decision.js';
 import type { ResponseEnd } from './limiter-turn.js';
@@ -12,8 +12,8 @@ export interface Admission {
   /** One for each limiter, in the order of the guard. */
   readonly decisions: readonly Decision[];
   /**
-   * The rejection that decided; of several, the one with the longest wait. Undefined if the request is allowed or
-   * replayed.
+   * The rejection that determines the response; among equals, the one with the longest wait. Undefined if the request
+   * is allowed or replayed.
    */
   readonly binding: Decision | undefined;
   /**

@@ -7,15 +7,15 @@ import type { Period } from './calendar.js';
  *
  * - `take`: charges the cost if it passes. Otherwise it changes nothing.
  * - `record`: charges the cost even if it doesn't pass, up to the limit and the debt of the rule. Answers what `take`
- *   would.
- * - `look`: changes nothing. Answers what `take` would.
+ *   would answer.
+ * - `look`: changes nothing. Answers what `take` would answer.
  * - `put`: gives back the part of an earlier charge that still counts.
  * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
  *   extends a lock. Never shortens it.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
- * - `reset`: resets the key in every count of its limiter that is known to the store: see {@link Store.register}. With
- *   a claim, it deletes only that claim, whichever owner has it. Without one, it deletes no claims, because a store
- *   cannot list them.
+ * - `reset`: resets the key in every count of its limiter that the store knows: see {@link Store.register}. With a
+ *   claim, it deletes only that claim, even if another owner has it. Without a claim, it deletes no claims, because a
+ *   store can't list them.
  */
 export type Op = 'take' | 'record' | 'look' | 'put' | 'hold' | 'done' | 'reset';
 
@@ -29,11 +29,13 @@ export interface Lease {
 
 /** The claim of a step with a `claims` rule. */
 export interface Claim {
-  /** What is claimed: an idempotency key as the caller sent it. Any text; ids of different keys are independent. */
+  /**
+   * The claimed id: an idempotency key as the caller sent it, which may be any text. Different keys may have equal ids.
+   */
   readonly id: string;
   /**
-   * The attempt that claims it: 16 characters of `A-Z a-z 0-9 _ -`, from 96 random bits that are new for each take. May
-   * be empty for `look` and `reset`.
+   * Identifies the attempt that claims the id: 16 characters of `A-Z a-z 0-9 _ -`, from 96 random bits that are new for
+   * each take. May be empty for `look` and `reset`.
    */
   readonly owner: string;
   /** For `done`: what to store with the claim, at most 256 printable ASCII characters. Default `''`. */
@@ -41,8 +43,8 @@ export interface Claim {
 }
 
 /**
- * Whether a step gives back a grant, settles its cost, or marks a claim as done. Such steps are useful at any time, so
- * a group that has only these ignores the deadline.
+ * Whether a step gives back a grant, settles its cost, or marks a claim as done. Such steps are still useful when they
+ * are late, so a group of only such steps is sent without a deadline.
  */
 export function isEnd({ op, rule }: Ended): boolean {
   return op === 'put' || op === 'done' || (op === 'record' && rule?.debt !== undefined);
@@ -65,23 +67,27 @@ export interface Ask<Rule> {
   /** See {@link Step.binding}. */
   readonly binding?: boolean;
   /**
-   * For a `take` or `record` of a cost above 0 under a rule with debt: further units to charge with the cost. They
-   * can't reject. An integer from 0; stores ignore it under other rules.
+   * Further units to charge with the cost, an integer from 0. They never cause a rejection. Only for a `take` or
+   * `record` of a cost above 0 under a rule with debt; otherwise stores ignore it.
    */
   readonly owed?: number | undefined;
   /** For `put`: the grant to give back. */
   readonly receipt?: Receipt;
   /**
-   * For `hold`: the length of the pause or lock from now, in whole microseconds. A pause is at most 24 hours, a lock at
-   * most the longest of its rule. 0: none.
+   * For `hold`: the length of the pause or lock from now, in whole microseconds; 0 has no effect. A pause takes at most
+   * 24 hours, a lock at most the longest lock of its rule.
    */
   readonly holdUs?: number;
   /**
-   * For binding takes with a `queue` rule. Two or more of one key in one group start together: each is charged as if it
-   * came at the latest of their earliest starts, rounded up to a microsecond.
+   * For binding takes with a `queue` rule: two or more such takes of one key in a group start together. The store
+   * calculates the earliest start of each, rounded up to a microsecond, and charges all of them as if they came at the
+   * latest of these.
    */
   readonly together?: boolean;
-  /** That start, in microseconds since the epoch: stores set it after they have judged the group once. */
+  /**
+   * The common start of takes with `together`, in microseconds since the epoch. Stores set it after they have judged
+   * the group once.
+   */
   readonly startUs?: number;
   /**
    * With a `leases` rule: the permit to take, to renew (`record`) or to release (`put`). Without it, the step only
@@ -96,8 +102,8 @@ export interface Ask<Rule> {
   /** With a `calendar` rule for billing periods: the period of the request. */
   readonly period?: Period | undefined;
   /**
-   * With a `distinct` rule: the things of the request, each once, as the first 16 bytes of a SHA-256 in lower-case
-   * hexadecimal. The cost is their number. More than 100 never pass.
+   * With a `distinct` rule: the distinct items of the request, as the first 16 bytes of a SHA-256 in lower-case
+   * hexadecimal. The cost must be their number. More than 100 never pass.
    */
   readonly items?: readonly string[] | undefined;
 }
@@ -132,22 +138,21 @@ interface AnswerBase {
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
   /**
-   * `take`, `record`: units that were not charged, because the count is at the limit and the debt of its rule. Rounded
-   * up. Omitted if there are none, and under rules without debt.
+   * `take`, `record`: units that were not charged, because the count has reached the limit and the debt of its rule.
+   * Rounded up. Omitted if there are none, and under rules without debt.
    */
   readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
   readonly provisional?: boolean;
   /** Set if the store could not answer, and the fallback answered instead. */
   readonly failure?: Error;
-  /**
-   * The receipt of the fallback counters for this grant. They count in this process, for the time when the store fails.
-   */
+  /** The receipt of the fallback counters for this grant. They count in this process, in case the store fails. */
   readonly fallbackReceipt?: Receipt;
 }
 
 /**
- * State of a bucket after the step. It is full again at `tatUs + tatNum / den`, and full now if that is in the past.
+ * State of a bucket after the step. The bucket is full again at `tatUs + tatNum / den`. If that is in the past, it is
+ * full.
  */
 export interface BucketAnswer extends AnswerBase {
   readonly tatUs: number;
@@ -155,8 +160,8 @@ export interface BucketAnswer extends AnswerBase {
 }
 
 /**
- * State of a shaper's queue after the step. The instant is ahead of now by at most the tolerance, or by more while the
- * last unit taken is still waiting.
+ * State of a shaper's queue after the step. The instant is at most the tolerance ahead of now, or further while the
+ * taker of the last unit is waiting.
  */
 export interface QueueAnswer extends BucketAnswer {
   /** The end of a pause, in microseconds since the epoch; 0 if there is none now. */
@@ -181,7 +186,7 @@ export interface CalendarAnswer extends AnswerBase {
 
 /** State of a limit with a penalty after the step. */
 export interface LockAnswer extends AnswerBase {
-  /** The first instant after the window. During a lock: after the one in which it began. */
+  /** The first instant after the window. During a lock: after the window in which the lock began. */
   readonly endUs: number;
   readonly current: number;
   /** When the running lock ends; 0 if there is none. */
@@ -208,9 +213,9 @@ export interface LeasesAnswer extends AnswerBase {
 
 /** State of the claim after the step. */
 export interface ClaimsAnswer extends AnswerBase {
-  /** `running`: its owner works on it, under a lease. `done`: the work is finished. */
+  /** `running`: its owner holds it under a lease. `done`: the work is finished. */
   readonly state: 'free' | 'running' | 'done';
-  /** The owner that runs it or has finished it; `''` if it is free. */
+  /** The owner of the running or done claim; `''` if it is free. */
   readonly owner: string;
   /** When the lease or the stored claim expires, in microseconds since the epoch; 0 if it is free. */
   readonly endsUs: number;

@@ -1,8 +1,11 @@
 /** Periods by calendar and by subscription, as windows of limits. */
 
-/** A period of a calendar rule: a day, a week, a month, or what the app says. */
+/** A period of a calendar rule: a day, a week, a month, or a billing period of the app. */
 export interface Period {
-  /** `2026-11@Europe/Berlin`, or the id that the app chose, with `+1` for the next period of equal length. */
+  /**
+   * The name of the period, such as `2026-11@Europe/Berlin`. For a billing period: the id from the app, followed by
+   * `+1` for the next period of equal length.
+   */
   readonly label: string;
   /** The first instant, in microseconds since the epoch: a whole second. */
   readonly startUs: number;
@@ -20,11 +23,11 @@ export interface Periods {
 /** Divides time into periods. */
 export interface Calendar {
   /**
-   * What it is in one word, without spaces: `day@UTC`, `week@Europe/Berlin`, `week-7@UTC` (from Sunday), `month@UTC`,
-   * `month-15@UTC` (from the 15th), or `billing` for periods that the app says.
+   * A name without spaces: `day@UTC`, `week@Europe/Berlin`, `week-7@UTC` (from Sunday), `month@UTC`, `month-15@UTC`
+   * (from the 15th), or `billing` for periods that the app supplies.
    */
   readonly name: string;
-  /** The periods around an instant. For `billing`: those of a key whose own period is unknown. */
+  /** The periods around an instant. For `billing`: the periods of a key whose billing period is unknown. */
   around(us: number): Periods;
 }
 

@@ -1,4 +1,4 @@
-/** How guards and limiters read live settings. Each control brings the code for it. */
+/** How guards and limiters read live settings. Each control brings the code for this. */
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
@@ -23,7 +23,7 @@ export interface ControlUser {
   fault(fault: Fault): void;
   /** Clears the denial cache, because the settings of a limiter have changed. */
   forgetAll(): void;
-  /** A key was reset in the store: the fallback counters must drop it too. */
+  /** Drops a key from the fallback counters, because it was reset in the store. */
   forgetReset(limiter: string, key: string): void;
 }
 
@@ -36,8 +36,8 @@ export interface ControlLink extends Control, LiveLink {
 /** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
-   * The variant of a limiter for a caller, with its live limits. Limits that make no valid rule are reported as a fault
-   * and ignored.
+   * The variant of a limiter for a caller, with its live limits. Limits that don't make a valid rule are reported as a
+   * fault and ignored.
    *
    * @param from the variant of the caller's plan, or the declared one
    * @param limits the live limits of the limiter; those of the key take precedence
@@ -57,7 +57,7 @@ export interface LiveVariants<Declared extends Numbers> {
   /**
    * A variant with live numbers and the plan of `like`.
    *
-   * @throws SpillwayError if they make no valid rule
+   * @throws SpillwayError if the numbers don't make a valid rule
    */
   withNumbers(numbers: Declared, like: RuleVariant<Declared>): RuleVariant<Declared>;
 }

@@ -15,11 +15,14 @@ export interface LiveLimits {
   /** Only for token buckets. */
   readonly burst?: number;
   /**
-   * Multiplies the limit, and the burst of a token bucket, from the options or a plan: above 0 up to 1,000,000,000. The
-   * result is rounded down, but is at least 1. For a shaper, it multiplies only the pace.
+   * Multiplies the limit, and the burst of a token bucket, of the options or a plan. Above 0 and at most 1,000,000,000.
+   * The result is rounded down, but is at least 1. For a shaper, it multiplies only the pace.
    */
   readonly factor?: number;
-  /** Whether `limit`, `window` and `burst` replace those of plans too, as a factor always does. Default false. */
+  /**
+   * Whether `limit`, `window` and `burst` also replace the numbers of plans. Default false. A factor always applies to
+   * plans.
+   */
   readonly allPlans?: boolean;
 }
 
@@ -66,7 +69,7 @@ export interface Control {
    * are hashes, as the control stores them.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
-  /** True if the place that stores the settings has lost them; the last known ones stay in effect. Shown in metrics. */
+  /** True if the storage has lost the settings. The last known settings stay in effect. Shown in metrics. */
   readonly settingsLost?: boolean;
   /**
    * Called for each limiter of a new guard, with the declared rule if the limiter has counts. The control can use it to

@@ -12,7 +12,7 @@
  * - `replayed`: it retries a finished request. If no limiter rejected it, it got the stored response, and nothing was
  *   charged.
  * - `would-replay`: a limiter in shadow mode would have replayed the stored response.
- * - `skipped`: the limiter is off, or the request is exempt or of no concern to it.
+ * - `skipped`: the limiter is off, the request is exempt, or the limiter doesn't apply to it.
  * - `error`: the store could not answer. `allowed` is the decision of the fallback.
  */
 export type Outcome =
@@ -59,8 +59,8 @@ export interface Policy {
   /** Units per window, or concurrent requests. */
   readonly limit: number;
   /**
-   * The window in milliseconds; for a day, week or month by calendar 24 hours, 7 or 31 days; `Infinity` for billing
-   * periods and concurrent requests.
+   * The window in milliseconds. By calendar: 24 hours for a day, 7 days for a week, 31 days for a month. `Infinity` for
+   * billing periods and concurrent requests.
    */
   readonly windowMs: number;
   /** The most units that pass at once. */
@@ -72,8 +72,8 @@ export interface Policy {
 /** The exact numbers of a decision. NaN if the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up. More than the limit if the limit was lowered meanwhile, or if
-   * costs were known afterwards.
+   * Units that count after this decision, rounded up. May exceed the limit if the limit was lowered, with `overage`, or
+   * with a meter, which charges costs afterwards.
    *
    * - Token bucket: units that have not refilled.
    * - Window: units of this window, plus the part of the previous one that still counts.
@@ -84,13 +84,12 @@ export interface Numbers {
   /** Units left after this decision, rounded down. */
   readonly remaining: number;
   /**
-   * Milliseconds until the same cost would pass if there are no other requests (with `overage`: would pass within the
-   * limit): 0 if it passes now, `Infinity` if it
-   * never passes. For concurrency limits and load shedders it can't be known. There it is a hint: one to two times the
-   * limiter's `retryAfter`.
+   * Milliseconds until the same cost would pass if there are no other requests: 0 if it passes now, `Infinity` if it
+   * never passes. With `overage`: until it would be within the limit. Concurrency limits and load shedders can't know
+   * the time and give a hint: one to two times their `retryAfter`.
    */
   readonly retryAfterMs: number;
-  /** Milliseconds until the key is like one that was never used; NaN if that can't be known. */
+  /** Milliseconds until the key counts like an unused key; NaN if that can't be known. */
   readonly resetMs: number;
 }
 
@@ -102,15 +101,15 @@ export interface Decision extends Numbers {
   readonly outcome: Outcome;
   /** Why it was rejected, or would have been outside shadow mode; null if it passes. */
   readonly reason: Reason | null;
-  /** The HTTP status of the rejection, if it isn't that of the reason. */
+  /** The HTTP status of the rejection, if it differs from the default for the reason. */
   readonly status?: number | undefined;
   /** The cost of the request in units. */
   readonly cost: number;
-  /** True if more than the limit is used, and the limiter admits that: see its option `overage`. */
+  /** True if the key has used more than the limit and the limiter admits this: see its option `overage`. */
   readonly over?: true | undefined;
   /** The limit that was applied. Absent for load shedders and if the limiter was skipped. */
   readonly policy?: Policy | undefined;
-  /** The load signal that made a load shedder reject. Otherwise absent. */
+  /** The load signal that made a load shedder reject; absent otherwise. */
   readonly signal?: string | undefined;
   /** The priority class of the request, if a load shedder looked it up. */
   readonly priority?: string | undefined;
@@ -151,9 +150,9 @@ export function statusOf({ reason, status }: Decision): number {
 /**
  * The decision that determines the response.
  *
- * If any are rejected: a rejection of the caller (429, 403, 402) before one for overload (503) before one about an
- * idempotency key; of those, the one with the longest wait. If all pass: the one with the least `remaining`, except
- * skipped ones, which have none.
+ * - If any limiter rejects, in this order: a rejection of the caller (429, 403, 402), overload (503), another
+ *   rejection, such as one about an idempotency key, a replay. Among equals, the one with the longest wait.
+ * - If all pass: the decision with the least `remaining`. Skipped decisions come last, because they have none.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

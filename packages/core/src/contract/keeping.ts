@@ -1,6 +1,6 @@
 /**
  * The contract between a guard and `idempotency()`, a limiter that runs a request once, stores its response, and
- * replays that for retries.
+ * replays the response for retries.
  */
 
 import type { Clock } from '../base/clock.js';
@@ -24,7 +24,7 @@ export interface StoredExchange {
   isAnswered(): boolean;
 }
 
-/** What a guard passes to such a limiter. */
+/** The context that a guard passes to a limiter with stored responses. */
 export interface KeepContext extends StepContext {
   readonly clock: Clock;
   /** Where responses are stored. */
@@ -39,7 +39,7 @@ export interface KeepContext extends StepContext {
   abandon(step: Step): void;
   /** Retries writing `value`, together with `last`, the step that ends its claim. */
   writeLater(last: Step, value: LateValue): void;
-  /** Sends `last`, which ends the claim of `step`, after the request has ended. */
+  /** Sends `last`, the step that ends the claim of `step`, after the request has ended. */
   end(step: Step, last: Step): Promise<void> | undefined;
 }
 
@@ -53,11 +53,11 @@ export interface Settled {
 }
 
 /**
- * The result for such a request, or what to do next:
+ * The result for a request whose claim was rejected, or the next action of the guard:
  *
  * - `again`: the claim may be free, so the guard must ask all limiters again.
- * - `own`: the request already holds the claim through an earlier guard, so the other limiters must be asked without
- *   it.
+ * - `own`: the request already holds the claim through an earlier guard, so the guard must ask the other limiters
+ *   without the claim.
  */
 export type Settlement = Settled | 'again' | 'own';
 
@@ -67,13 +67,13 @@ export interface RecordedExchange {
   isGone(): boolean;
 }
 
-/** What a guard passes to its keeper. */
+/** The parts of a guard that its keeper needs. */
 export interface KeeperParts {
   readonly context: StepContext;
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
-    /** How many limiters use the shared memory because they have no store; 0 with a store. */
+    /** The number of limiters that have no store and so use the shared memory; 0 if the guard has a store. */
     readonly withoutStore: number;
     readonly link: {
       ask<Value>(
@@ -87,7 +87,7 @@ export interface KeeperParts {
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
   };
   readonly storeTimeoutMs: number;
-  /** Other limiters of the guard that store responses. Must be empty. */
+  /** Other limiters of the guard that store responses. Must be empty, because a guard has at most one. */
   readonly others: readonly unknown[];
 }
 
@@ -113,7 +113,7 @@ export interface Problem {
   readonly title: string;
 }
 
-/** The problem document of a rejection that the limiter words itself. */
+/** The problem document of a rejection, with a text of the limiter. */
 export interface OwnProblem extends Problem {
   readonly detail: string;
   /** What the client should do. Default: when to try again. */
@@ -127,11 +127,14 @@ export interface Keeper<Raw> {
    * couldn't answer.
    */
   rejecting<Turn extends ClaimTurn<Raw>>(turns: readonly Turn[]): Turn | undefined;
-  /** Settles such a turn. If the limiter throws, the request is rejected, because it may have run before. */
+  /**
+   * Settles a turn from {@link rejecting}. If the limiter throws, the request is rejected, because its handler may have
+   * run before.
+   */
   settle(turn: ClaimTurn<Raw>, exchange: StoredExchange): Settlement | Promise<Settlement>;
   /**
-   * Tells the limiter that the handler is about to run. The handler waits for the promise. If the limiter throws, that
-   * is reported as a fault and the response is not stored.
+   * Tells the limiter that the handler is about to run. The handler waits for the promise. If the limiter throws, the
+   * error is reported as a fault and the response is not stored.
    */
   begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined;
   /** The stored response to send, if the request is a replay. */
@@ -144,7 +147,7 @@ export interface Keeper<Raw> {
 
 /** The part of a limiter that stores responses and replays them. */
 export interface Keeping<Raw> {
-  /** The exchange as the limiter sees it. */
+  /** Returns the parts of the exchange that the limiter needs. */
   readonly see: (exchange: RecordedExchange, holder: object) => StoredExchange;
   /**
    * Makes the keeper of a guard. Only guards with such a limiter have the code for it.
@@ -161,7 +164,7 @@ export interface Keeping<Raw> {
     context: KeepContext,
   ): Settlement | Promise<Settlement>;
   /**
-   * Called before the handler runs under the claim of `turn`. The handler waits for the promise, if one is returned.
+   * Called before the handler runs under the claim of `turn`. If this returns a promise, the handler waits for it.
    * `finish` ends the claim.
    */
   begin(

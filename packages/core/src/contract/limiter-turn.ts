@@ -21,7 +21,7 @@ export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
   /**
-   * Replaces the name in {@link Step.limiter}. Set without a store, because each limiter object then has a separate
+   * Replaces the name in {@link Step.limiter}. Set if the guard has no store: each limiter object then has a separate
    * count.
    */
   readonly countedAs?: string | undefined;
@@ -50,7 +50,7 @@ export interface Settling {
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
     /** The guard waits for the call when it closes. The call must not reject. */
     track<Value>(call: Promise<Value>): Promise<Value>;
-    /** Called when the guard closes, which waits for what it sends. */
+    /** Called when the guard closes. The guard waits for the steps that it sends. */
     onDrain?: (() => void) | undefined;
   };
   readonly observers: {

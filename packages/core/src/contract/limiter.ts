@@ -1,4 +1,4 @@
-/** What a guard runs: limiters with counts in a store, and local ones, which decide without a store. */
+/** The two kinds of limiters that a guard runs: stored limiters, with counts in a store, and local ones. */
 
 import type { Admission } from './admission.js';
 import type { Answer } from './ask.js';
@@ -15,8 +15,8 @@ export interface RequestOutcome extends ResponseEnd {
   /** Milliseconds from the call of `admit` to the end of the request, by the guard's clock. */
   readonly durationMs: number;
   /**
-   * True if another limiter of the guard rejected the request. Then `status` is that of the rejection, and no handler
-   * ran.
+   * True if another limiter of the guard rejected the request. Then `status` is the status of the rejection, and no
+   * handler ran.
    */
   readonly rejected?: boolean;
 }
@@ -33,7 +33,7 @@ interface LimiterBase<Raw> {
   readonly mode: Per<Raw, Mode>;
   /** Probable mistakes in its options. Its guard logs each of them once, in one line. */
   readonly notices?: readonly Notice[] | undefined;
-  /** Called when a guard has let a request pass that will need {@link finish}. Stored limiters only. */
+  /** Called when a guard has let a request pass for which {@link finish} will be called. Stored limiters only. */
   readonly begin?:
     | ((turn: LimiterTurn<Raw>, admission: Admission, settling: Settling) => void)
     | undefined;
@@ -42,9 +42,9 @@ interface LimiterBase<Raw> {
    * a fault.
    *
    * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
-   *   permits of the request are released together with it, but after at most `storeTimeout`.
-   * - Local limiters: called if their decision let the request pass, also in shadow mode, so they may hold a permit
-   *   until then. If another limiter rejected the request, they are called at once, with `rejected` and the status of
+   *   permits of the request are released together with the claim, but wait for it for at most `storeTimeout`.
+   * - Local limiters: called if their decision let the request pass, also in shadow mode, so they can hold a permit
+   *   until then. If another limiter rejected the request, this is called at once, with `rejected` and the status of
    *   the rejection.
    */
   readonly finish?:
@@ -61,20 +61,18 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly named: boolean;
   /** The share of keys for which the limit is enforced, 0 to 1. Default 1. */
   readonly share?: number;
-  /**
-   * What it does when the store can't answer, if that differs from the guard's setting. Used in the log line about an
-   * outage.
-   */
+  /** The limiter's own setting for when the store can't answer, if it has one. Used in the log line about an outage. */
   readonly onStoreError?: OnStoreError | undefined;
   /** True if a function of the app returns the key. The guard then warns if all requests have the same key. */
   readonly isKeyed?: boolean | undefined;
-  /** The options of `rateLimit`. `createLimiter` makes a limiter without requests from them. */
+  /** The options of `rateLimit`, from which `createLimiter` makes a limiter without HTTP. */
   readonly rateOptions?: object | undefined;
   /** Set for a limiter that stores responses. A guard has at most one. */
   readonly keeping?: Keeping<Raw> | undefined;
   /**
-   * The step for the store, or the decision if no store is needed; a promise of it if a callback returns a promise. It
-   * must neither throw nor reject. If the limit of the rule is 0, the store is not called and the request is rejected.
+   * Returns the step for the store, or the decision if no store is needed; a promise of it if a callback returns a
+   * promise. Must not throw, and the promise must not reject. If the limit of the rule is 0, the request is rejected
+   * without calling the store.
    *
    * @param binding whether the step may reject the request: false in shadow mode
    * @param live live limits, which replace the declared numbers
@@ -95,5 +93,5 @@ export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
   decide(request: LimitRequest<Raw>, context: StepContext): Decision;
 }
 
-/** What a guard runs: a limiter with a count in a store, or one that decides without a store. */
+/** A limiter of a guard: with a count in a store, or without a store. */
 export type Limiter<Raw = unknown> = StoredLimiter<Raw> | LocalLimiter<Raw>;

@@ -1,4 +1,7 @@
-/** A cost that is known afterwards, as limiters use it. The value brings its code, so that other limiters have none. */
+/**
+ * Costs that are known only after the request. The value of the option `cost` brings the code, so other limiters don't
+ * contain it.
+ */
 
 import type { Answer } from './ask.js';
 import type { StoredLimiter } from './limiter.js';
@@ -6,9 +9,9 @@ import type { LimitRequest } from './request.js';
 import type { Rule } from './rule.js';
 import type { Step } from './store.js';
 
-/** The cost of one limit, for its option `cost`; what `cost()` of a {@link Meter} returns. */
+/** The cost of one limit, for its option `cost`. `cost()` of a {@link Meter} returns it. */
 export interface MeteredCost<Raw = unknown, Usage = unknown> {
-  /** The cost of the reservation. */
+  /** Returns the cost of the reservation. */
   (request: LimitRequest<Raw>): number | Promise<number>;
   readonly metered: MeterHooks<Raw>;
   /** Only for the types of `settle`. */
@@ -30,7 +33,7 @@ export interface MeterHooks<Raw = unknown> {
    */
   inGuard(options: { readonly key?: unknown; readonly refundIf?: unknown }): GuardHooks<Raw>;
   /**
-   * Gives a limiter without HTTP its method `settle`, and lets it take reservations.
+   * Adds the method `settle` to a limiter without HTTP, and lets it accept reservations.
    *
    * @param limit its `Limit`, and `client` its `DirectClient`
    */
@@ -39,21 +42,21 @@ export interface MeterHooks<Raw = unknown> {
 
 /** What a meter does for a limit in a guard. */
 export interface GuardHooks<Raw> {
-  /** Limits the reservation of a step, and adds what is owed beyond it. */
+  /** Caps the cost of a step at the maximum reservation, and sets {@link Step.owed} if more is owed. */
   complete(step: Step, request: LimitRequest<Raw>): Step;
   readonly begin: NonNullable<StoredLimiter<Raw>['begin']>;
   readonly finish: NonNullable<StoredLimiter<Raw>['finish']>;
 }
 
-/** The code of a cost that is known afterwards; undefined for any other cost. */
+/** The hooks of a metered cost; undefined for any other cost. */
 export function meteredOf<Raw = unknown>(cost: unknown): MeterHooks<Raw> | undefined {
   return (cost as Partial<MeteredCost<Raw>> | undefined)?.metered;
 }
 
-/** A usage that is reserved by a call without HTTP; what `reserve()` of a {@link Meter} returns. */
+/** A usage to reserve, for calls without HTTP. `reserve()` of a {@link Meter} returns it. */
 export interface Reservation<Usage = unknown> {
   readonly usage: Usage;
-  /** What is owed as soon as the call is admitted. */
+  /** The usage that is charged at least, as soon as the call is admitted. */
   readonly atLeast: Usage | undefined;
 }
 

@@ -22,14 +22,14 @@ export interface StoreCallEvent {
   readonly outcome: string;
 }
 
-/** A breaker opened because a part of the store fails or is slow, or closed again. */
+/** A breaker has opened, because a part of the store fails or is slow, or has closed again. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
   /** Why it opened: too many calls failed or were slow. */
   readonly reason: 'failures' | 'slow';
   /**
-   * Which part, such as the address of a node of a cluster; undefined if the store has no parts. Beyond 1,000 parts it
-   * is `other parts`.
+   * The part of the store, such as the address of a cluster node; undefined if the store has no parts. Beyond 1,000
+   * parts, `other parts`.
    */
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */
@@ -43,10 +43,11 @@ export interface UnitsEvent {
   readonly limiter: string;
   /**
    * - `reserved`: charged at admission;
-   * - `added`, `returned`: the difference between that and what was settled;
-   * - `cut`, `silent`: charged for a request that its client or an error has cut off, or that was never settled;
-   * - `forgiven`: not charged, because the count is at its limit and debt;
-   * - `lost`: not charged, because the store did not get it.
+   * - `added`, `returned`: the difference between the settled units and those charged before;
+   * - `cut`: charged for a request that was cut off by its client or an error;
+   * - `silent`: charged for a request that ended without being settled;
+   * - `forgiven`: not charged, because the count has reached its limit and debt;
+   * - `lost`: probably not charged, because the store did not answer.
    */
   readonly kind: UnitsKind;
   readonly units: number;
@@ -54,7 +55,7 @@ export interface UnitsEvent {
 
 export type UnitsKind = 'reserved' | 'added' | 'returned' | 'cut' | 'silent' | 'forgiven' | 'lost';
 
-/** A memory store: see {@link memoryStore}. */
+/** A memory store, as metrics read it: see {@link memoryStore}. */
 export interface Overflowing {
   /** Decisions that used a shared count because the store was full. */
   readonly overflowed: number;
@@ -73,22 +74,22 @@ export interface Observer {
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined) => void)
     | undefined;
   /**
-   * Like {@link onDecision}, for observers that only count: they get the decision itself, which they must not keep or
-   * change, instead of a copy. The copy costs as much as counting does.
+   * Like {@link onDecision}, for observers that only count. They get the decision itself instead of a copy, and must
+   * not keep or change it. Making the copy takes as long as counting.
    */
   readonly countDecision?:
     | ((decision: Decision, mode: Mode, key: string | undefined) => void)
     | undefined;
   /**
-   * The response to a request that a guard let pass has closed. With such an observer, a guard watches the end of every
-   * response.
+   * Called when the response to a request that a guard let pass has closed. With such an observer, a guard watches the
+   * end of every response.
    */
   readonly onEnd?: ((request: LimitRequest) => void) | undefined;
-  /** A limit with a meter has charged units, given them back, or could not charge them. */
+  /** Called when a limit with a meter has charged units, given them back, or could not charge them. */
   readonly onUnits?: ((event: UnitsEvent) => void) | undefined;
   /**
-   * A job of a shaper no longer waits: it starts, or was rejected or aborted. Called in the async context in which the
-   * job was scheduled.
+   * Called when a job of a shaper stops waiting: it starts, or was rejected or aborted. Called in the async context in
+   * which the job was scheduled.
    */
   readonly onWait?:
     | ((event: {
@@ -97,11 +98,11 @@ export interface Observer {
         readonly outcome: 'started' | 'rejected' | 'aborted';
       }) => void)
     | undefined;
-  /** Something of yours, or the store, failed. The request was answered anyway. */
+  /** Called when a callback of the app or the store failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** A call of the store has ended. */
+  /** Called when a call of the store has ended. */
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
-  /** A breaker opened or closed: the store, or a part of it, is down or back. */
+  /** Called when a breaker opens or closes: the store, or a part of it, is down or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;
   /** Called by each new guard whose store is in memory. `overflowed` can be read at any time. */
   readonly onStore?: ((store: Overflowing) => void) | undefined;

@@ -18,11 +18,11 @@ export interface LimitRequest<Raw = unknown> {
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   readonly raw: Raw;
-  /** For adapters: the object by which `of` of a meter finds the request in its handler, if it is not {@link raw}. */
+  /** For adapters: the object that handlers pass to `of` of a meter, if it is not {@link raw}. */
   readonly holder?: object | undefined;
   /**
    * For adapters: called by the guard if a limiter counts by address and the address can't be known. `enforced`:
-   * whether the limiter enforces. Returns true if the adapter reports that to the app.
+   * whether the limiter is in the mode `enforce`. Returns true if the adapter reports the problem to the app.
    */
   missesAddress?(enforced: boolean): boolean;
   /**
@@ -55,12 +55,15 @@ export type PerLater<Raw, Value> =
  */
 export type KeyParts = string | readonly (string | undefined)[] | undefined;
 
-/** What gets a separate count: one string for all requests, or a function of the request, as in {@link PerLater}. */
+/**
+ * The key of a limiter, which has a separate count for each key: one string for all requests, or a function of the
+ * request as in {@link PerLater}.
+ */
 export type KeyOption<Raw> =
   | string
   | ((request: LimitRequest<Raw>) => KeyParts | PromiseLike<KeyParts>);
 
-/** The numbers of a plan, at least one. Those omitted or null are as declared. */
+/** The numbers of a plan. At least one must be set. For others, and for null, the declared number applies. */
 export interface Plan {
   /** Label for metrics and for the policy of decisions: 1 to 64 printable ASCII characters. */
   readonly name?: string | null | undefined;

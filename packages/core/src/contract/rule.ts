@@ -13,22 +13,22 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * The limit as it was declared, if units beyond it are counted and admitted: then the rule's own limit is the most
-   * that is counted. Stores ignore it; steps under such a rule are not binding.
+   * With `overage`: the rule with the declared limit. The rule itself then counts and admits units beyond that limit,
+   * up to its own higher limit, and its steps are not binding. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
-   * Whole units beyond the limit that may be charged after the fact: by `record`, and by {@link Ask.owed}. Omitted if
-   * the rule has no debt.
+   * The most whole units beyond the limit that `record` and {@link Ask.owed} may charge. Omitted if the rule has no
+   * debt.
    */
   readonly debt?: number;
 }
 
-/** How far the instant of a bucket may be ahead of now. */
+/** The longest time by which the instant of a bucket may be ahead of now. */
 export interface Tolerance {
   /** The time in whole microseconds, rounded down. */
   readonly tolUs: number;
-  /** Its fraction, a numerator over the denominator of the rule. */
+  /** The fraction of a microsecond, as a numerator over the denominator of the rule. */
   readonly tolNum: number;
 }
 
@@ -39,7 +39,8 @@ export interface BucketNumbers extends Tolerance {
   /** Window in microseconds. */
   readonly windowUs: number;
   /**
-   * Units at once: the capacity of the bucket. Less than the declared burst only if the tolerance would exceed 2^51 us.
+   * The capacity of the bucket in units. Less than the declared burst only if the tolerance would otherwise exceed 2^51
+   * us.
    */
   readonly burst: number;
   /** Denominator of all fractions of a microsecond in this rule: limit / gcd(limit, windowUs). */
@@ -57,7 +58,7 @@ export interface BucketNumbers extends Tolerance {
  */
 export interface BucketRule extends RuleBase, BucketNumbers {
   readonly machine: 'bucket';
-  /** With debt: the tolerance and the debt as a time. The instant is never further ahead of now. */
+  /** With debt: the time to refill the burst and the debt. The instant is at most this far ahead of now. */
   readonly deepest?: Tolerance;
 }
 
@@ -70,7 +71,7 @@ export interface QueueRule extends RuleBase, BucketNumbers {
   /** The longest wait of a taker, in microseconds: 0 to 400 days. */
   readonly waitUs: number;
   /**
-   * The tolerance plus `waitUs`, rounded up. The bucket's instant is never further ahead of now, or of the end of a
+   * The tolerance plus `waitUs`, rounded up. The bucket's instant is at most this far ahead of now or of the end of a
    * pause.
    */
   readonly spanUs: number;
@@ -81,8 +82,8 @@ export interface QueueRule extends RuleBase, BucketNumbers {
 }
 
 /**
- * A count per window. Windows are aligned to the epoch, except `anchored` ones, which start when a key without units is
- * charged. With `sliding`, the part of the previous window that is less than one window ago also counts.
+ * A count per window. Windows are aligned to the epoch, except `anchored` windows, which start when a key without units
+ * is charged. With `sliding`, the part of the previous window that is less than one window ago also counts.
  */
 export interface WindowRule extends RuleBase {
   readonly machine: 'window';
@@ -91,7 +92,7 @@ export interface WindowRule extends RuleBase {
   readonly kind: 'fixed' | 'anchored' | 'sliding';
 }
 
-/** A count per period of a calendar. One count for each limiter and key, whatever the calendar. */
+/** A count per period of a calendar. A limiter has one count for each key, even if its calendar changes. */
 export interface CalendarRule extends RuleBase {
   readonly machine: 'calendar';
   readonly limit: number;
@@ -107,9 +108,9 @@ export interface LockRule extends RuleBase {
   readonly machine: 'lock';
   readonly limit: number;
   readonly windowUs: number;
-  /** Microseconds of the first and each further lock, at least one. Those after the last are as long as it. */
+  /** The lengths of the first, second and further locks, in microseconds; at least one. The last length is repeated. */
   readonly locksUs: readonly number[];
-  /** After this many microseconds since the end of the last lock, the next one is the first again. */
+  /** This many microseconds after the end of the last lock, the next lock has the first length again. */
   readonly forgetUs: number;
 }
 
@@ -120,17 +121,17 @@ export interface LogRule extends RuleBase {
   readonly windowUs: number;
 }
 
-/** The different things of a key, each counted for one window from the request that added it. */
+/** The distinct items of a key. Each counts for one window from the request that added it. */
 export interface DistinctRule extends RuleBase {
   readonly machine: 'distinct';
-  /** Different things at once, 1 to 10,000. */
+  /** Items at once, 1 to 10,000. */
   readonly limit: number;
   readonly windowUs: number;
 }
 
 /**
- * Permits for requests in flight. Each is held under a lease, which expires unless it is renewed. At most `limit` are
- * held at once, and at most `open` of them by holders that are not critical.
+ * Permits for requests in flight. Each is held under a lease, which expires unless it is renewed. Holders that are not
+ * critical get a permit while fewer than `limit` are held, and fewer than `open` by such holders.
  */
 export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
@@ -143,20 +144,20 @@ export interface LeasesRule extends RuleBase {
 }
 
 /**
- * Claims: each id of a key is claimed by one owner at a time. A running claim ends with its lease unless it is renewed.
- * A claim that is done stays stored, so the id can't be claimed again.
+ * Claims: each id of a key is claimed by one owner at a time. A running claim ends when its lease expires, unless it is
+ * renewed. A done claim stays stored for a while, so its id can't be claimed again.
  */
 export interface ClaimsRule extends RuleBase {
   readonly machine: 'claims';
   /** Always 1. */
   readonly limit: number;
-  /** Length of a lease in microseconds, 1 s to 24 h: how long after the last renewal a claim becomes free. */
+  /** Length of a lease in microseconds, 1 s to 24 h. A claim becomes free this long after its last renewal. */
   readonly leaseUs: number;
-  /** How long a claim that is done stays stored, in microseconds, 1 s to 400 days. */
+  /** How long a done claim stays stored, in microseconds, 1 s to 400 days. */
   readonly keepUs: number;
 }
 
-/** The rule of a rate limit that an algorithm makes. */
+/** The rules that a {@link RateAlgorithm} makes. */
 export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
 /** The numbers of a limit as data, for any algorithm. */
@@ -171,7 +172,7 @@ export type Algorithm =
 
 /**
  * When the windows of `fixed-window` start. `epoch`: at multiples of the window since 1970, for all keys at once.
- * `first-request`: for each key with its first charge, and again with the first charge after the window has ended.
+ * `first-request`: for each key with its first charge, and again with the first charge after a window has ended.
  */
 export type Anchor = 'epoch' | 'first-request';
 
@@ -193,33 +194,36 @@ export interface RateAlgorithm {
   ): RateRule;
 }
 
-/** A limit on different things, as passed to the option `algorithm`; what `distinct()` returns. */
+/** A limit on distinct items, as passed to the option `algorithm`. `distinct()` returns it. */
 export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
   readonly name: 'distinct';
-  /** Finds the things of a request. */
+  /** Finds the items of a request. */
   readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
 }
 
-/** A thing that a request touches, such as an id: its type counts, so `5` and `'5'` are two. */
+/** An item that a request touches, such as an id. The type matters: `5` and `'5'` are two items. */
 export type Item = string | number | bigint;
 
-/** The things of a request: one, several, or none. */
+/** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
-/** The options of a limiter in which a callback may be that finds {@link Given}. */
+/** The options of a limiter that may contain a callback for {@link Given}. */
 interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;
 }
 
-/** What an app said about a request beside its key. A part that is undefined could not be found out. */
+/**
+ * Data of a request that the app supplies in addition to the key. Missing properties were not supplied, or their
+ * callback failed.
+ */
 interface Given {
   readonly cost?: unknown;
   readonly period?: unknown;
   readonly item?: unknown;
 }
 
-/** A window by calendar, as passed to the option `window`; what `calendar()` returns. */
+/** A window by calendar, as passed to the option `window`. `calendar()` returns it. */
 export interface CalendarWindow<Raw = unknown> {
   readonly calendar: Calendar;
   /** Looks up the billing period of a request. */
@@ -241,12 +245,12 @@ export interface CalendarWindow<Raw = unknown> {
   toString(): string;
 }
 
-/** What follows a rejection, as passed to the option `penalty`; what `lockFor()` returns. */
+/** The consequence of a rejection, as passed to the option `penalty`. `lockFor()` returns it. */
 export interface Penalty {
   /**
    * Makes the rule of a limit, whose `limit` must have been checked.
    *
-   * @throws SpillwayError `SPW_WINDOW_INVALID`; `SPW_OPTION_INVALID` for options that can't stand beside `penalty`
+   * @throws SpillwayError `SPW_WINDOW_INVALID`; `SPW_OPTION_INVALID` for options that can't be combined with `penalty`
    */
   makeRule(options: {
     readonly limit: number;
@@ -258,7 +262,7 @@ export interface Penalty {
   }): LockRule;
 }
 
-/** Where a machine reports what is wrong with a request. */
+/** Receives the faults that a machine finds in a request. */
 interface FaultSink {
   fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
 }
@@ -269,21 +273,24 @@ interface FaultSink {
  * rules and answers of its algorithm.
  */
 export interface Machine {
-  /** Whether two rules with the same limit and code are also equal in all other numbers. */
+  /** Whether two rules with the same limit and code are equal in all other numbers. */
   same(rule: Rule, other: Rule): boolean;
   /** The most units that the rule can admit at once. A higher cost never passes. */
   capacity(rule: Rule): number;
   /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
-  /** The rule that counts beyond the limit, without {@link RuleBase.soft}. Omitted if the algorithm can't. */
+  /**
+   * A rule that also counts units beyond the limit; the caller sets {@link RuleBase.soft}. Omitted if the algorithm
+   * doesn't support this.
+   */
   soften?(rule: Rule): Rule;
   /**
-   * Throws if the numbers of a plan must not replace those declared. Omitted if any may.
+   * Throws if a plan has numbers that must not replace the declared ones. Omitted if all may be replaced.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */
   checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
-  /** For buckets with debt: charges to the state of the count what a step that is granted, or recorded, charges. */
+  /** For buckets with debt: charges a granted `take` or a `record` to the state of the count. */
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   /** The numbers of the rule as clients see them. */
   policy(name: string, rule: Rule): Policy;
@@ -296,14 +303,18 @@ export interface Machine {
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
   /**
-   * For how many microseconds the key of a rejected take is locked. Fallback counters lock it, too. Omitted if nothing
-   * locks.
+   * How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. Omitted
+   * if the algorithm has no locks.
    */
   heldUs?(answer: Answer): number;
-  /** The receipt of the rest after `given` units were given back. Omitted if only the number of units changes. */
+  /**
+   * The receipt of the units that are left after `given` units were given back. Omitted if only its number of units
+   * differs.
+   */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /**
-   * Sets the common start of the takes that start {@link Ask.together}: see `startTogether`. Omitted: there are none.
+   * Sets the common start of takes with {@link Ask.together}: see `startTogether`. Omitted if the algorithm has no such
+   * takes.
    */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
     steps: readonly S[],
@@ -322,28 +333,38 @@ export interface Machine {
    */
   readonly failsClosed?: boolean;
   /**
-   * Checks what types can't express about a step, before a store reads any key. Omitted if there is nothing to check.
+   * Checks constraints of a step that types can't express, before a store reads any key. Omitted if there is nothing to
+   * check.
    *
    * @throws SpillwayError `SPW_GROUP_INVALID`
    */
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
   /**
-   * Adds to a step what the rule needs of its request. Omitted if it needs nothing.
+   * Adds the data of the request that the rule needs to a step. Omitted if the rule needs none.
    *
    * @param limiter the name of the limiter, for faults
    */
   complete?<S extends Ask<Rule>>(step: S, given: Given, limiter: string, sink: FaultSink): S;
-  /** The option of a limiter that finds {@link Given} in a request, and its name in faults. Omitted if it has none. */
+  /**
+   * The callback in the options that finds a property of {@link Given}, and its name in faults. Omitted if there is
+   * none.
+   */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** What a step has that two steps on one count are merged into, besides the sum of their costs. */
+  /**
+   * Properties of the step that results from merging two steps on one count. They override the merged ones, such as the
+   * summed cost.
+   */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
-  /** Reports what the answer shows to be wrong with the request. Omitted if nothing can be. */
+  /**
+   * Reports faults of the request that only the answer shows, such as an ended billing period. Omitted if there are
+   * none.
+   */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   /** The code of the count of one claim. Omitted if rules have no claims. */
   codeOf?(rule: Rule, claim: Claim): string;
   /** The numbers of the rule in words, if they are not a limit per window. */
   described?(rule: Rule): string;
-  /** How a rejection is cached. Omitted if its cause may end at any moment. */
+  /** How rejections are cached. Omitted if rejections can't be cached, because their cause may end at any moment. */
   readonly denials?: DenialMemory;
   /** Renews permits and claims. Omitted if requests hold nothing. */
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
@@ -352,9 +373,12 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm as users write it, with the suffix `:first-request` for that anchor; `calendar:` and the name of the
-   * calendar; `lock:`, the milliseconds of the locks, `:` and those of `forget`; `concurrency` for concurrency limits;
-   * `claims` for idempotency keys. Contains no spaces, because the registry separates its entries with them.
+   * The algorithm, without spaces, because the registry separates its entries with them:
+   *
+   * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
+   * - `calendar:` and the name of the calendar;
+   * - `lock:`, the lock lengths, `:` and `forget`, all in milliseconds, such as `lock:900000,3600000:86400000`;
+   * - `distinct`, `shaper`, `concurrency`, or `claims` (idempotency keys).
    */
   readonly algorithm: string;
   /** Units per window, or requests in flight. */
@@ -362,20 +386,20 @@ export interface DeclaredNumbers {
   readonly windowMs?: number;
   /** Units at once, for a token bucket whose burst differs from its limit. */
   readonly burst?: number;
-  /** Units beyond the limit that may be charged after the fact. */
+  /** The most units beyond the limit that may be charged afterwards. */
   readonly debt?: number;
   /** The most requests in flight that are not critical. */
   readonly open?: number;
   readonly leaseMs?: number;
-  /** How long a claim that is done stays stored. */
+  /** How long a done claim stays stored. */
   readonly keepMs?: number;
   /** The longest wait for a unit, for a shaper. */
   readonly maxWaitMs?: number;
 }
 
-/** How a rejection is stored in the denial cache as a few numbers, and repeated without the store. */
+/** How the denial cache stores a rejection as a few numbers, and answers with it without calling the store. */
 export interface DenialMemory {
-  /** For how many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
+  /** How many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
   /** Whether a cached rejection of `kept` units also applies to `cost` units. */
   covers(cost: number, kept: number): boolean;
@@ -390,12 +414,12 @@ export interface DenialMemory {
  * if each can read the other's state unchanged:
  *
  * - buckets with the same tolerance in time, debt included, and the same denominator,
- * - windows and logs with the same window,
+ * - windows of the same kind and length, logs and limits on distinct items with the same window,
  * - limits with a penalty with the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
- * A step with a claim uses the count of that id alone: its code is the rule's code, `:` and the id, escaped as in
- * `encodeName`.
+ * A step with a claim uses a separate count for the id of the claim. The code is then the rule's code, `:` and the id,
+ * escaped as in `encodeName`.
  */
 export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?: Claim }): string {
   return claim === undefined ? rule.code : (rule.logic.codeOf?.(rule, claim) ?? rule.code);
@@ -408,7 +432,9 @@ export function sameRule(a: Rule, b: Rule): boolean {
   return same && a.soft?.limit === b.soft?.limit;
 }
 
-/** The rule that counts and admits what exceeds `rule`; undefined if its algorithm can't. */
+/**
+ * A rule that also counts and admits units beyond the limit of `rule`; undefined if its algorithm doesn't support this.
+ */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);
   return soft && { ...soft, soft: rule };
@@ -420,9 +446,12 @@ export function capacityOf(rule: Rule): number {
 }
 
 /**
- * The rule for a share of the limit. A rate keeps its limit, and its window grows to window / share, rounded up: 5 per
- * minute at a share of 1/8 becomes 5 per 8 minutes, so eight processes together admit no more than the limit. Permits
- * become limit x share, rounded down, but at least 1.
+ * The rule for a share of the limit, so eight processes with a share of 1/8 together admit no more than the limit.
+ *
+ * - Permits, limits by calendar and limits with a penalty become limit x share, rounded down, but at least 1.
+ * - Claims don't change.
+ * - All others keep their limit, and the window grows to window / share, rounded up: 5 per minute becomes 5 per 8
+ *   minutes.
  */
 export function shareOf(rule: Rule, share: number): Rule {
   if (share === 1) return rule;

@@ -13,8 +13,8 @@ export interface ShelfStep<Rule, Count = unknown> {
   /** The result of {@link Shelf.find} for this `ask`, called immediately before. */
   readonly count?: Count | undefined;
   /**
-   * The count of the same key on the store's other shelf. A key without a separate count starts with its state. Permits
-   * held there count in addition. A member, maybe undefined, of every step on a count that keys share.
+   * The count of the same key on the store's other shelf. A key without a separate count starts with the state of
+   * `other`, and permits held there count too. Steps on a shared count always have this property, if only as undefined.
    */
   readonly other?: Count | undefined;
 }
@@ -29,7 +29,7 @@ export interface Shelf<Rule, Count = unknown> {
   readonly size: number;
   /** Whether a step may add entries to an existing count. */
   readonly grows: boolean;
-  /** True if keys can't share a count. A key for which there is no room is then answered with a `failure`. */
+  /** True if keys can't share a count. If there is no room for a key, its step is then answered with a `failure`. */
   readonly alone?: boolean;
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
@@ -44,6 +44,6 @@ export interface Shelf<Rule, Count = unknown> {
   step(step: ShelfStep<Rule, Count>): Answer;
   /** When the count of `answer` expires if there are no further steps. */
   expiresAtUs(rule: Rule, answer: Answer): number;
-  /** Evicts the expired ones of the next few counts. */
+  /** Checks the next few counts and evicts those that have expired. */
   reclaim(nowUs: number): void;
 }

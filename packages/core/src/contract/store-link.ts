@@ -1,6 +1,4 @@
-/**
- * How guards and limiters call a store. Each store brings the code for it, including what happens when the store fails.
- */
+/** How guards and limiters call a store. Each store brings the code for this, including the handling of failures. */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
@@ -27,7 +25,7 @@ export interface StoreUser {
   readonly logger: Logger | false;
   /** The clock, if the app has set one. */
   readonly clock: Clock | undefined;
-  /** Receive calls of the store and its outages. */
+  /** Receive the calls of the store and its outages. */
   readonly observers: StoreObservers | undefined;
 }
 
@@ -38,9 +36,9 @@ interface StoreObservers {
   breaker(event: BreakerEvent): void;
 }
 
-/** Keeps work alive that a request has started, on platforms that stop it when the request ends. */
+/** Keeps work of a request alive on platforms that stop it when the request ends. */
 export interface Host {
-  /** True if the platform now waits for `promise`. False, or no method: it can't. */
+  /** True if the platform now waits for `promise`. False or missing if the platform can't. */
   waitUntil?(promise: Promise<unknown>): boolean;
 }
 
@@ -59,11 +57,11 @@ type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
 export interface StoreLink {
   /** The clock that decides, for a memory store. */
   readonly clock: Clock | undefined;
-  /** {@link ask} for one step without a promise or a list; undefined if {@link ask} must be used. */
+  /** Like {@link ask} for one step, but without a promise or a list. Undefined if {@link ask} must be used. */
   askNow(step: Step): Answer | undefined;
   /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
-  /** A promise of a value that is known without calling the store. It sometimes yields to the event loop. */
+  /** A promise of a value that is known without calling the store. Some of these promises yield to the event loop. */
   soon<Value>(value: Value): Promise<Value>;
   /**
    * Sends the steps to the store and returns the result of `then` with the answers. Each wrapper of a store has this
@@ -74,11 +72,12 @@ export interface StoreLink {
    * {@link ask} for steps that give back, `put` and `reset`. Their keys are removed from the denial cache, before the
    * call and again after it, because an answer may arrive in between.
    *
-   * @param forUs if set: the time the store has. No request waits for it, and a failure doesn't count as an outage
+   * @param forUs the time limit of the store. If it is set, no request waits, and a failure doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
   /**
-   * Renews permits. No request waits for it, and a failure doesn't count as an outage. `forUs`: the time the store has.
+   * Renews permits. No request waits for it, and a failure doesn't count as an outage. `forUs` is the time limit of the
+   * store.
    */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
@@ -87,7 +86,7 @@ export interface StoreLink {
   forgetReset(limiter: string, key: string): void;
 }
 
-/** Limiters that use the store, and what each does when the store can't answer. */
+/** The limiters that use the store, and the policy of each for when the store can't answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 export interface BreakerSettings {

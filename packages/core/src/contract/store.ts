@@ -11,11 +11,11 @@ export type { Claim, Lease, Op } from './ask.js';
 /** An operation on one key under one rule, as part of a group. */
 export interface Step extends Ask<Rule> {
   /**
-   * False for a limiter in shadow mode: the step never rejects the group, and it is charged if both it and the group
+   * False for a limiter in shadow mode: the step never rejects the group. It is charged if both the step and the group
    * pass.
    */
   readonly binding: boolean;
-  /** What to answer if the store can't. Stores ignore it. */
+  /** The answer if the store can't answer. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
   /** Called with the answer, for a step that a guard sends at the end of a request. Stores ignore it. */
   readonly answered?: ((answer: Answer) => void) | undefined;
@@ -28,7 +28,7 @@ export type StoreErrorPolicy = 'allow' | 'deny' | Rule;
  * Where counts live. `apply` is all or nothing over its steps:
  *
  * - If one `take` with `binding` doesn't pass, no `take` is charged.
- * - A `take` without `binding` is charged if it and every binding one passes.
+ * - A `take` without `binding` is charged if it passes and every binding `take` passes.
  * - Every step gets an answer with exact numbers either way, in the order of the steps.
  *
  * Steps on one count (the same limiter, key and `countOf`) are counted together, see `uniqueGroup`.
@@ -41,8 +41,8 @@ export interface Store {
   /** The clock that decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * How long a rejection is cached at most, in microseconds. Default: one minute. Use less for a store that may reject
-   * a key because of units that other steps have taken and will soon give back.
+   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less for a store that may
+   * reject a key because of units that other steps have taken and will soon give back.
    */
   readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */
@@ -54,8 +54,8 @@ export interface Store {
   domainOf?(step: Step): string;
   /**
    * Registers a rule of a limiter, before the first step under it. The first rule is the declared one. A `reset` then
-   * resets the key in the counts of all of them. Without `register`, it resets only the count of its rule. Must return
-   * at once and never throw.
+   * resets the key in the counts of all registered rules. Without `register`, it resets only the count of the step's
+   * rule. Must return at once and never throw.
    */
   register?(limiter: string, rule: Rule): void;
   /** Decides all steps as one group. Returns one answer for each step, in the same order. */
@@ -77,8 +77,8 @@ export interface SyncStore extends Store {
 /** Limits on one call. */
 export interface ApplyOptions {
   /**
-   * After this instant nothing waits for the answer, and a store need not send the call. In microseconds, by the clock
-   * of the process (`systemClock`).
+   * No caller waits for the answer after this instant, so the store need not send the call later. In microseconds, by
+   * the clock of the process (`systemClock`).
    */
   readonly deadlineUs?: number | undefined;
   /**
@@ -100,13 +100,13 @@ export interface ValueName {
 }
 
 /**
- * Stores bytes for a limited time. They may be evicted earlier if the store has no room, so readers must be able to do
- * without them. A store on a server rejects in the same cases as its `apply`.
+ * Stores bytes for a limited time. They may be evicted earlier if the store has no room, so readers must handle a
+ * missing value. A store on a server rejects in the same cases as its `apply`.
  */
 export interface Values {
   /**
-   * Stores a copy of `bytes` for `ttlUs` microseconds (1 to 400 days), or up to a second longer. Replaces an earlier
-   * value of this name.
+   * Stores a copy of `bytes` for `ttlUs` microseconds (from 1 us to 400 days), or up to a second longer. Replaces an
+   * earlier value of this name.
    *
    * @throws SpillwayError `SPW_VALUE_INVALID` for more than 1 MiB or an invalid time
    */
@@ -140,7 +140,7 @@ export function valueCode(id: string): string {
 }
 
 /**
- * Checks a value. Every store must call it before it stores one.
+ * Checks a value. Every store must call this before it stores a value.
  *
  * @throws SpillwayError `SPW_VALUE_INVALID`
  * @example

@@ -40,43 +40,50 @@ export interface Upkeep<Held> {
   readonly size: number;
   /**
    * Returns whether a permit or claim was granted, or may have been granted although the answer was lost. If the
-   * request may go on, it is held from now on.
+   * request is allowed, starts to renew the permit or claim.
    *
-   * @param turns all turns of the request
+   * @param turns the turns of all limiters for the request
    */
   begin(turn: HeldTurn<Held>, turns: readonly HeldTurn<Held>[]): boolean;
-  /** Stops the renewal. Returns the step that releases the permit or ends the claim. */
+  /**
+   * Stops the renewal of a permit or claim. Returns the step that releases the permit or ends the claim: `last`, if
+   * given.
+   */
   release(step: Held, last?: Held): Held;
   /** Stops the renewal of a claim without sending anything. */
   abandon(step: Held): void;
   /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Held, lost: () => void): void;
   /**
-   * Retries writing `value` together with `last`, the step that ends its claim, until it is written or `last` is no
-   * longer retried.
+   * Retries writing `value` together with `last`, the step that ends its claim. Stops when the value is written or
+   * `last` is no longer retried.
    */
   writeLater(last: Held, value: LateValue): void;
-  /** Notes the answers to steps that give back. Those that did not reach the store are retried. */
+  /** Notes the answers to steps that give back, and retries steps that did not reach the store. */
   noteAnswers(steps: readonly Held[], answers: readonly Answer[]): void;
-  /** The store is back. It may have lost leases, or not have received releases. */
+  /**
+   * Call when the store is back. Renews leases that it may have lost, and retries releases that it may not have
+   * received.
+   */
   catchUp(): void;
   /**
-   * Does overdue work. Called by each request, because some platforms stop a timer when the request that set it ends.
+   * Does overdue work. Each request calls it, because some platforms stop a timer when the request that set it ends.
    */
   keepUp(): void;
   /**
    * Releases all permits. Claims are left to expire with their leases, because handlers may still be running. Resolves
-   * when the store has answered, at the latest at `endUs`.
+   * when the store has answered, or at `endUs`.
    */
   close(endUs: number): Promise<void>;
-  /** Ends the claim of a step with the steps that `ask` returns. A fault meanwhile abandons the claim. */
+  /** Ends the claim of a step with the steps that `ask` returns. If `ask` reports a fault, the claim is abandoned. */
   endClaim<Context extends ClaimContext>(
     step: Held,
     context: Context,
     ask: (context: Context) => Later<readonly Held[]>,
   ): Later<readonly Held[]>;
   /**
-   * Sends `steps` in one call with the end of a claim. If that takes longer than `patienceMs`, sends them without it.
+   * Sends `steps` in one call with the steps that end a claim. If these take longer than `patienceMs`, sends `steps`
+   * without them.
    */
   giveBackWith(
     claim: Promise<readonly Held[]>,
@@ -95,25 +102,27 @@ export interface HeldTurn<Held> {
   readonly decision: { readonly allowed: boolean };
 }
 
-/** What the limiter of a claim gets to end it. */
+/** The context for the limiter that ends its claim. */
 export interface ClaimContext {
-  // `never`, because upkeep only passes the caller's fault on.
+  // `never`, because upkeep only passes faults on to the caller.
   fault(fault: never): void;
   readonly callbackTimeoutMs?: number | undefined;
 }
 
-/** A value that could not be written yet. It is retried together with the end of its claim, and for as long. */
+/**
+ * A value that could not be written yet. It is retried together with the step that ends its claim, for the same time.
+ */
 export interface LateValue {
-  /** Whether its claim was ended. */
+  /** Whether its claim has ended. */
   readonly isMarked: boolean;
   /** Marks its claim as ended. */
   mark(): void;
-  /** Reserves memory for it, unless it already has some. False if there is none. */
+  /** Reserves memory for the value, unless some is reserved. Returns false if there is no room. */
   hold(): boolean;
-  /** Tries to write it. Resolves to true if it is written or no longer needed. Never rejects. */
+  /** Tries to write the value. Resolves to true if it is written or no longer needed. Never rejects. */
   write(): Promise<boolean>;
-  /** Gives it up, and reports that if it was not written. */
+  /** Gives the value up, and reports a fault if it was not written. */
   drop(): void;
-  /** Gives it up because it is no longer needed. */
+  /** Drops the value without a report, because it is no longer needed. */
   forget(): void;
 }

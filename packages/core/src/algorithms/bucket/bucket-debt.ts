@@ -1,4 +1,4 @@
-/** What a token bucket with debt charges beyond its limit. */
+/** The charge of a token bucket with debt. */
 
 import { mulDiv } from '../../base/exact.js';
 import type { Ask } from '../../contract/ask.js';
@@ -8,8 +8,8 @@ import { unitsRefilled } from './bucket-rule.js';
 import type { BucketState } from './bucket-step.js';
 
 /**
- * Charges a take that passes, or a record, as far as limit and debt allow, and forgives the rest. For stores that get
- * rules as numbers: it is a member of `Machine`.
+ * Charges a `take` that passes, or a `record`, up to the limit and the debt, and forgives the rest. Exported for stores
+ * that receive rules as numbers and must add this member of `Machine`.
  *
  * @param nowUs the store's clock
  * @example

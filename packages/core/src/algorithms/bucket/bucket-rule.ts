@@ -18,7 +18,7 @@ const bucketMachine: Machine = {
   capacity: ({ burst }: BucketRule) => burst,
   share: ({ limit, windowUs, burst }: BucketRule, share) =>
     makeBucketRule(limit, Math.ceil(windowUs / share), burst),
-  // The level stops at the burst and one limit more, so a caller exceeds the limit for at most one window longer.
+  // Counts at most burst + limit units, so a caller that stops is within the burst again after at most one window.
   soften: ({ limit, windowUs, burst }: BucketRule) =>
     makeBucketRule(limit, windowUs, burst + limit),
   policy: (name, rule: BucketRule) => ratePolicy(name, rule),
@@ -74,7 +74,7 @@ export function bucketNumbers(
   const divisor = gcd(limit, windowUs);
   const den = limit / divisor;
   const period = windowUs / divisor;
-  // Rounded here only, and down: a smaller burst never admits more.
+  // Only the burst is rounded, and down: a smaller burst never admits more.
   const burst = Math.min(declaredBurst, mulDiv(MAX_TOLERANCE_US, den, period).whole);
   const { whole: tolUs, rest: tolNum } = mulDiv(burst, period, den);
   return { limit, windowUs, burst, den, period, tolUs, tolNum };
@@ -139,13 +139,13 @@ export function measureParts(
   };
 }
 
-/** Units that have not refilled, rounded up. More than the burst while takers wait, or in debt. */
+/** Units that have not refilled, rounded up. They exceed the burst while takers wait or in debt. */
 export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer): number {
   const { nowUs, tatUs, tatNum } = answer;
   return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
 }
 
-/** {@link measureParts} for units that refill in whole microseconds, as nearly always. Short enough to be inlined. */
+/** {@link measureParts} for the usual case: units refill in whole microseconds. Short enough to be inlined. */
 function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
   const { period } = rule;
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);
@@ -160,7 +160,9 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
   };
 }
 
-/** Microseconds, rounded up, until `cost` units have refilled. The room is what has refilled already, as a time. */
+/**
+ * Microseconds, rounded up, until `cost` units have refilled. The room is the refill time of the units available now.
+ */
 function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNum: number): number {
   const refill = refillTime(rule, cost);
   const us = refill.us - roomUs;
@@ -172,7 +174,7 @@ export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number):
   return { atUs: tatUs, num: tatNum, units };
 }
 
-/** The receipt as if the returned units had never been taken. */
+/** The receipt of a grant without the returned units, as if they had never been taken. */
 export function restOfBucket(
   { period, den }: BucketRule | QueueRule,
   { atUs, num, units }: Receipt,

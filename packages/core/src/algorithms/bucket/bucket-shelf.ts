@@ -7,8 +7,8 @@ import { KeySlots } from '../shelves/key-slots.js';
 import { type BucketState, bucketAnswer, mayWrite, stepBucket } from './bucket-step.js';
 
 /**
- * The time of a slot is when its bucket is full: then the entry has expired. The number of a slot is the numerator; the
- * table allocates numbers only once a rule has fractions of a microsecond.
+ * The time of a slot is the instant at which its bucket is full and the entry expires. The number of a slot is the
+ * numerator of that instant; the table allocates numbers only once a rule has fractions of a microsecond.
  */
 export class BucketShelf implements Shelf<BucketRule, BucketState> {
   readonly grows = false;
@@ -66,8 +66,8 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   }
 
   /**
-   * Like {@link step}, for a take in whole microseconds, as nearly all are. It changes the table directly, which is a
-   * quarter faster.
+   * Like {@link step}, for the usual take: units refill in whole microseconds. It changes the table directly, which is
+   * a quarter faster.
    *
    * The charge of a bucket is implemented four times. If you change one, change all: this method, stepBucket in
    * bucket-step.ts beside this file, and bucket.lua and takes.lua in packages/redis/src/algorithms/bucket.

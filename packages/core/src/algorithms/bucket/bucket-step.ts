@@ -22,8 +22,8 @@ export interface BucketState {
 /**
  * Applies `op` to `state`, in place, and returns whether the cost passes (for `put`: whether anything was given back).
  * With `charge` false, a `take` that passes charges nothing, because another step of its group was rejected. If the
- * clock went back, every operation cuts `state` to what the rule allows; the caller stores the cut state only if {@link
- * mayWrite} says so.
+ * clock went back, every operation cuts `state` to the maximum of the rule; the caller stores the cut state only if
+ * {@link mayWrite} returns true.
  *
  * The charge of a bucket is implemented four times. If you change one, change all: this function, takeWhole in
  * bucket-shelf.ts beside this file, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
@@ -50,7 +50,7 @@ export function stepBucket(
   let num = full ? 0 : state.tatNum;
   const { den } = rule;
   if (cost > rule.burst) {
-    us = nowUs + rule.tolUs + 1; // more than the burst: never passes, and nothing overflows
+    us = nowUs + rule.tolUs + 1; // a cost above the burst never passes; avoids an overflow
   } else if (den === 1) {
     us += cost * rule.period;
   } else {
@@ -75,7 +75,7 @@ export function stepBucket(
   return passes;
 }
 
-/** The answer to the step that has made `state`. */
+/** The answer to a step, from the `state` after it. */
 export function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean): BucketAnswer {
   const { tatUs, tatNum, forgiven } = state;
   const answer = { allowed, nowUs, tatUs, tatNum };
@@ -91,7 +91,9 @@ export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boole
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/** After the clock went back, the bucket may lack more than burst and debt. Then this makes it lack just these. */
+/**
+ * If the clock went back, the bucket may lack more units than burst and debt allow. Reduces the lack to that maximum.
+ */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   const { tolUs, tolNum } = rule.deepest ?? rule;
   const latestUs = nowUs + tolUs;
@@ -102,8 +104,8 @@ function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
 }
 
 /**
- * Gives back the cost of a grant, except the part that has refilled since: the bucket may have been full in between,
- * and a full bucket doesn't refill.
+ * Gives back the cost of a grant, except the part that has refilled since: if the bucket was full in between, the grant
+ * no longer reduces it.
  */
 function putBucket(
   rule: BucketRule,

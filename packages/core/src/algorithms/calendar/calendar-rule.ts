@@ -14,7 +14,7 @@ const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
   capacity: ({ limit }: CalendarRule) => limit,
-  // A longer window would not be a period of the calendar.
+  // Reduces the limit, because a longer window would not be a period of the calendar.
   share: (rule: CalendarRule, share) => ({
     ...rule,
     limit: Math.max(1, Math.floor(rule.limit * share)),
@@ -51,7 +51,7 @@ const calendarMachine: Machine = {
   merges: true,
   shelf: () => new CalendarShelf(),
   denials: {
-    // A renewed subscription begins another period at any moment.
+    // Not cached for billing periods, because a renewed subscription may begin another period at any moment.
     holdsMs: ({ calendar }: CalendarRule, { retryAfterMs }) =>
       calendar.name === BILLING ? 0 : retryAfterMs,
     covers: (cost, kept) => cost >= kept,
@@ -83,14 +83,14 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
 }
 
 /**
- * Twice as many, and a bit, are one number in an answer of Redis. Not 2^52: the parser of ioredis reads integers above
- * 2^53 - 58 wrong.
+ * The script in Redis replies with one number: twice the count, plus a bit. With 2^52 that could exceed 2^53 - 58, and
+ * the parser of ioredis reads larger integers wrong.
  */
 export const MOST_COUNTED: number = 2 ** 51;
 
 const DAY_US = 86_400_000_000;
 
-/** The usual length of a day or week, and the longest of a month, in microseconds. */
+/** The usual length of a day or week, or the longest of a month, in microseconds; `Infinity` for billing periods. */
 function lengthOf({ name }: Calendar): number {
   if (name === BILLING) return Infinity;
   if (name.startsWith('day')) return DAY_US;
@@ -115,9 +115,9 @@ const LONGEST_ID = 256;
 const SECOND_US = 1_000_000;
 
 /**
- * The period that an app has said; undefined if it is wrong.
+ * The billing period that the app supplied; undefined if it is invalid.
  *
- * @throws what reading it throws: a `Temporal.Instant` does not convert to a number
+ * @throws any error of reading `given`, such as that of a `Temporal.Instant`, which doesn't convert to a number
  */
 function periodFrom(given: unknown): Period | undefined {
   const { id, start, end } = (given ?? {}) as Partial<BillingPeriod>;

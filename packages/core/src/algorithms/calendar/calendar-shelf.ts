@@ -6,7 +6,7 @@ import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
 import { type CalendarState, periodsOf, stepCalendar, unusedCalendar } from './calendar-step.js';
 
-/** It expires at the end of its period. */
+/** The count of one period. `expiresUs` is the end of the period. */
 type StoredCalendar = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven'> & Expiring;
 
 const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
@@ -14,9 +14,7 @@ const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
 export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredCalendar>();
-  /**
-   * The state that a step works on, because a look or a rejection must not change the stored one. Reused for all steps.
-   */
+  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
   private readonly working = unusedCalendar();
 
   get size(): number {
@@ -34,7 +32,7 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
 
   step(step: ShelfStep<CalendarRule, StoredCalendar>): CalendarAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
-    // Keys that share a count have different billing periods, and one key's period must not end that of the others.
+    // Keys that share a count have different billing periods, and the period of one key must not end those of others.
     const ask = mayGrow ? step.ask : { ...step.ask, period: undefined };
     const { working: state } = this;
     const from = count ?? other ?? UNUSED;
@@ -42,7 +40,7 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
     state.startUs = from.startUs;
     state.endUs = from.expiresUs;
     state.current = from.current;
-    // Units of the shared count stay used in the key's own period.
+    // The units of the shared count also count in the key's billing period.
     if (from === other && ask.period && nowUs < from.expiresUs) {
       Object.assign(state, periodsOf(ask, nowUs).current);
     }

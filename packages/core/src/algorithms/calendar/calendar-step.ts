@@ -22,12 +22,14 @@ export interface CalendarState {
   forgiven: number | undefined;
 }
 
-/** Periods that begin at most this far apart are the same: apps are a second off, or learn of a renewal late. */
+/**
+ * Periods that begin at most this far apart are the same: an app's clock may be off, or it may learn of a renewal late.
+ */
 const SAME_US = 3_600_000_000;
 
 /**
- * The periods around `nowUs`, of the store's clock, for a step of a calendar rule. For stores that decide in another
- * language. Usually a step decides by `current`.
+ * The periods around `nowUs` of the store's clock, for a step of a calendar rule. Usually a step counts in `current`.
+ * Exported for stores that decide in another language.
  *
  * @example
  * ```ts run
@@ -91,8 +93,8 @@ export function stepCalendar(
 type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
 
 /**
- * Moves the state to the period that counts now; `period` is the one of the step. Returns whether the clock went back
- * by more than a period since the state was stored.
+ * Moves the state to the period that counts now, given the `period` of the step. Returns whether the clock went back by
+ * more than a period since the state was stored.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {
   const laterUs = period.startUs - state.startUs;
@@ -108,7 +110,7 @@ function enter(state: CalendarState, period: Period, nowUs: number): boolean {
     state.current = current;
     return true;
   }
-  // Otherwise the step has an older period, or the clock went back a little: the stored period goes on.
+  // Otherwise the step has an older period, or the clock went back a little: the stored period continues.
   return false;
 }
 

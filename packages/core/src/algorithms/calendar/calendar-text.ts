@@ -6,7 +6,7 @@ import type { Step } from '../../contract/store.js';
 import { type StoredCount, unknownFormat, wholeNumber } from '../stored-count.js';
 import { type CalendarState, stepCalendar, unusedCalendar } from './calendar-step.js';
 
-/** The label may have spaces, and line separators. */
+/** The label may contain spaces and line separators. */
 const FORM = /^(.+) (\d+) (\d+) (\d+)$/s;
 
 /** @throws SpillwayError `SPW_STORE_ERROR` if the text is not in our format */
@@ -34,7 +34,7 @@ class StoredCalendar implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): CalendarAnswer {
-    // A copy, because a step with another period may not change the count.
+    // A copy: a step that charges nothing must not move the count to another period.
     const state = { ...this.state, dirty: false };
     const allowed = stepCalendar(step as Ask<CalendarRule>, state, nowUs, charge);
     const { dirty, startUs, endUs, current, forgiven } = state;

@@ -26,9 +26,10 @@ const NAMES: NamesOf<CalendarOptions> = { timeZone: 1, on: 1 };
  * it is.
  *
  * - Days of 23 and 25 hours are one day. A day whose midnight does not exist begins when the clocks go forward.
- * - A function returns the billing period of a request, and may be async. When it ends, the limit goes on with periods
- *   of equal length, and reports a fault, until the function returns a later one; what was used meanwhile counts in
- *   that. If the function fails, the key's stored period goes on.
+ * - A function returns the billing period of a request, and may be async. If it fails, the key's stored period
+ *   continues.
+ * - After the end of a billing period, the limit continues with periods of equal length and reports faults, until the
+ *   function returns a later period. Units used in between count in the later period.
  *
  * @throws SpillwayError `SPW_WINDOW_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -12,12 +12,12 @@ const MONDAY = 4;
 /** The parts of the name of a {@link Calendar}. */
 const NAME = /^(day|week|month)(?:-(\d+))?@(.+)$/;
 
-/** The last day of a week or month on which it can begin. */
+/** The last day on which a week or month can begin. */
 const MOST = { day: 1, week: 7, month: 31 } as const;
 
 export type Unit = keyof typeof MOST;
 
-/** The name of the calendar whose periods the app says. */
+/** The name of the calendar for billing periods, which the app supplies. */
 export const BILLING = 'billing';
 
 /**
@@ -61,7 +61,7 @@ class ZoneCalendar implements Calendar {
   private readonly timeZone: string;
   private readonly on: number;
   private readonly dates: Intl.DateTimeFormat;
-  /** To calculate them takes as long as a hundred decisions, so it is done once for each period. */
+  /** The last periods calculated. A calculation takes as long as a hundred decisions. */
   private known: Periods | undefined;
 
   constructor(unit: Unit, timeZone: string, on: number) {
@@ -123,8 +123,8 @@ class ZoneCalendar implements Calendar {
   }
 
   /**
-   * The second at which a local day begins: the first whose local date is that day or a later one. So a day whose
-   * midnight does not exist begins at its first second that does.
+   * The second at which a local day begins: the first second whose local date is that day or later. A day without
+   * midnight begins with its first second that exists.
    */
   private beginOf(day: number): number {
     // Local time is at most 14 hours ahead of UTC, and at most 12 behind it.
@@ -142,7 +142,7 @@ class ZoneCalendar implements Calendar {
 /** @throws SpillwayError `SPW_WINDOW_INVALID` if there is no such time zone */
 function datesIn(timeZone: string): Intl.DateTimeFormat {
   try {
-    // In this locale and with numbers, always as 12/31/2026.
+    // With this locale and numbers, the format is always that of 12/31/2026.
     const numbers = { year: 'numeric', month: 'numeric', day: 'numeric' } as const;
     return new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', { timeZone, ...numbers });
   } catch {
@@ -169,7 +169,7 @@ function dayIn(year: number, month: number, day: number): number {
   return Date.UTC(year, month, Math.min(day, last)) / (DAY_S * 1000);
 }
 
-/** Periods of the length of `own`, one after another, of which `own` is one. */
+/** The periods around `us` in a row of periods of equal length, one of which is `own`. */
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;
   const at = Math.floor((us - startUs) / (endUs - startUs));
@@ -187,8 +187,8 @@ function nth(own: Period, at: number): Period {
 const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 
 /**
- * The periods of a key whose billing period is unknown. They begin in 1970, before any period that the store may know
- * of the key, because an earlier period never ends a later one.
+ * The periods of a key whose billing period is unknown. They begin in 1970, so any stored period of the key is later:
+ * an earlier period never ends a later one.
  */
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;

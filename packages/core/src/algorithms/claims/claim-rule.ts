@@ -30,7 +30,7 @@ const claimsMachine: Machine = {
   }),
   expiresAfterUs: ({ leaseUs, keepUs }: ClaimsRule) => Math.max(leaseUs, keepUs),
   measure: measureClaims,
-  // Id and owner identify a claim.
+  // A receipt needs no data: id and owner identify the claim.
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
   merges: false,
   failsClosed: true,
@@ -43,9 +43,10 @@ const claimsMachine: Machine = {
 };
 
 /**
- * Makes the rule of claims. `leaseUs`, how long a claim is held without a renewal, is an integer from 1 s to 24 hours
- * in microseconds. `keepUs`, how long a claim that is done stays stored, is one from 1 s to 400 days. The numbers must
- * have been checked.
+ * Makes the rule of claims. The numbers must have been checked.
+ *
+ * @param leaseUs how long a claim is held without a renewal: an integer from 1 s to 24 hours in microseconds
+ * @param keepUs how long a done claim stays stored: an integer from 1 s to 400 days in microseconds
  *
  * @example
  * ```ts run
@@ -96,8 +97,8 @@ function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): voi
 }
 
 /**
- * `retryAfterMs` is the rest of the running owner's lease, although it may be renewed. It is NaN if the claim is done:
- * then no wait helps, and the stored response is replayed.
+ * While the claim runs, `retryAfterMs` is the time until its lease expires, although the owner may renew it. It is NaN
+ * if the claim is done: waiting doesn't help then, because the stored response is replayed.
  */
 function measureClaims(_: ClaimsRule, answer: ClaimsAnswer): Numbers {
   const { allowed, nowUs, state, endsUs } = answer;

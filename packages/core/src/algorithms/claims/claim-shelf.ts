@@ -10,8 +10,8 @@ import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 type StoredClaim = ClaimState & Expiring;
 
 /**
- * A longer name is stored as two fingerprints. One would be too short, because a collision would replay the response of
- * another claim.
+ * Longer names are stored as two fingerprints. One would be too short: a collision would replay the response of another
+ * claim.
  */
 const LONGEST_NAME = 128;
 
@@ -53,7 +53,7 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     }
   }
 
-  /** The length makes (a, b c) and (a b, c) different. */
+  /** With the length, different pairs of key and id have different names. */
   private claimNameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;

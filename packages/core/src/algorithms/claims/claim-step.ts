@@ -8,7 +8,9 @@ import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';
 import { MAX_LEASE_US } from '../leases/lease-step.js';
 
-/** The longest time that a claim stays stored: 400 days. One that ends later was done before the clock went back. */
+/**
+ * The longest time that a done claim stays stored: 400 days. If it ends later, the clock went back after it was done.
+ */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 
 /** The claim of one id: its state, owner, end and note. */
@@ -27,7 +29,7 @@ interface Stepped {
 /**
  * Applies `ask` to a claim. See {@link stepBucket} for `charge`.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if it has no claim and is not a `reset`
+ * @throws SpillwayError `SPW_GROUP_INVALID` if `ask` has no claim and is not a `reset`
  */
 export function stepClaim(
   ask: Ask<ClaimsRule>,

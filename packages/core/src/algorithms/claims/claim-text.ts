@@ -1,6 +1,6 @@
 /**
- * The text of a claim, the same as in Redis: its end, then `r` if it is running or `d` if it is done, its owner, and
- * its note: `1767225660000000raaaaaaaaaaaaaaaa`.
+ * The text of a claim, the same as in Redis: its end, `r` (running) or `d` (done), its owner, and its note. Example:
+ * `1767225660000000raaaaaaaaaaaaaaaa`.
  */
 
 import type { Ask, ClaimsAnswer } from '../../contract/ask.js';

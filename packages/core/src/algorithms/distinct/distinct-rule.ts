@@ -1,4 +1,4 @@
-/** The rule of a limit on different things, and its machine. */
+/** The rule of a limit on distinct items, and its machine. */
 
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -7,7 +7,7 @@ import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Without {@link Machine.complete}, which only apps need. */
+/** Without {@link Machine.complete}, which only limiters in apps need. */
 export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,
@@ -28,7 +28,7 @@ export const distinctMachine: Machine = {
     return { cost: all.length, items: all };
   },
   shelf: () => new DistinctShelf(),
-  // Rejections are not cached: they say nothing about other items of the key, of which some may be counted.
+  // Rejections are not cached: the key may have other items that pass, because they are already counted.
 };
 
 /** Numbers as for `makeRule`; `limit` at most 10,000. */
@@ -47,7 +47,7 @@ function capacity({ limit }: DistinctRule): number {
 function measureDistinct(rule: DistinctRule, answer: LogAnswer, cost: number): Numbers {
   const { allowed, used, freesUs, lastUs, nowUs } = answer;
   let retryAfterMs = 0;
-  // More than the limit pass if all of them are counted since it was higher.
+  // More items than the limit pass if all were counted while the limit was higher.
   if (cost > capacity(rule) && !allowed) retryAfterMs = Infinity;
   else if (freesUs >= 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
   return {

@@ -6,7 +6,7 @@ import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
 import { noItems, stepDistinct, WIDTH } from './distinct-step.js';
 
-/** It expires with its newest item. */
+/** The items of a key. They expire with the newest one. */
 interface StoredItems extends Expiring {
   items: string;
 }
@@ -15,9 +15,7 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
   readonly grows = true;
   private readonly states = new KeyedStates<StoredItems>();
   private characters = 0;
-  /**
-   * The state that a step works on, because a look or a rejection must not change the stored one. Reused for all steps.
-   */
+  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
   private readonly working = noItems();
 
   /** Items of all keys. */
@@ -33,7 +31,7 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
     const { ask, nowUs, charge, mayGrow, count, other } = step;
     const { working: state } = this;
     state.items = (count ?? other)?.items ?? '';
-    // A count that keys share also grows, up to the limit: with room for one thing it would reject nearly everybody.
+    // A shared count also grows, up to the limit: with room for only one item it would reject nearly all its keys.
     const grows = mayGrow || 'other' in step;
     const allowed = stepDistinct(ask, state, nowUs, charge, grows);
     const { used, freesUs, lastUs } = state;

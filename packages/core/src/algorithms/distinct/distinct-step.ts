@@ -1,10 +1,10 @@
 /**
- * The different things of a key: functions over a packed list of them (see docs/algorithms.md;
+ * The distinct items of a key: functions over a packed list of them (see docs/algorithms.md;
  * packages/redis/src/algorithms/distinct/distinct.lua does the same in Lua).
  *
- * The list is a string with one byte per character. Each item has 16 bytes of its fingerprint and 7 of the time at
- * which it was added, the high byte first, and the oldest item is first. The first bit of the time is set if another
- * request has repeated the item.
+ * The list is a string with one byte per character. Each item takes 16 bytes for its fingerprint and 7 for the time at
+ * which it was added, high byte first. The oldest item is first. The first bit of the time is set if another request
+ * has repeated the item.
  */
 
 import type { Ask } from '../../contract/ask.js';
@@ -36,7 +36,7 @@ export function noItems(): DistinctState {
 
 /**
  * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. With `mayGrow` false,
- * a new item only passes in place of an expired one.
+ * a new item passes only if it replaces an expired one, or if the key has no items.
  */
 export function stepDistinct(
   { op, rule, cost, receipt, items = [] }: DistinctAsk,
@@ -65,7 +65,7 @@ export function stepDistinct(
     const before = list;
     list = withItems(list, wanted, nowUs);
     state.dirty ||= list !== before;
-    // Only after `record`.
+    // Drops the oldest items if a `record` has exceeded the limit.
     const most = Math.max(limit, before.length / WIDTH) * WIDTH;
     if (list.length > most) list = list.slice(-most);
   }
@@ -96,10 +96,10 @@ function freesOf(list: string, wanted: readonly string[], limit: number, nowUs: 
     if (!places.includes(at)) excess -= 1;
     if (excess === 0) return timeAt(list, at);
   }
-  return nowUs; // a full memory store has no room for all of them
+  return nowUs; // a full memory store has no room for all wanted items
 }
 
-/** The list with each wanted item: marked as shared if it is there, else at the end. */
+/** The list with each wanted item: marked as shared if it was in the list, otherwise appended. */
 function withItems(list: string, wanted: readonly string[], nowUs: number): string {
   let grown = list;
   const time = timeOf(Math.max(nowUs, lastOf(list)), false);

@@ -1,4 +1,4 @@
-/** `distinct`: a limit on how many different things each key touches. */
+/** `distinct`: a limit on how many distinct items each key touches. */
 
 import { checkCallback } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
@@ -31,18 +31,19 @@ const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
 const MAX_LIMIT = 10_000;
 
 /**
- * Limits how many different things each key touches per window: ids, cards, recipients. A thing counts for one window
- * from the request that added it. Requests that repeat it are free, and don't keep it longer.
+ * Limits how many distinct items each key touches per window: ids, cards, recipients. An item counts for one window
+ * from the request that added it. Requests that repeat it are free and don't extend that time.
  *
- * `limit` is at most 10,000; `burst`, `cost`, `overage` and calendars are not allowed. A request with several things
- * adds all of them or is rejected; one with more than 100 new or repeated things is rejected (`never`), and one with a
- * list of more than 10,000 entries. Things are stored as 16 bytes of their SHA-256. A value that is no string, number
- * or bigint is a fault, and all such values of a key are one thing.
+ * - `limit` is at most 10,000. `burst`, `cost`, `overage` and calendars are not allowed.
+ * - A request with several items adds all of them or is rejected. A request with more than 100 distinct items, or a
+ *   list of more than 10,000 entries, is rejected (`never`).
+ * - Items are stored as 16 bytes of their SHA-256. A value that is not a string, number or bigint is a fault, and all
+ *   such values of a key are one item.
  *
- * At most `limit` things of a key are added in any interval of the length of the window.
+ * At most `limit` items of a key are added in any interval as long as the window.
  *
- * @param itemOf finds the things of a request; null and undefined are none. If it fails, that is a fault, and the
- * request has one unknown thing. Omit it without HTTP, and write `consume(key, { item })`
+ * @param itemOf finds the items of a request; null and undefined mean none. If it fails, that is a fault, and the
+ * request has one unknown item. Without HTTP, omit it and write `consume(key, { item })`
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
  * ```ts run
@@ -71,7 +72,7 @@ export function distinct<Raw = unknown>(
   };
 }
 
-/** An empty list for no thing, because undefined stands for a function that failed. */
+/** Returns an empty list for no items, because undefined means that the function failed. */
 function settled(own: Items | PromiseLike<Items>): Items | PromiseLike<Items> {
   return isThenable(own) ? (own as PromiseLike<Items>).then(settledNow) : settledNow(own as Items);
 }

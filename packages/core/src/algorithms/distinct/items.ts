@@ -1,22 +1,23 @@
-/** Fingerprints of the things of a request: the first 16 bytes of their SHA-256. */
+/** Fingerprints of the items of a request: the first 16 bytes of their SHA-256. */
 
 import { newDigest } from '../../base/sha256.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** What could not be found out. */
+/** Stands for an item that is unknown, because `itemOf` failed or no item was given. */
 export const UNKNOWN: unique symbol = Symbol('unknown');
 
-/** Longer lists are rejected unread, however many of their entries are equal. */
+/** Longer lists are rejected unread, even if many of their entries are equal. */
 const MAX_ENTRIES = 10_000;
 
 /** Strings are hashed in pieces of this many UTF-16 units. */
 const PIECE = 2 ** 15;
 
 /**
- * The fingerprints of different things, in hexadecimal; at most one more than may pass. Null and undefined are no
- * thing. All values of other types are one thing, so that a client can neither avoid the limit with them nor fill it.
+ * The fingerprints of distinct items, in hexadecimal. Returns at most 101, one more than can pass. Null and undefined
+ * are not items. Values of all other types are the same item, so a client can't use them to avoid the limit or to
+ * exhaust it.
  *
- * @param junk reports the first value of another type
+ * @param junk reports the first value of an invalid type
  */
 export function fingerprintsOf(given: unknown, junk: (value: unknown) => void): string[] {
   const texts = new Set<string>();
@@ -37,7 +38,7 @@ export function fingerprintsOf(given: unknown, junk: (value: unknown) => void): 
 
 const KINDS: Readonly<Partial<Record<string, string>>> = { string: 's', number: 'n', bigint: 'i' };
 
-/** Of UTF-16 units, low byte first: in UTF-8, lone surrogates would be equal. */
+/** Hashes the UTF-16 units, low byte first: in UTF-8, all lone surrogates would be equal. */
 function fingerprintOf(text: string): string {
   const digest = newDigest();
   for (let from = 0; from < text.length; from += PIECE) {

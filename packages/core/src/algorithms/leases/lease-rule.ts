@@ -30,7 +30,7 @@ const leasesMachine: Machine = {
     `${limit} at once (${open} if not critical, leases of ${leaseUs / 1000} ms)`,
   expiresAfterUs: ({ leaseUs }: LeasesRule) => leaseUs,
   measure: measureLeases,
-  // The lease id identifies a permit.
+  // A receipt needs no data: the lease id identifies the permit.
   receipt: (_, units) => ({ atUs: 0, num: 0, units }),
   merges: false,
   shelf: () => new LeaseShelf(),
@@ -47,7 +47,7 @@ export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): Lea
   return { machine: 'leases', logic: leasesMachine, code: 'p', limit, open, leaseUs };
 }
 
-/** The end of a request can't be known, so wait and reset are NaN. */
+/** `retryAfterMs` and `resetMs` are NaN, because nobody knows when the running requests end. */
 function measureLeases(rule: LeasesRule, answer: LeasesAnswer): Numbers {
   const { allowed, used, critical } = answer;
   return {

@@ -1,4 +1,4 @@
-/** The leases of a memory store, with a count of all that are stored. */
+/** The leases of a memory store, and their number. */
 
 import type { Ask, LeasesAnswer } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';

@@ -16,7 +16,7 @@ interface Held {
 
 /** The permits of a key. */
 export interface LeasesState {
-  /** By id. */
+  /** The leases by their id. */
   readonly held: Map<string, Held>;
   /** How many of them are critical. */
   critical: number;
@@ -38,8 +38,8 @@ export function noLeases(): LeasesState {
 }
 
 /**
- * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts
- * permits of the same key that are stored in another place.
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts the
+ * permits of the same key that are stored elsewhere.
  */
 export function stepLeases(
   { op, rule, cost, lease }: Ask<LeasesRule>,
@@ -89,8 +89,8 @@ export function expire(state: LeasesState, nowUs: number): void {
 }
 
 /**
- * After the clock went back, a lease may end later than any lease can. Such a lease is shortened to the length of this
- * rule's leases.
+ * If the clock went back, a lease may end later than the longest lease can. It is shortened to the lease length of this
+ * rule.
  */
 function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   const latestUs = nowUs + MAX_LEASE_US;

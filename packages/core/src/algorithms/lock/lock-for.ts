@@ -11,8 +11,8 @@ import { makeLockRule } from './lock-rule.js';
 /** Options of {@link lockFor}. */
 export interface LockOptions {
   /**
-   * How long after the end of the last lock the next one is again as long as the first: from 1 ms to 400 days. Default
-   * `'1d'`.
+   * If this time passes after a lock without another one, the next lock is as long as the first: from 1 ms to 400 days.
+   * Default `'1d'`.
    */
   readonly forget?: Duration | undefined;
 }
@@ -26,8 +26,8 @@ const MOST_LOCKS = 16;
  * `penalty` of a limit with `fixedWindow` and `anchor: 'first-request'`, both of which may be left out.
  *
  * - Requests during a lock don't count and don't extend it. After the lock the whole limit is available again.
- * - Each lock has the next of the durations, and all further locks have the last one.
- * - A refund of one of the attempts that led to a lock ends it, and the lock then doesn't count. So `refundIf` for
+ * - Each lock takes the next duration. Further locks take the last one.
+ * - A refund of one of the attempts that led to a lock ends the lock, which then doesn't count. So `refundIf` for
  *   successful logins also works if another attempt was rejected before the success was known.
  * - Limits in shadow mode, `peek`, `record`, and costs above the limit start no lock.
  * - A lock survives a change of the limit, the window or the plan, until it ends or the key is reset.
@@ -69,7 +69,8 @@ class Lock implements Penalty {
 
   makeRule(options: Parameters<Penalty['makeRule']>[0]): LockRule {
     const { limit, window, algorithm, anchor, burst, overage } = options;
-    // A bucket that refills would hardly ever lock, and windows of all keys that start at once would free all at once.
+    // A bucket refills all the time, so it would hardly ever lock. Aligned windows would free all keys at the same
+    // instant.
     if (algorithm !== undefined && algorithm.name !== 'fixed-window') {
       throw mustBe('algorithm', 'fixedWindow or left out beside penalty', algorithm.name);
     }

@@ -6,7 +6,7 @@ import type { LockRule, Machine } from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { LockShelf } from './lock-shelf.js';
 
-/** A refund or reset in another process, which ends a lock, takes effect here after this time. */
+/** If another process ends a lock by a refund or reset, this process may reject for up to this time longer. */
 const CACHED_MS = 1_000;
 
 const lockMachine: Machine = {
@@ -15,7 +15,7 @@ const lockMachine: Machine = {
     rule.forgetUs === other.forgetUs &&
     `${rule.locksUs}` === `${other.locksUs}`,
   capacity: ({ limit }: LockRule) => limit,
-  // Not a longer window: a lock that ends gives a new window, with the whole limit.
+  // Reduces the limit. A longer window would not help, because the whole limit is available again after each lock.
   share: (rule: LockRule, share) => ({
     ...rule,
     limit: Math.max(1, Math.floor(rule.limit * share)),
@@ -70,7 +70,7 @@ export function makeLockRule(
   locksUs: readonly number[],
   forgetUs: number,
 ): LockRule {
-  // Without window and locks, so that a change of these ends no lock.
+  // Without window and locks: otherwise changing them would end running locks.
   const code = `x${forgetUs.toString(36)}`;
   return { machine: 'lock', logic: lockMachine, code, limit, windowUs, locksUs, forgetUs };
 }

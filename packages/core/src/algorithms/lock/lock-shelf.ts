@@ -1,4 +1,4 @@
-/** The limits with a penalty of a memory store. */
+/** The counts and locks of limits with a penalty, in a memory store. */
 
 import type { Ask, LockAnswer } from '../../contract/ask.js';
 import type { LockRule } from '../../contract/rule.js';
@@ -13,9 +13,7 @@ const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 export class LockShelf implements Shelf<LockRule, StoredLock> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredLock>();
-  /**
-   * The state that a step works on, because a look or a rejection must not change the stored one. Reused for all steps.
-   */
+  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
   private readonly working = unusedLock();
 
   get size(): number {
@@ -33,13 +31,14 @@ export class LockShelf implements Shelf<LockRule, StoredLock> {
 
   step(step: ShelfStep<LockRule, StoredLock>): LockAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
-    // A shared count is never locked: else a flood that fills the store would lock out all new keys for a long time.
+    // A shared count is never locked: otherwise a flood that fills the store would lock out all new keys for a long
+    // time.
     const ask = mayGrow ? step.ask : { ...step.ask, binding: false, holdUs: 0 };
     const { working: state } = this;
     copy(count ?? other ?? UNUSED, state);
     state.dirty = false;
     const allowed = stepLock(ask, state, nowUs, charge);
-    // Another key may have started a shared window. Ending it later is too strict, never too lax.
+    // Another key may have started the shared window. Ending it later may be too strict, but is never too lax.
     const isShared = !mayGrow || (other !== undefined && !count);
     if (isShared && state.dirty) {
       state.endUs = Math.max(state.endUs, nowUs + ask.rule.windowUs);

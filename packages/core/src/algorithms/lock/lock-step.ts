@@ -14,7 +14,7 @@ export interface LockState {
   /** The first instant after the window. It also identifies the charges: a refund must name it. */
   endUs: number;
   current: number;
-  /** How many locks count. The next lock has the duration at this index, or the last one. */
+  /** How many past and running locks count. The next lock has the duration at this index, or the last duration. */
   level: number;
   /** When the last lock ended; 0 if none counts. */
   endedUs: number;
@@ -52,7 +52,7 @@ export function stepLock(
     const units = givenBack(cost, receipt);
     if (units === 0) return false;
     state.current = Math.max(0, state.current - units);
-    // The refunded attempt was one of those that led to the lock, so there were too few failures for it.
+    // The refunded attempt led to the lock. Without it, there were too few attempts for a lock.
     if (state.untilUs > 0) {
       state.untilUs = 0;
       state.level -= 1;
@@ -75,7 +75,7 @@ export function stepLock(
     state.current = Math.min(state.current + cost, Math.max(state.current, limit));
     state.dirty = true;
   } else if (op === 'take' && binding && !passes && !isLocked && cost <= limit) {
-    // Even if other steps of the group are rejected, too.
+    // The lock starts even if other steps of the group are rejected too.
     lock(state, nowUs + (locksUs[Math.min(state.level, locksUs.length - 1)] as number));
   }
   return passes;
@@ -91,8 +91,8 @@ function lock(state: LockState, untilUs: number): void {
 }
 
 /**
- * Ends a lock, a window and a level that are past. Returns whether the clock went back by more than a window, or a
- * lock, since the state was stored.
+ * Ends a lock or window whose time has passed, and forgets old locks. Returns whether the clock went back by more than
+ * a window or a lock since the state was stored.
  */
 function advance(rule: LockRule, state: LockState, nowUs: number): boolean {
   const { windowUs, forgetUs } = rule;

@@ -1,6 +1,6 @@
 /**
- * Blocks of 16-bit numbers, in a few lengths, stored without gaps: when a block is freed, the last one of its length
- * moves into its place. Each block stores its owner, which is notified of such a move.
+ * Blocks of 16-bit numbers, in a few lengths, stored without gaps: when a block is freed, the last block of that length
+ * moves into the gap. Each block stores its owner, which is notified when the block moves.
  */
 
 /** A page has 8 kB to 16 kB, or one block if that is larger. */
@@ -25,7 +25,7 @@ const NONE: Uint16Array = /* @__PURE__ */ new Uint16Array(0);
 export class Block {
   page: Uint16Array = NONE;
   start = 0;
-  /** How many numbers it has room for. */
+  /** How many numbers the block has room for. */
   room = 0;
 }
 
@@ -70,7 +70,7 @@ export class Blocks {
       const { page, start } = block;
       const hole = this.findBlock(address);
       const owner = (page[start - 2] as number) + (page[start - 1] as number) * 2 ** 16;
-      // Includes the owner. For so few numbers a loop is faster than `set` and `subarray`.
+      // Copies the owner too. For so few numbers a loop is faster than `set` and `subarray`.
       for (let i = -HEAD; i < block.room; i += 1) {
         hole.page[hole.start + i] = page[start + i] as number;
       }

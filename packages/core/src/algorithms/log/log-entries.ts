@@ -1,4 +1,4 @@
-/** The entries of a log, units by instant, oldest first: their interface, and an implementation for long logs. */
+/** The entries of a log: units by instant, oldest first. The interface, and the implementation for long logs. */
 
 export interface LogEntries {
   /** Units of all entries. */
@@ -15,9 +15,9 @@ export interface LogEntries {
   add(us: number, units: number): void;
   /** Adds units to the newest entry and moves it to `us`. There must be an entry. */
   absorb(us: number, units: number): void;
-  /** Removes at most `units` of those added at exactly `us`. Returns how many it removed. */
+  /** Removes at most `units` of the units added at exactly `us`. Returns how many it removed. */
   takeBack(us: number, units: number): number;
-  /** Removes the oldest `units`, from the last entry only as many as needed. */
+  /** Removes the oldest `units`. An entry that has more units than needed keeps the rest. */
   drop(units: number): void;
   clear(): void;
 }
@@ -33,7 +33,7 @@ export function eachEntry(log: LogEntries, visit: (us: number, units: number) =>
   }
 }
 
-/** With at most this many entries, the arrays are never rebuilt. */
+/** Arrays with at most this many entries are never rebuilt. */
 const FEW = 32;
 
 /** Spare room for instants in a new array. */
@@ -159,7 +159,7 @@ export class Entries implements LogEntries {
     return low;
   }
 
-  /** The index of the entry that holds the `unit`-th of the units that were not dropped. */
+  /** The index of the entry that holds the `unit`-th unit, not counting dropped units. */
   private indexOf(unit: number): number {
     const { nodes } = this;
     let left = this.dropped + unit;
@@ -197,8 +197,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Removes empty entries at the end, because {@link lastUs} must be the instant of an entry with units: it determines
-   * when all have expired.
+   * Removes empty entries at the end: {@link lastUs} determines when the whole log expires, so it must be the instant
+   * of an entry with units.
    */
   private trimEnd(): void {
     const all = this.dropped + this.total;
@@ -209,8 +209,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Rebuilds the arrays when more than half of their entries have no units, or more than an eighth if there are no
-   * sums, because then it is only a copy.
+   * Rebuilds the arrays when more than half of their entries have no units. Without sums, a rebuild is only a copy, so
+   * an eighth is enough.
    */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;
@@ -249,7 +249,7 @@ export class Entries implements LogEntries {
     else for (let node = 1; node <= kept; node += 1) carry(nodes, node, 1);
   }
 
-  /** Copies the instants from an index on into a new array with room for an eighth more. */
+  /** Copies the instants from index `from` on into a new array with room for an eighth more. */
   private resize(from: number): void {
     const length = this.length - from;
     const times = new Float64Array(length + (length >> 3) + SPARE);
@@ -259,7 +259,7 @@ export class Entries implements LogEntries {
   }
 }
 
-/** Adds a node to the next node that contains it, or subtracts it from there. */
+/** Adds the sum of a node to the next node that contains it, or subtracts it there. */
 function carry(nodes: number[], node: number, sign: 1 | -1): void {
   const parent = node + (node & -node);
   if (parent <= nodes.length) {

@@ -1,4 +1,7 @@
-/** The logs of a memory store: in a flat table, with entries packed in blocks, or as objects if they are long. */
+/**
+ * The logs of a memory store, in a flat table. Their entries are packed in blocks, or stored as objects if a log is
+ * long.
+ */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { LogRule } from '../../contract/rule.js';
@@ -22,12 +25,13 @@ import {
 
 /** A long log with at most this many entries is packed again. */
 const FEW = 64;
-/** The lower five bits of the first number of a long log. No address of a block has them. */
+/** The lower five bits of the first number of a long log, all set. In the address of a block they are never all set. */
 const LONG = 31;
 
 /**
- * The time of a slot is the last instant at which its newest entry counts. For a packed log, its two numbers are those
- * of {@link PackedEntries}. For a long log, the first is its index in `long`, times 32, plus 31; the second is 0.
+ * The time of a slot is the last instant at which its newest entry counts. The two numbers of a packed log are those of
+ * {@link PackedEntries}. For a long log, the first number is 32 times its index in `long`, plus 31, and the second is
+ * 0.
  */
 export class LogShelf implements Shelf<LogRule, LogEntries> {
   readonly grows = true;
@@ -70,7 +74,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private load(slot: number, { windowUs }: LogRule): LogEntries | undefined {
     this.slot = slot;
     const { table, packed } = this;
-    // An empty log counts as missing, although it has a slot until the table is rebuilt.
+    // An empty log keeps its slot until the table is rebuilt, but counts as missing.
     if (slot < 0 || table.timeAt(slot) === 0) return undefined;
     const first = table.numberAt(slot, 0);
     if (isLong(first)) return this.long[first >>> 5];
@@ -79,9 +83,9 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /**
-   * Like {@link step}, for the usual take of one unit from a packed log, in half of the time. All entries have one
-   * unit, the new one is later, and the block is neither too small nor too large; otherwise it returns undefined. If
-   * you change this, `step` or `stepLog`, change all three.
+   * Like {@link step}, for the usual take of one unit from a packed log, in half of the time. Returns undefined unless
+   * all entries have one unit, the new entry is later than the others, and the block has a suitable size. If you change
+   * this, `step` or `stepLog`, change all three.
    */
   private takeOne(
     { windowUs, limit }: LogRule,
@@ -128,7 +132,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return { allowed, nowUs, used: count, freesUs, lastUs };
   }
 
-  /** A log that starts as a copy of `other` is stored only if the step charges. */
+  /** A log that is new, or a copy of `other`, is stored only if the step charges. */
   step(step: ShelfStep<LogRule, LogEntries>): LogAnswer {
     const { ask, nowUs, charge, mayGrow, count: stored, other } = step;
     const { rule, op, cost } = ask;
@@ -179,7 +183,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     this.entries += kept.count;
   }
 
-  /** Stores a log as an object, or packs it. */
+  /** Stores a long log as an object, or packs it if it has become short. */
   private keepLong(log: Entries, slot: number, windowUs: number): LogEntries {
     const { packed, table } = this;
     const first = table.numberAt(slot, 0);

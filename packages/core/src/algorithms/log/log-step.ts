@@ -73,12 +73,12 @@ function append(
 ): void {
   const units = Math.min(cost, rule.limit);
   if (units === 0) {
-    entries.clear(); // an entry without units would take room, but could not be found by its units
+    entries.clear(); // limit 0: an entry without units would take room, but could not be found by its units
     return;
   }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);
   else entries.absorb(Math.max(nowUs, entries.lastUs), units);
-  if (entries.total > rule.limit) entries.drop(entries.total - rule.limit); // only after `record`
+  if (entries.total > rule.limit) entries.drop(entries.total - rule.limit); // only a `record` can exceed the limit
 }
 
 function put(

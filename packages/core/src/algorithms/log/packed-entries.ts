@@ -1,7 +1,7 @@
 /**
  * The entries of a short log, packed in a block. An entry has four bytes for its instant, or six if the window is
- * longer than 71 minutes. Unless all entries have one unit, it also has two or four bytes for the sum of the units up
- * to it.
+ * longer than 71 minutes. Unless all entries have one unit, an entry also has two or four bytes for the sum of the
+ * units up to it.
  *
  * The block is a ring. The slot of the log stores where the oldest entry is and its rough instant, so most takes read
  * nothing from the block and only write their entry.
@@ -38,12 +38,12 @@ export function roughIn(number: number): number {
   return number >>> 19;
 }
 
-/** How many entries of `entrySize` numbers the ring in a block of `room` numbers has. */
+/** How many entries of `entrySize` numbers fit into the ring of a block of `room` numbers. */
 export function ringOf(room: number, entrySize: number): number {
   return Math.min(MOST_PACKED, (room / entrySize) | 0);
 }
 
-/** Whether a block is too large for this many numbers. */
+/** Whether a block of `room` numbers is too large for this many numbers. */
 export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
@@ -54,14 +54,14 @@ const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
 
 /**
  * The instants of packed logs, for one window length at a time. They are stored modulo 2^32 us or, if the window is
- * longer than that (71 minutes), modulo 2^48 us. The newest one is stored in full; the others follow from it, because
- * all entries of a log are less than a window apart.
+ * longer than that (71 minutes), modulo 2^48 us. The newest instant is stored in full. The others are calculated from
+ * it, because all entries of a log are less than a window apart.
  */
 export class Instants {
   /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /** The factor from an instant to a rough one: the largest power of 1/2 with which a window fits. */
+  /** The factor from an instant to a rough one: the largest power of 1/2 with which a window fits into the range. */
   private roughness = 1;
 
   turnTo(windowUs: number): void {
@@ -78,7 +78,7 @@ export class Instants {
     if (this.size > 2) page[at + 2] = us / 2 ** 32;
   }
 
-  /** The instant written at `at`. `lastUs` is the newest one of its log. */
+  /** The instant written at `at`. `lastUs` is the newest instant of its log. */
   readInstant(page: Uint16Array, at: number, lastUs: number): number {
     const { size } = this;
     const cycleUs = size > 2 ? 2 ** 48 : 2 ** 32;
@@ -279,7 +279,7 @@ export class PackedEntries implements LogEntries {
     return low;
   }
 
-  /** Removes the oldest entries, or one entry. The caller must lower the later sums next. */
+  /** Removes the `count` oldest entries (`index` 0) or one other entry. The caller must lower the later sums next. */
   private removeEntries(index: number, count: number): void {
     this.count -= count;
     this.shrunk = true;
@@ -331,7 +331,7 @@ export class PackedEntries implements LogEntries {
     const { address, blocks, table, slot } = this;
     const next = blocks.takeBlock(room, slot);
     if (address > 0) this.copyTo(blocks.findBlock(next), sumSize);
-    // Before the old block is freed, because the new one may move into its place.
+    // Set before the old block is freed, because the new block may then move into the gap and get another address.
     table.setNumber(slot, 0, next);
     if (address > 0) blocks.free(address);
     this.sumSize = sumSize;

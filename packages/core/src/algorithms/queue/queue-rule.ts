@@ -36,7 +36,7 @@ const queueMachine: Machine = {
   receipt: receiptOfBucket,
   rest: restOfBucket,
   startTogether,
-  // Rejections are not cached: a `put` of the last slot may end one at any moment.
+  // Rejections are not cached: a `put` of the last slot may end a rejection at any moment.
   merges: true,
   shelf: () => new QueueShelf(),
 };
@@ -44,7 +44,7 @@ const queueMachine: Machine = {
 /**
  * Makes the rule of a shaper's queue: `limit` units per `windowUs`, at most `burst` of them at once. The numbers must
  * have been checked, as for `makeRule`. `waitUs`, the longest wait of a taker, is an integer from 0 to 400 days in
- * microseconds. With 0 it decides like a token bucket.
+ * microseconds. With 0 the rule decides like a token bucket.
  */
 export function makeShaperRule(
   limit: number,
@@ -57,7 +57,7 @@ export function makeShaperRule(
   const lead = mulDiv(numbers.burst - 1, period, den);
   const times = { waitUs, spanUs: tolUs + (tolNum > 0 ? 1 : 0) + waitUs };
   const leads = { leadUs: lead.whole, leadNum: lead.rest };
-  // One count for all numbers: its state contains what rules with other numbers need.
+  // All rules of a limiter share one count: its state contains the numbers that other rules need to read it.
   return { machine: 'queue', logic: queueMachine, code: 'q', ...numbers, ...times, ...leads };
 }
 
@@ -125,7 +125,7 @@ function startTogether<S extends Binding>(
     const { key, rule, cost } = step as Ask<QueueRule>;
     const answer = judge(step, place) as QueueAnswer;
     const us = Math.round(delayOf(rule, answer, cost) * 1000);
-    // A cost above the burst never starts, and nothing starts with it.
+    // A cost above the burst never passes, so its group is rejected, and its start doesn't matter.
     byKey.set(key, [...(byKey.get(key) ?? []), us === Infinity ? 0 : answer.nowUs + us]);
   }
   return steps.map((step) => {

@@ -13,9 +13,7 @@ const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredQueue>();
-  /**
-   * The state that a step works on, because a look or a rejection must not change the stored one. Reused for all steps.
-   */
+  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
   private readonly working = noQueue();
 
   get size(): number {

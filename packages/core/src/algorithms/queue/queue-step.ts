@@ -20,7 +20,8 @@ export interface QueueState {
   num: number;
   den: number;
   /**
-   * The longest `spanUs` of the rules that charged it. Unless the clock goes back, the instant is never further ahead.
+   * The longest `spanUs` of the rules that charged it. Unless the clock goes back, the instant is at most this far
+   * ahead of now or of the end of a pause.
    */
   spanUs: number;
   /** The end of the last pause, possibly past; 0 if there was none. */
@@ -81,8 +82,8 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
 }
 
 /**
- * Converts `state` for the rule: an instant that is not past, has the rule's denominator, and is not inside a pause.
- * Returns whether the clock has made the state impossible.
+ * Converts `state` for the rule: its instant gets the rule's denominator and is moved out of the past and out of a
+ * pause. Returns whether the state was impossible because the clock went back.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   if (restOf(state) <= nowUs) resetState(state, nowUs);
@@ -106,7 +107,7 @@ function cut(state: QueueState, nowUs: number): boolean {
   return isAhead || state.pauseUs < pauseUs;
 }
 
-/** Gives back only the last take, because later takes wait behind earlier ones. */
+/** Gives back only the last take, because later takes already wait behind earlier ones. */
 function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: number): boolean {
   if (receipt?.atUs !== state.us || receipt.num !== state.num || !isLater(state, nowUs, 0)) {
     return false;
@@ -124,7 +125,7 @@ function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: 
   return true;
 }
 
-/** After the pause, units start one by one, because the bucket then holds only one unit. */
+/** Starts or extends a pause. Units start one by one after it, because the bucket then holds only one unit. */
 function holdQueue(rule: QueueRule, state: QueueState, untilUs: number): void {
   state.pauseUs = Math.max(state.pauseUs, untilUs);
   raise(state, state.pauseUs + rule.leadUs, rule.leadNum);
@@ -157,7 +158,7 @@ function raise(state: QueueState, us: number, num: number): void {
   if (!isLater(state, us, num)) setTo(state, us, num);
 }
 
-/** Makes it the state of an unused key. Property by property: `Object.assign` takes ten times as long. */
+/** Sets the state of an unused key. Property by property: `Object.assign` takes ten times as long. */
 function resetState(state: QueueState, nowUs: number): void {
   setTo(state, nowUs, 0);
   state.den = 1;

@@ -1,9 +1,9 @@
-/** Stores one thing for each limiter and code (see `countOf`), and finds it without building a string. */
+/** Stores one object for each limiter and code (see `countOf`), and finds it without building a string. */
 
-/** With more things than this, idle ones are evicted when another is added. */
+/** With more objects than this, idle ones are evicted when another is added. */
 const MANY = 1_024;
 
-/** The things of one limiter, and the last one used: most limiters have only one. */
+/** The objects of one limiter, and the last one used: most limiters have only one. */
 interface Codes<Thing> {
   code: string;
   thing: Thing;
@@ -11,9 +11,9 @@ interface Codes<Thing> {
 }
 
 /**
- * Names of limiters are constants in code, so there are few. One limiter may have many codes if its `limit` is a
- * function and it has a burst, so idle things are evicted. A thing that isn't idle has at least one entry in its store,
- * and the number of those is limited.
+ * Names of limiters are constants in code, so there are few. One limiter may have many codes, because plans and live
+ * settings may change its numbers, so idle objects are evicted. The number of others is limited, because each has at
+ * least one entry in its store.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();

@@ -1,21 +1,21 @@
 /**
  * A flat, open-addressed table of counts. A slot has a fingerprint, an instant and one or two whole numbers, but no
  * objects, so the garbage collector has no work even with a million keys. The table grows by moving a few slots per
- * call, and evicts expired entries on the way.
+ * call. Expired entries are evicted instead of moved.
  */
 
 /**
- * The slots of a table, in one buffer: [fingerprint lo, fingerprint hi | instant], followed by the two numbers if each
- * slot has two, so a decision reads one or two cache lines of the processor. A single number, which few tables need, is
- * in a separate array.
+ * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot is
+ * [fingerprint lo, fingerprint hi | instant], followed by its numbers if it has two. If slots have only one number,
+ * which few tables use, these numbers are in a separate array.
  */
 interface Slots {
   readonly capacity: number;
-  /** The first words of a slot are the low and the high half of its fingerprint. Both zero: empty. */
+  /** The first words of a slot are the low and the high half of its fingerprint. Both are zero if the slot is empty. */
   readonly words: Int32Array;
   /** The second cell of a slot is its instant in microseconds. */
   readonly cells: Float64Array;
-  /** A separate array is allocated with the first number that is not zero. */
+  /** If it is a separate array, it is allocated with the first number that is not zero. */
   numbers: Uint32Array | undefined;
   /** Slots taken by entries, including expired ones. */
   taken: number;
@@ -35,7 +35,9 @@ const STRIDE = 8;
 /** Slots that a call checks or moves when the store is full. */
 const FEW = 64;
 
-/** Alternates between 2^k and 3 x 2^k: a table that grows when three quarters are taken is then at least half full. */
+/**
+ * Alternates between 2^k and 3 x 2^k. Tables grow when three quarters are taken, so a new table is at least half full.
+ */
 function nextCapacity(capacity: number): number {
   return (capacity & (capacity - 1)) === 0 ? 1.5 * capacity : (capacity / 3) * 4;
 }
@@ -74,7 +76,7 @@ export class FlatTable {
     this.slots = this.makeSlots(SMALLEST);
   }
 
-  /** Entries held, including expired ones that were not evicted yet. */
+  /** Entries held, including expired entries that have not been evicted yet. */
   get size(): number {
     return this.entries;
   }
@@ -184,9 +186,9 @@ export class FlatTable {
   }
 
   /**
-   * Starts a new table: of the next size, or of the same size if live entries would take at most half of it. At most
-   * three quarters of the old table are moved, and slots are moved faster than new ones are taken, so the new table
-   * can't fill up meanwhile.
+   * Starts a new table: of the next size, or of the same size if live entries would take at most half of it. The new
+   * table can't fill up during the move: at most three quarters of the old slots are taken, and they are moved faster
+   * than new ones are added.
    */
   private rebuild(nowUs: number): void {
     while (this.old) this.move(SMALLEST, nowUs);

@@ -8,7 +8,7 @@ import { FlatTable, type Keeper } from './flat-table.js';
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
-/** The fingerprint and hot keys of one limiter and code. Can be evicted and made again. */
+/** The fingerprint and hot keys of one limiter and code. May be evicted, because it can be made again. */
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;
@@ -16,7 +16,7 @@ interface Limiter {
   readonly hot: Map<string, number>;
 }
 
-/** What is used of a rule: the code that identifies its counts. */
+/** The only part of a rule used here: the code that identifies its counts. */
 interface Coded {
   readonly code: string;
 }
@@ -39,7 +39,7 @@ export class KeySlots {
   private epoch = 0;
   private hotKeys = 0;
   private misses = 0;
-  // The fingerprint of the last search, used by `addSlot`.
+  // The fingerprint of the last search, which `addSlot` uses.
   private lo = 0;
   private hi = 0;
 
@@ -88,7 +88,7 @@ export class KeySlots {
 
   private makeLimiter(name: string, code: string): Limiter {
     this.limiterSeed ??= randomSeed();
-    // The length makes (a, bc) and (ab, c) different.
+    // With the length, different pairs of code and name have different texts.
     const print = fingerprint(`${code.length} ${code}${name}`, this.limiterSeed);
     return { name, print, hot: new Map() };
   }
@@ -98,7 +98,7 @@ export class KeySlots {
     return fingerprint(key, this.keySeed);
   }
 
-  /** Caches one find in eight: frequent keys get in, and a stream of other keys costs little time. */
+  /** Caches one search result in eight: frequent keys are cached soon, and a stream of new keys costs little time. */
   private cacheSlot(limiter: Limiter, key: string, slot: number): void {
     this.misses += 1;
     if ((this.misses & 7) !== 0 || key.length > HOT_LENGTH) return;
@@ -109,7 +109,7 @@ export class KeySlots {
 
   private clearHot(): void {
     for (const { hot } of this.limiters) hot.clear();
-    this.last = undefined; // it may have been evicted, and is then not among them
+    this.last = undefined; // if it was evicted, the loop has not cleared it
     this.hotKeys = 0;
     this.epoch = this.table.generation;
   }

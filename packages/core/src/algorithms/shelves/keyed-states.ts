@@ -1,4 +1,4 @@
-/** States by limiter, code and key in plain maps: queues, leases and claims. */
+/** States by limiter, code and key in plain maps, for the algorithms that don't use a flat table. */
 
 import { detached, type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
@@ -10,7 +10,7 @@ export interface Expiring {
 
 /** A longer key is stored as its fingerprint, so long keys can't fill the memory. */
 const LONGEST_KEY = 128;
-/** How many states a call checks for expiry when the store is full. */
+/** How many states one call of {@link KeyedStates.reclaim} checks for expiry. */
 const SWEEP = 64;
 
 export class KeyedStates<State extends Expiring> {
@@ -41,7 +41,7 @@ export class KeyedStates<State extends Expiring> {
     if (this.counts.find(limiter, code)?.delete(this.short(key))) this.held -= 1;
   }
 
-  /** Evicts expired ones of the next few states, and calls `dropped` for each. */
+  /** Checks the next few states, evicts those that have expired, and calls `dropped` for each of these. */
   reclaim(nowUs: number, dropped: (state: State) => void): void {
     for (let count = 0; count < SWEEP; count += 1) {
       this.sweeper ??= this.walk();

@@ -1,4 +1,4 @@
-/** The leases of one length: renews each in time, a few at once, and retries releases that failed. */
+/** The leases of one length: renews each in time, a few per turn, and retries releases that failed. */
 
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
@@ -8,12 +8,12 @@ import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
 import { GIVE_BACK_US, hasFailed, LostReleases, MOST_STEPS, releaseOf } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 
-/** Fewer after an outage, because requests have priority then. */
+/** The most steps of a turn after an outage: few, because requests have priority then. */
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * For how many lease lengths the end of a claim is retried. From the expiry of the lease until the end arrives, another
- * owner could run the request again.
+ * The number of lease lengths for which the end of a claim is retried. If the lease expires before the end arrives,
+ * another owner could run the request again.
  */
 const DONE_LEASES = 10;
 
@@ -23,9 +23,9 @@ const OVERDUE_US = 1_000_000;
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
-  /** For each lease that was released: the step that did it. */
+  /** For each lease that was released: the step that released it. */
   private readonly endSteps = new WeakMap<Step, Step>();
-  /** For each claim: what to call if it is lost. */
+  /** For each claim: the callback for when another owner has it. */
   private readonly onLost = new WeakMap<Step, () => void>();
   /** Values to write before the end of their claim is sent. */
   private readonly lateValues = new WeakMap<Step, LateValue>();
@@ -87,7 +87,7 @@ export class LeaseCycle {
     this.lateValues.set(last, value);
   }
 
-  /** `last` has ended its claim. If its value could not be written before, this retries it. */
+  /** Call when `last` has ended its claim. Retries a value that could not be written before. */
   noteDone(last: Step): void {
     const late = this.lateValues.get(last);
     if (!late) return;
@@ -110,8 +110,8 @@ export class LeaseCycle {
   }
 
   /**
-   * The store is back. It may have lost leases, or not have received releases: starts to retry releases and to renew
-   * leases at once.
+   * Call when the store is back. It may have lost leases and missed releases, so this starts to renew and retry them at
+   * once.
    */
   catchUp(): void {
     if (this.size === 0 && this.lost.size === 0) return;
@@ -132,7 +132,10 @@ export class LeaseCycle {
     await Promise.all(writing);
   }
 
-  /** Stops. Returns the releases still to be sent, including those of held leases if `givesBack`. */
+  /**
+   * Stops all renewals and retries. Returns the releases still to be sent, including those of held leases if
+   * `givesBack`.
+   */
   endLeases(givesBack: boolean): readonly Step[] {
     this.cancel?.();
     this.cancel = undefined;
@@ -157,7 +160,9 @@ export class LeaseCycle {
     this.turn();
   }
 
-  /** Renews a lease by a timer of the request that holds it, because the shared timer may stop with another request. */
+  /**
+   * Renews a lease by a timer that belongs to its request, because the shared timer may stop when another request ends.
+   */
   private renewApart(step: Step): void {
     afterIdly(this.roster.latestUs / 1000, () => {
       if (!this.roster.has(step)) return;
@@ -206,7 +211,7 @@ export class LeaseCycle {
     this.schedule(GIVE_BACK_US);
     const { cancel } = this;
     await Promise.all(calls);
-    if (this.cancel !== cancel) return; // it took too long
+    if (this.cancel !== cancel) return; // the calls took too long, so the next turn was started by the timer
     cancel?.();
     this.schedule(Math.max(SOONEST_US, this.clock.nowUs() - this.nowUs));
   }
@@ -232,14 +237,15 @@ export class LeaseCycle {
   }
 
   /**
-   * The store may run a renewal after the release of the permit, and take the permit again. Then it is released again.
+   * Handles the answer to a renewal. If the permit was released meanwhile, it is released again: the store may have run
+   * the renewal after the release and so have taken the permit again.
    */
   private renewed(step: Step, answer: Answer | undefined): unknown {
     const hasFailedNow = hasFailed(answer);
     if (!this.roster.has(step)) {
       // An abandoned claim has no step that ends it.
       const last = this.endSteps.get(step);
-      // A renewal that failed may still be run.
+      // The store may still run a renewal that failed.
       return last && (hasFailedNow ? this.noteLost(last) : this.deliverRelease(last));
     }
     if (step.claim && answer && !hasFailedNow && !answer.allowed) {
@@ -253,7 +259,7 @@ export class LeaseCycle {
     if (releases.length === 0) return [];
     const all = Promise.all(releases.map((release) => this.deliverRelease(release))).then(
       (arrived) => {
-        // No answer: the others wait for the next round.
+        // The store doesn't answer, so the other releases wait for the next round.
         if (!arrived.includes(true)) this.lost.endRound();
       },
     );
@@ -263,7 +269,7 @@ export class LeaseCycle {
 
   private async deliverRelease(release: Step): Promise<boolean> {
     const late = this.lateValues.get(release);
-    // Before the claim is done, because from then on retries read the value.
+    // Written before the claim is marked as done, because from then on retries of the request read the value.
     const isWritten = !late || (await late.write());
     const arrived = (late?.isMarked || (await this.sendRelease(release, late))) && isWritten;
     if (arrived) this.lost.delete(release);

@@ -1,20 +1,21 @@
 /**
- * Releases that did not reach the store: stored, within a memory limit, and retried as long as their leases may last.
+ * Releases that did not reach the store. They are stored, within a memory limit, and retried until their leases have
+ * expired.
  */
 
 import type { Answer } from '../../contract/ask.js';
 import type { Step } from '../../contract/store.js';
 import type { Room } from '../../contract/upkeep.js';
 
-/** Memory of a release beside its key. */
+/** The memory that a release takes in addition to its key. */
 const RELEASE_BYTES = 256;
 
 export class LostReleases {
   /** The lost releases, in the order in which they were lost, with the latest instant at which their lease expires. */
   private readonly untilUs = new Map<Step, number>();
-  /** Those still to be sent in this round, the next one last. */
+  /** The releases still to be sent in this round. The next one is at the end. */
   private round: Step[] = [];
-  /** Those that were sent, and have neither arrived nor failed. */
+  /** The releases in flight. */
   private readonly underWay = new Set<Step>();
   private readonly room: Room;
   private readonly onGivenUp: (release: Step) => void;
@@ -29,7 +30,7 @@ export class LostReleases {
     return this.untilUs.size;
   }
 
-  /** Adds a release. If there is no room, it is given up and its lease expires. */
+  /** Adds a release. If there is no room, the release is given up, and the lease ends when it expires. */
   addRelease(release: Step, untilUs: number): void {
     const bytes = bytesOf(release);
     this.underWay.delete(release);
@@ -47,7 +48,10 @@ export class LostReleases {
     if (this.untilUs.delete(release)) this.room.bytes += bytesOf(release);
   }
 
-  /** Starts a round: sends each that is not under way once. Those whose leases have expired are given up. */
+  /**
+   * Starts a round, in which each release that is not in flight is sent once. Releases whose leases have expired are
+   * given up.
+   */
   beginRound(nowUs: number): void {
     for (const [release, untilUs] of this.untilUs) {
       if (untilUs > nowUs) continue;
@@ -63,7 +67,7 @@ export class LostReleases {
     this.round = [];
   }
 
-  /** The next `count` to send in this round. */
+  /** Returns the next `count` releases to send in this round. */
   next(count: number): readonly Step[] {
     const next: Step[] = [];
     while (next.length < count) {
@@ -80,7 +84,7 @@ export class LostReleases {
     return [...this.untilUs.keys()];
   }
 
-  /** Removes and returns all. */
+  /** Removes and returns all releases. */
   takeAll(): Step[] {
     const all = this.all();
     for (const release of all) this.delete(release);

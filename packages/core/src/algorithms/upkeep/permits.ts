@@ -27,7 +27,7 @@ const CLAIM_TIMEOUT_MS = 10_000;
 export const permitUpkeep: UpkeepOf<Step> = (client, track) => new Permits(client, track);
 
 class Permits implements Upkeep<Step> {
-  /** By lease length. There are as many as the limiters have different ones. */
+  /** One cycle for each lease length that the limiters have. */
   private readonly permits = new Map<number, LeaseCycle>();
   private readonly claims = new Map<number, LeaseCycle>();
   private readonly client: UpkeepClient<Step>;
@@ -40,8 +40,8 @@ class Permits implements Upkeep<Step> {
 
   begin({ step, answer }: HeldTurn<Step>, turns: readonly HeldTurn<Step>[]): boolean {
     const allowed = turns.every(({ decision }) => decision.allowed);
-    // A rejected request charged nothing, unless the store granted it and a local limiter rejected it, or the answer
-    // was lost.
+    // A rejected request holds nothing, with two exceptions: the store granted it and a local limiter rejected it, or
+    // the answer was lost.
     const isHeld = answer?.failure || (answer?.allowed && (allowed || storeGranted(turns)));
     if (isHeld && allowed) this.cycleOf(step as Step).holdLease(step as Step);
     return Boolean(isHeld);
@@ -112,7 +112,7 @@ class Permits implements Upkeep<Step> {
   ): readonly Step[] | Promise<readonly Step[]> {
     const fault = (own: never): void => {
       context.fault(own);
-      this.abandon(step); // otherwise it would be renewed as long as this process lives
+      this.abandon(step); // otherwise the claim would be renewed as long as this process lives
     };
     // Longer than for other callbacks, because storing the response may take longer.
     const lasts = ask({ ...context, callbackTimeoutMs: CLAIM_TIMEOUT_MS, fault });
@@ -158,7 +158,7 @@ class Permits implements Upkeep<Step> {
   }
 }
 
-/** Whether the store rejected none of the request's binding steps. */
+/** Whether the store granted all binding steps of the request. */
 function storeGranted(turns: readonly HeldTurn<Step>[]): boolean {
   return turns.every(({ step, answer }) => !step?.binding || !answer || answer.allowed);
 }

@@ -8,7 +8,7 @@ const LATEST = 1 / 3;
 /** A lease is not renewed within this first share, because most requests have ended by then. */
 const EARLIEST = 1 / 12;
 
-/** Turns in a third of a lease, but at least {@link SOONEST_US} apart. */
+/** Turns within a third of a lease. They are at least {@link SOONEST_US} apart. */
 const TURNS = 64;
 
 export const SOONEST_US = 20_000;
@@ -16,14 +16,14 @@ export const SOONEST_US = 20_000;
 export class Roster {
   /** Time between two calls of {@link due}, in microseconds. */
   readonly turnUs: number;
-  /** Time within which each must be renewed, in microseconds. */
+  /** Time within which each lease must be renewed, in microseconds. */
   readonly latestUs: number;
   /** Time over which renewals are spread, in microseconds. */
   readonly spreadUs: number;
   private readonly earliestUs: number;
-  /** When each was last taken or renewed, oldest first. */
+  /** When each lease was last taken or renewed, oldest first. */
   private held = new Map<Step, number>();
-  /** Those whose last renewal failed. */
+  /** Leases whose last renewal failed. */
   private readonly missed = new Set<Step>();
   /** Renewals that the last turn should have made but had no capacity for. */
   private owed = 0;
@@ -63,8 +63,8 @@ export class Roster {
   }
 
   /**
-   * The leases to renew now, at most `most`: the share for the `sinceUs` since the last call, plus all late ones. They
-   * count as renewed until {@link noteRenewal} says otherwise.
+   * The leases to renew now, at most `most`: the share for the `sinceUs` since the last call, plus all late leases.
+   * They count as renewed unless {@link noteRenewal} reports a failure.
    */
   due(nowUs: number, sinceUs: number, most: number): readonly Step[] {
     const share = this.owed + (this.held.size * sinceUs) / this.spreadUs;
@@ -84,15 +84,15 @@ export class Roster {
     return due;
   }
 
-  /** A failed renewal is not retried before its turn or the end of the outage. */
+  /** Notes the answer to a renewal. A failed renewal is not retried before its next turn or the end of the outage. */
   noteRenewal(step: Step, failed: boolean): void {
     if (failed && this.held.has(step)) this.missed.add(step);
     else this.missed.delete(step);
   }
 
   /**
-   * The store is back, so all leases are late. If that happens again after a short time, only leases whose renewal
-   * failed are late: the load of renewing all each time could make the store fail again.
+   * Call when the store is back. All leases are then late. If this is called again after a short time, only leases
+   * whose renewal failed are late: renewing all of them each time could overload the store again.
    */
   catchUp(nowUs: number): void {
     if (nowUs - this.behindUs >= this.earliestUs) this.behindUs = nowUs;

@@ -34,7 +34,7 @@ const windowMachine: Machine = {
       numbers[at + 1] = current;
       numbers[at + 2] = previous;
     },
-    /** Rolled to the window of `nowUs`, which may be a later one. */
+    /** Rolls the state to the window of `nowUs`, which may be a later one. */
     read(rule: WindowRule, numbers, at, nowUs): WindowAnswer {
       const state = {
         dirty: false,
@@ -49,7 +49,7 @@ const windowMachine: Machine = {
   },
 };
 
-/** As many units fit into a slot of the memory store. */
+/** The highest count that fits into a slot of the memory store. */
 const MOST_COUNTED: number = 2 ** 32 - 1;
 
 const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
@@ -100,7 +100,7 @@ function passesAtUs(rule: WindowRule, answer: WindowAnswer, cost: number): numbe
   return startUs + windowUs + fadesUs;
 }
 
-/** Microseconds from the start of a window until the `count` of the window before it weighs at most `room` units. */
+/** Microseconds from the start of a window until the `count` of the previous window weighs at most `room` units. */
 function fadesAfterUs(count: number, room: number, windowUs: number): number {
   return count <= room ? 0 : windowUs - mulDiv(room, windowUs, count).whole;
 }

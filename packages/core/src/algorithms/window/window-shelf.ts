@@ -7,16 +7,15 @@ import { KeySlots } from '../shelves/key-slots.js';
 import { stepWindow, type WindowState } from './window-step.js';
 
 /**
- * The time of a slot is the last instant at which its window may count, two windows after its start: all rules with the
- * same code have the same window. Its numbers are the two counts, which are at most 10^9, the highest limit.
+ * The time of a slot is the last instant at which its window may count: one microsecond before two windows after its
+ * start. The start follows from it, because all rules with the same code have the same window. The numbers of a slot
+ * are the current and the previous count.
  */
 export class WindowShelf implements Shelf<WindowRule, WindowState> {
   readonly grows = false;
   private readonly keys = new KeySlots(2);
   private readonly table = this.keys.table;
-  /**
-   * The state that a step works on, because a look or a rejection must not change the stored one. Reused for all steps.
-   */
+  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
   private readonly state: WindowState = { dirty: false, startUs: 0, current: 0, previous: 0 };
   /** The slot of the last lookup. */
   private slot = -1;
@@ -52,7 +51,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
       state.previous = other ? other.previous : 0;
     }
     const allowed = stepWindow(ask, state, nowUs, charge);
-    // Another key may have started a shared window. Ending it later is too strict, never too lax.
+    // Another key may have started the shared window. Moving its start to now may be too strict, but is never too lax.
     const isShared = !mayGrow || (other !== undefined && !count);
     if (isShared && state.dirty && rule.kind === 'anchored' && op !== 'reset') {
       state.startUs = Math.max(state.startUs, nowUs);

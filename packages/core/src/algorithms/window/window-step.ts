@@ -8,7 +8,7 @@ import type { Ask } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The counts of the last charged window and of the one before it. */
+/** The counts of the last charged window and of the window before it. */
 export interface WindowState {
   /** True if the caller must store this state. */
   dirty: boolean;
@@ -63,7 +63,8 @@ function startFor({ windowUs, kind }: WindowRule, nowUs: number): number {
 }
 
 /**
- * Moves the state to the current window. Returns whether the clock went back by more than a window since it was stored.
+ * Moves the state to the current window. Returns whether the clock went back by more than a window since the state was
+ * stored.
  */
 function roll(rule: WindowRule, state: WindowState, nowUs: number): boolean {
   const { windowUs, kind } = rule;
