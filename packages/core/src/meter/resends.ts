@@ -1,4 +1,4 @@
-/** Settlements that did not reach the store: stored, within the memory limit for lost releases, and sent again. */
+/** Settlements that did not reach the store: kept within the memory limit for lost releases, and resent. */
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';
@@ -7,7 +7,7 @@ import type { Step } from '../contract/store.js';
 
 const EVERY_US = 1_000_000;
 
-/** Later, hardly any window would still count a settlement. */
+/** How long a settlement is resent. After this time, hardly any window would still count it. */
 const KEPT_US = 3_600_000_000;
 
 export class Resends {
@@ -30,7 +30,7 @@ export class Resends {
     };
   }
 
-  /** @param givenUp called if the step is given up, at once if there is no room */
+  /** @param givenUp called when the step is given up: immediately if there is no room */
   add(step: Step, givenUp: () => void): void {
     this.onGivenUp.set(step, givenUp);
     this.lost.addRelease(step, this.nowUs + KEPT_US);

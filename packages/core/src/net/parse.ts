@@ -28,7 +28,8 @@ export function parseIPv4(text: string, start: number, end: number): number {
   for (let at = start; at < end; at += 1) {
     const digit = text.charCodeAt(at) - 48;
     if (digit >= 0 && digit <= 9) {
-      // Some parsers read a leading zero as octal and some ignore it, so such an address is ambiguous and rejected.
+      // An address with a leading zero is rejected as ambiguous: some parsers read it as octal, and some ignore the
+      // zero.
       if (octet === 0) return -1;
       octet = octet < 0 ? digit : octet * 10 + digit;
       if (octet > 255) return -1;
@@ -105,8 +106,8 @@ function hexDigit(text: string, at: number): number {
 }
 
 /**
- * Where the address ends and its zone, as in `fe80::1%eth0`, begins; -1 if the zone is invalid. Zones consist of the
- * unreserved characters of RFC 3986, as in RFC 6874, which is enough for interface names.
+ * The index where the address ends and its zone begins, as in `fe80::1%eth0`; -1 if the zone is invalid. Zones consist
+ * of the unreserved characters of RFC 3986, as in RFC 6874, which is enough for interface names.
  */
 function addressEnd(text: string): number {
   const percent = text.indexOf('%');
