@@ -1,4 +1,4 @@
-/** What keyed limiters and shapers share: the store, the control, observers and warnings. */
+/** The common part of keyed limiters and shapers: the store, the control, observers and warnings. */
 
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { isPlainObject, shareAboveZero } from '../base/checks.js';

@@ -17,8 +17,8 @@ export interface LimitOptions extends RuleOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Mode | undefined;
   /**
-   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
-   * mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
+   * shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }
@@ -75,7 +75,7 @@ export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions
    * own limits. Default: none.
    */
   readonly control?: Control | undefined;
-  /** Called for every decision except those of `peek`. The key is for logs that hash it: see {@link Observer}. */
+  /** Called for every decision except those of `peek`. Hash the key before you log it: see {@link Observer}. */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
   /**
    * Called when the store, the control or an observer fails. Default: `logger` gets a line, at most one per minute for

@@ -77,7 +77,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     this.keeping = this.parts.keeping;
   }
 
-  /** Collects warnings about probable mistakes in how the app is put together. */
+  /** Logs warnings about probable mistakes in the setup of the app. */
   get notices(): Notices {
     return this.parts.notices;
   }

@@ -119,7 +119,8 @@ class Cache<Value> {
   private readonly staleUs: number;
   private readonly half: number;
   private readonly concurrent: number;
-  // Two generations approximate LRU: used keys move to `recent`; when it holds half of `max`, `before` is dropped.
+  // Two generations approximate LRU. Used keys move to `recent`. When `recent` holds half of `max`, it replaces
+  // `before`, and the old keys are dropped.
   private recent: Entries<Value> = new Map();
   private before: Entries<Value> = new Map();
   private readonly running = new Set<Load<Value>>();

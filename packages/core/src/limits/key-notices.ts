@@ -14,7 +14,7 @@ const CANONICAL = /clientIp|canonicalAddress/;
 /** Properties of frameworks' requests, which are found on `raw` and not on the limit request. */
 const OF_RAW = 'user|session|auth|body|query|params|headers|cookies';
 
-/** The parameter of a function: of `request => ...`, or the first in parentheses, as a name or as a pattern. */
+/** Finds the first parameter of a function, with or without parentheses, as a name or as a destructuring pattern. */
 const PARAMETER = /^(?:async\s+)?(?:([\w$]+)\s*=>|[^(]*\(\s*(?:([\w$]+)|(\{[^)]*)))/;
 
 /** A string that says where a caller's key is, given in place of a function that reads it. */

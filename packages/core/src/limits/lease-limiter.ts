@@ -39,14 +39,14 @@ import { RuleVariants } from './rule-variants.js';
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
    * How long a lease lasts unless it is renewed: 1 s to 24 h. A running process renews the leases of its requests,
-   * however long they take. If the process crashes, its permits are free again after this time. Default `'60s'`.
+   * however long they take. If the process crashes, its permits expire after this time. Default `'60s'`.
    */
   readonly lease?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
-   * mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
+   * shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }

@@ -32,23 +32,23 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a
    * `name` for metrics. May be async. The declared numbers apply to callers without a plan, and when the function
    * fails, is late or returns invalid numbers: declare the smallest plan. A limit of 0 rejects every request (`never`),
-   * unless its key has its own live limit. With `overage`, all requests are admitted as `over`.
+   * unless the key has its own live limit. With `overage`, all requests are admitted as `over`.
    */
   readonly plan?: PlanOption<Raw> | undefined;
-  /** A duration such as `'1m'`, or milliseconds: 1 ms to 400 days. Or an imported `calendar('month')`. */
+  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days. Or `calendar('month')`, which you import. */
   readonly window: Duration | CalendarWindow<Raw>;
   /** The most units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
   /**
    * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
-   * things, each imported.
+   * things. Import the one you use.
    */
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
-   * A penalty after a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. It implies
-   * `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
+   * A penalty after a rejection: `lockFor(['15m', '1h', '1d'])`, which you import, locks the key, longer each time. It
+   * implies `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
    */
   readonly penalty?: Penalty | undefined;
   /**
@@ -71,15 +71,15 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
-   * mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
+   * shadow mode. Default 1.
    */
   readonly share?: number | undefined;
   /**
-   * Called after the response, to decide whether the cost is refunded. `(_, { status = 500, aborted }) => status < 400
-   * && !aborted` counts only failures. The request has the same `raw` as in other callbacks, so you can read data that
-   * a handler stored there, such as in `res.locals`. The cost is refunded only if the function returns `true`, or a
-   * promise of it. Anything but `true`, `false` and `undefined` is a fault.
+   * Called after the response to decide on a refund. `(_, { status = 500, aborted }) => status < 400 && !aborted`
+   * counts only failures. The request has the same `raw` as in other callbacks, including data that a handler stored
+   * there, such as in `res.locals`. The cost is refunded only if the function returns `true`, or a promise of it.
+   * Anything but `true`, `false` and `undefined` is a fault.
    */
   readonly refundIf?:
     | ((

@@ -21,20 +21,20 @@ import {
 export interface RuleOptions {
   /** Units per window: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
-  /** A duration such as `'1m'`, or milliseconds: 1 ms to 400 days. Or an imported `calendar('month')`. */
+  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days. Or `calendar('month')`, which you import. */
   readonly window: Duration | CalendarWindow<never>;
   /** The most units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
   /**
    * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
-   * things, each imported.
+   * things. Import the one you use.
    */
   readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
-   * A penalty after a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. It implies
-   * `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
+   * A penalty after a rejection: `lockFor(['15m', '1h', '1d'])`, which you import, locks the key, longer each time. It
+   * implies `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
    */
   readonly penalty?: Penalty | undefined;
   /**

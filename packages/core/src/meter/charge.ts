@@ -26,13 +26,13 @@ export class Charge {
   numbers: Numbers;
   /** The units that this process has told the store to charge. */
   private told: number;
-  /** Of those, the units that were forgiven or lost. */
+  /** The units of `told` that were forgiven or lost, and so not charged. */
   private uncharged = 0;
-  /** The steps that give back what was charged, newest last. */
+  /** The `put` steps that can refund the charges, newest last. */
   private readonly puts: Step[] = [];
   /** The units of charges that wait to be resent. */
   private waiting = 0;
-  /** Of those, the units to give back once the store has charged them. */
+  /** The units of `waiting` to refund once the store has charged them. */
   private surplus = 0;
   /** The steps whose answers have not arrived. */
   private inFlight = 0;

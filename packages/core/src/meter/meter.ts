@@ -1,4 +1,4 @@
-/** `meter`: costs that are known afterwards. */
+/** `meter`: costs that are known only afterwards. */
 
 import { withDebt } from '../algorithms/debt.js';
 import { checkOptions } from '../base/check-shapes.js';
@@ -75,7 +75,7 @@ export interface Meter<Usage, Raw = unknown> {
    */
   of(request: object | Admission): Spent<Usage>;
   /**
-   * A reservation without HTTP, for the option `cost` of a call of `consume`.
+   * Makes a reservation for a call without HTTP: for the option `cost` of `consume`.
    *
    * @throws SpillwayError `SPW_COST_INVALID`
    */
@@ -137,10 +137,10 @@ export function partial<Usage>(options: Partially<Usage> = {}): Partially<Usage>
 class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly options: MeterOptions<Usage, Raw>;
   private readonly floor: Floor<Usage>;
-  /** By the request object that handlers get, and by admission. */
+  /** The usage of each request, by the object that its handler gets and by its admission. */
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** By guard. */
+  /** Settlements to resend, by the `releases` of each guard. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {

@@ -22,7 +22,7 @@ export class Resends {
     this.lost = new LostReleases(releases.client.releaseRoom, (step) =>
       this.onGivenUp.get(step)?.(),
     );
-    // A process that closes may end before the timer.
+    // Also resend at shutdown, because the process may end before the timer fires.
     const others = releases.onDrain;
     releases.onDrain = () => {
       others?.();
@@ -41,7 +41,7 @@ export class Resends {
     this.lost.delete(step);
   }
 
-  /** Sends what is overdue: some platforms stop a timer when the request that set it ends. */
+  /** Sends overdue steps, because some platforms stop a timer when the request that set it ends. */
   keepUp(): void {
     if (this.dueUs > 0 && this.nowUs > this.dueUs + EVERY_US) this.resend();
   }

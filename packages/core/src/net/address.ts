@@ -81,8 +81,8 @@ function writeIPv4(address: number): string {
 }
 
 /**
- * RFC 5952: lower case, no leading zeros, `::` for the longest run of two or more zero groups (the first of equal
- * runs).
+ * Writes an address as in RFC 5952: lower case, no leading zeros, `::` for the longest run of two or more zero groups
+ * (the first of equal runs).
  */
 function writeIPv6(groups: readonly number[]): string {
   let gap = -1;

@@ -7,8 +7,8 @@ export type Address = number | readonly number[];
 const MAX_TEXT = 64;
 
 /**
- * Parses an IPv4 or IPv6 address. An IPv4-mapped one, in any spelling, becomes IPv4. Returns undefined for anything
- * else: ports, brackets, spaces, leading zeros in IPv4, texts over 64 characters.
+ * Parses an IPv4 or IPv6 address. An IPv4-mapped IPv6 address, in any spelling, becomes IPv4. Returns undefined for
+ * anything else: ports, brackets, spaces, leading zeros in IPv4, texts over 64 characters.
  */
 export function parseAddress(text: unknown): Address | undefined {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return undefined;
@@ -115,7 +115,7 @@ function addressEnd(text: string): number {
   return /^%[\w.~-]+$/.test(text.slice(percent)) ? percent : -1;
 }
 
-/** `::ffff:0:0/96`. */
+/** Whether an IPv6 address is IPv4-mapped: `::ffff:0:0/96`. */
 function isMapped(groups: readonly number[]): boolean {
   if (groups[5] !== 0xffff) return false;
   for (let at = 0; at < 5; at += 1) if (groups[at] !== 0) return false;

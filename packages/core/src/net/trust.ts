@@ -1,4 +1,4 @@
-/** Determines the client's address from what trusted proxies wrote. */
+/** Determines the client's address from the X-Forwarded-For of trusted proxies. */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import { type AddressRange, holdEveryone, inRange, parseRange } from './cidr.js';

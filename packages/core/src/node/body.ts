@@ -5,7 +5,7 @@ import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
-/** Only in Node-compatible runtimes, whose streams also have encodings other than UTF-8. */
+/** `Buffer` exists only in Node-compatible runtimes, whose streams also have encodings other than UTF-8. */
 interface NodeGlobals {
   readonly Buffer?: { from(text: string, encoding: string): Uint8Array };
 }

@@ -12,7 +12,7 @@ export interface LoopTimes {
   readonly accepted?: number | undefined;
 }
 
-/** In microseconds. */
+/** CPU times in microseconds. */
 interface CpuTimes {
   readonly user: number;
   readonly system: number;

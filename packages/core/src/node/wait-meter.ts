@@ -77,9 +77,10 @@ export class WaitMeter {
   }
 
   /**
-   * The expected delay of an event that arrives now, as far as rejecting requests would shorten it, divided by
-   * `markMs`. No timer sees the wait of connections that are not accepted yet. But while there are any, the loop
-   * accepts one in each iteration (libuv since 1.45) and never idles.
+   * The load: the expected delay of an event that arrives now, divided by `markMs`. Only delays that rejecting requests
+   * would shorten count. No timer sees the wait of connections that are not accepted yet. But while there are any, the
+   * loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without idling is measured
+   * instead.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);

@@ -70,7 +70,7 @@ export class Notices {
   }
 }
 
-/** By logger, not by guard: an app may create a guard per request. */
+/** Occurrences are counted by logger and not by guard, because an app may create a guard per request. */
 const known = new WeakMap<Logger, RecentSubjects<number>>();
 
 function countIn(logger: Logger, reason: string): number {

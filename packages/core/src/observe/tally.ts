@@ -70,7 +70,7 @@ interface Count<Label extends string> extends Sample<Label> {
 
 type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority' | 'plan';
 
-/** By limiter, outcome, reason, priority and plan. Nested maps avoid building a string key for each decision. */
+/** Counts by limiter, outcome, reason, priority and plan. Nested maps avoid building a string key for each decision. */
 type Counts = Map<
   string,
   Map<Outcome, Map<Reason | null, Map<string, Map<string, Count<DecisionLabel>>>>>
@@ -94,7 +94,7 @@ type Counts = Map<
  */
 export class Tally implements Observer {
   private readonly counts: Counts = new Map();
-  /** By limiter. */
+  /** The plan names of each limiter. */
   private readonly plans = new Map<string, Set<string>>();
   private readonly decided: Count<DecisionLabel>[] = [];
   private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();
@@ -270,7 +270,7 @@ export class Tally implements Observer {
     return [...this.shapers].map(({ name, running }) => sample(name, running));
   }
 
-  /** Only signals that have data. */
+  /** The values of all signals that have data. */
   signalValues(): Sample<'signal'>[] {
     return [...this.sources].flatMap((signal) => {
       const reading = readSafely(signal);

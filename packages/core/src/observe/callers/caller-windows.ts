@@ -12,9 +12,9 @@ const MINUTES = 15;
 
 /** The top callers of two windows. */
 export interface CallerTops {
-  /** Of the last 50 to 60 seconds. */
+  /** The top callers of the last 50 to 60 seconds. */
   readonly minute: CallerList;
-  /** Of the last 14 to 15 minutes. */
+  /** The top callers of the last 14 to 15 minutes. */
   readonly quarter: CallerList;
 }
 

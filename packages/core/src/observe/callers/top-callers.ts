@@ -81,7 +81,7 @@ export interface TopCallers extends Observer {
   close(): Promise<void>;
 }
 
-/** As many limiters as a process announces. Further ones are counted together. */
+/** The most limiters that are recorded separately. Further limiters are counted together. */
 const MAX_LIMITERS = 1_000;
 const OTHERS = '(others)';
 

@@ -8,7 +8,7 @@ import type { Verdict } from './verdict.js';
 /**
  * The likely cause of a divergence:
  *
- * - `key`: they count different callers together.
+ * - `key`: the limiters group requests by different keys.
  * - `cost`: they charge different costs.
  * - `limit`: their limits differ.
  * - `window`: their windows begin at different times, or their algorithms differ.
@@ -31,7 +31,7 @@ const SAME_TIME_MS = 1_000;
 const MAJORITY = 10;
 
 export class Causes {
-  /** By key. */
+  /** The latest pair of each key. */
   private readonly last = new RecentSubjects<Pair>();
   /** The other's limit, by a majority vote (R. S. Boyer and J. S. Moore, 1981). */
   private candidate = Number.NaN;
