@@ -35,8 +35,8 @@ export interface MemoryControlOptions {
 }
 
 /**
- * What {@link memoryControl} returns. Changes take effect with the next request. Each method throws if an argument is
- * invalid.
+ * The control that {@link memoryControl} returns. Changes take effect with the next request. Each method throws if an
+ * argument is invalid.
  */
 export interface MemoryControl extends Control {
   /**

@@ -1,4 +1,4 @@
-/** Overrides: what operators set live, who set it, why, and until when. */
+/** Overrides: settings that operators change live, each with its author, reason and end. */
 
 import type { Duration } from '../base/duration.js';
 import { SpillwayError } from '../base/errors.js';
@@ -71,7 +71,7 @@ export type ClearableSetting = Exclude<Setting['what'], 'key' | 'key-limits' | '
 /** The overrides of one key that can be cleared: its block or allow (`ruling`), and its limits. */
 export type ClearableOfKey = 'ruling' | 'limits';
 
-/** A validated change: what to set, or what to clear. */
+/** A validated change, with the settings to set or to clear. */
 export interface CheckedChange {
   readonly limiter: string;
   readonly note: ChangeNote;

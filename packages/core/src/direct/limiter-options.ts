@@ -159,7 +159,7 @@ export interface GroupDecision {
 export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
 
 /**
- * A limit by key; what {@link createLimiter} returns. Methods throw `SPW_KEY_INVALID` if a key is not a string of 1 to
+ * A limit by key; returned by {@link createLimiter}. Methods throw `SPW_KEY_INVALID` if a key is not a string of 1 to
  * 8,192 UTF-16 units, and `SPW_COST_INVALID` if the cost is not an integer from 0.
  */
 export interface KeyedLimiter<S extends Store> {

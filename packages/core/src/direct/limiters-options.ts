@@ -70,7 +70,7 @@ export interface LimitersDecision<Name extends string> {
   readonly headers: readonly Header[];
 }
 
-/** What `consumeFirst` returns. */
+/** The result of `consumeFirst`. */
 export interface AlternativeDecision<Name extends string> extends LimitersDecision<Name> {
   /** The index of the charged alternative, from 0; -1 if none was charged. */
   readonly alternative: number;
@@ -82,7 +82,7 @@ export interface AlternativeDecision<Name extends string> extends LimitersDecisi
 }
 
 /**
- * Several limits that decide together; what `createLimiters` returns. Each call names one or more of the limits.
+ * Several limits that decide together; returned by `createLimiters`. Each call names one or more of the limits.
  *
  * Calls throw:
  *

@@ -49,7 +49,7 @@ export interface FetchCheck {
   readonly kept?: Promise<void> | undefined;
 }
 
-/** What {@link fetchGuard} returns. */
+/** The guard that {@link fetchGuard} returns. */
 export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknown[]> {
   /** Returns the handler, guarded by the limits. Errors of the handler are thrown unchanged. */
   wrap<Args extends Rest, Res extends WebResponse>(

@@ -23,16 +23,16 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   readonly blockedStatus?: 403 | 429 | undefined;
   /** `enforce` (default), `shadow` or `off`: the upper bound for the modes of all limiters of the guard. */
   readonly mode?: Per<Raw, Mode> | undefined;
-  /** Where live settings come from: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
+  /** The source of live settings: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
   readonly control?: Control | undefined;
   /**
-   * What happens to CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default)
-   * lets them through uncounted; `count` treats them like any request, for handlers that do work for any method.
+   * How to treat CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default) lets
+   * them through uncounted; `count` treats them like any request, for handlers that do work for any method.
    */
   readonly preflights?: 'pass' | 'count' | undefined;
   /**
-   * Decides which requests bypass all limiters, besides preflights. A request is skipped only if the function returns
-   * `true`, or a promise of it.
+   * Decides which requests bypass all limiters, besides preflights: only those for which it returns `true`, or a
+   * promise of it.
    */
   readonly skip?:
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)

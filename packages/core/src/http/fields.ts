@@ -147,15 +147,15 @@ function joined(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** A String item, quoted and escaped. The text must be printable ASCII. */
+/** A String item (RFC 9651), quoted and escaped. The text must be printable ASCII. */
 export function stringItem(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** The largest Integer; larger numbers are clamped to it. */
+/** The largest Integer of RFC 9651. Larger numbers are clamped to it. */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/** An Integer item of a non-negative number. */
+/** An Integer item (RFC 9651) of a non-negative number. */
 function integerItem(value: number): string {
   const small = value | 0; // V8 formats small integers faster
   return small === value ? String(small) : String(Math.min(value, MAX_INTEGER));

@@ -34,7 +34,7 @@ export interface CachedOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** A function that loads through a cache; what {@link cached} returns. */
+/** A function that loads through a cache; returned by {@link cached}. */
 export interface Cached<Value> {
   /**
    * The value of a key: synchronously if it is cached, else a promise, which rejects if the load does. A key is a

@@ -12,7 +12,7 @@ import { checkKeyOption } from './limiter-options.js';
 export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw> {
   /**
    * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required when the guard is given a store. Default: the number, as in `20-at-once`.
+   * Required if the guard has a store. Default: the number, as in `20-at-once`.
    */
   readonly name?: string | undefined;
   /** Requests in flight at once: an integer from 1 to 1,000,000,000. */

@@ -62,7 +62,7 @@ interface LeaseKind<Raw> {
   readonly limit: number;
   /** Looks up a limit for a request, which replaces the declared one. */
   readonly plan: PlanOption<Raw> | undefined;
-  /** The option that `plan` was made from, as faults name it. */
+  /** The name of the option behind `plan`, for faults. */
   readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
   /** The name of the critical class. */

@@ -23,7 +23,7 @@ import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limit
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
    * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required when the guard is given a store. Default: the numbers, as in `100-per-1m`.
+   * Required if the guard has a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string | undefined;
   /** Units per window: an integer from 1 to 1,000,000,000. */

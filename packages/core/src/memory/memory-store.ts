@@ -32,7 +32,7 @@ export interface MemoryStoreOptions {
 
 const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock: 1 };
 
-/** What {@link memoryStore} returns. */
+/** The store that {@link memoryStore} returns. */
 export interface MemoryStore extends SyncStore, Linked {
   readonly values: SyncValues;
   /** Entries held now. */

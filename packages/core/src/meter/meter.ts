@@ -41,7 +41,7 @@ export interface MeterOptions<Usage = number, Raw = unknown> {
   readonly onCut?: 'keep' | Partially<Usage> | undefined;
 }
 
-/** What {@link partial} returns. */
+/** A value of `onCut`; returned by {@link partial}. */
 export interface Partially<Usage> {
   readonly perSecond?: Usage | undefined;
 }

@@ -14,7 +14,7 @@ export class Resends {
   private readonly lost: LostReleases;
   private readonly onGivenUp = new WeakMap<Step, () => void>();
   private readonly releases: Settling['releases'];
-  /** When the timer is due; 0: there is none. */
+  /** When the timer is due; 0 if no timer is set. */
   private dueUs = 0;
 
   constructor(releases: Settling['releases']) {

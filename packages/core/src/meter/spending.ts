@@ -68,9 +68,9 @@ interface Line<Usage> {
   readonly price: (usage: Usage) => number;
   readonly charge: Charge;
   readonly settling: Settling;
-  /** When its charge was last sent, by the clock of the process. */
+  /** When the charge was last sent. */
   sentUs: number;
-  /** When the response has ended. */
+  /** When the response ended; undefined until then. */
   endedUs: number | undefined;
 }
 

@@ -64,7 +64,7 @@ const NAMES: NamesOf<DecisionLogOptions> = {
   random: 1,
 };
 
-/** What {@link decisionLog} returns. */
+/** The observer that {@link decisionLog} returns. */
 export interface DecisionLog extends Observer {
   onDecision(event: DecisionEvent, key: string | undefined): void;
   /** The `keyHash` of a key, to find a caller's lines. The key of a client address is `@` and the address. */

@@ -70,7 +70,7 @@ const NAMES: NamesOf<TopCallersOptions> = {
   random: 1,
 };
 
-/** What {@link topCallers} returns. */
+/** The observer that {@link topCallers} returns. */
 export interface TopCallers extends Observer {
   countDecision(decision: Decision, mode: Mode, key: string | undefined): void;
   /** The limiters of this process, with their top callers of the last 1 and 15 minutes. */

@@ -40,7 +40,7 @@ export interface CompareOptions {
 
 const NAMES: NamesOf<CompareOptions> = { write: 1, sample: 1, limiter: 1, secret: 1, random: 1 };
 
-/** What {@link compareWith} returns. The counts can be read at any time. */
+/** The observer that {@link compareWith} returns. The counts can be read at any time. */
 export interface Comparison extends Observer {
   /** Requests that both limiters decided alike. */
   readonly agreed: number;
