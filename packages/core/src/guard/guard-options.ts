@@ -38,8 +38,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
   /**
-   * How long one request waits for the promises of all its callbacks together: 1 ms to 60 s. A promise that is late or
-   * rejects is treated like a callback that throws. Default 1 s.
+   * How long one request waits for the promises of all its callbacks together: 1 ms to 60 s. A late or rejected promise
+   * is treated like a callback that throws. Default 1 s.
    */
   readonly callbackTimeout?: Duration | undefined;
   /** Called with every decision. Hash the key before you log it: see {@link Observer}. */

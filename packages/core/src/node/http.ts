@@ -20,7 +20,7 @@ export interface NodeGuardOptions<
   /**
    * Answers a rejected request in place of the problem document. The status and the headers are already set, except
    * `Content-Type`. If the function doesn't start to answer within 10 s, or resolves without an answer, the problem
-   * document is sent and `onFault` is called. If it throws, the guard throws the same error, and the status is 500.
+   * document is sent and `onFault` is called. If it throws, the guard rethrows the error with status 500.
    */
   readonly onRejected?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
