@@ -62,7 +62,7 @@ export class ActiveOverrides implements Control {
     return this.overrides.size === 0 ? NONE.resets : this.inForceFor(limiter).resets;
   }
 
-  /** Whether a key of the limiter is blocked or allowed, or has its own limits. */
+  /** Whether any key of the limiter is blocked, allowed or has its own limits. */
   concernsKeys(limiter: string): boolean {
     if (this.overrides.size === 0) return false;
     const { verdicts, limits } = this.inForceFor(limiter);
@@ -87,7 +87,7 @@ export class ActiveOverrides implements Control {
     this.forgetLimiter(override.limiter);
   }
 
-  /** Latest first, without resets, which are single events. */
+  /** The active overrides, latest first. Resets are left out, because they are events and not settings. */
   list(): readonly Override[] {
     this.dropEnded();
     const set = [...this.overrides].filter(([, { what }]) => what !== 'reset');
@@ -125,8 +125,8 @@ export class ActiveOverrides implements Control {
         else limits.set(override.key, override.value);
       }
     }
-    // If only keys have overrides, the settings are an empty object, not undefined: a new object tells callers that
-    // something has changed.
+    // If only keys have overrides, the settings are a new empty object and not undefined: the new object shows callers
+    // that something has changed.
     return isConcerned ? { settings: Object.freeze(settings), verdicts, limits, resets } : NONE;
   }
 

@@ -1,4 +1,4 @@
-/** Checks a live change before it is made. The same numbers are valid as in the declaration of a limiter. */
+/** Checks a live change before it is made. Numbers follow the same rules as in the declaration of a limiter. */
 
 import { checkList } from '../base/check-shapes.js';
 import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.js';
@@ -28,7 +28,7 @@ const LONGEST_KEY = 1_024;
 /** How long a reset stays in the control: longer than any process needs to read it. */
 const RESET_MS = 60_000;
 
-/** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, and what `rateLimit` throws for limits */
+/** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, and for limits the codes of `rateLimit` */
 export function checkSet(
   limiter: string,
   settings: LimiterSettings,
@@ -71,7 +71,7 @@ export function checkKeyOverride(
   return { ...who, set: [{ what: 'key', key, value }], clear: [], durationMs };
 }
 
-/** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`, and what `rateLimit` throws */
+/** @throws SpillwayError `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`, and the codes of `rateLimit` */
 export function checkKeyLimits(
   limiter: string,
   key: string,
@@ -102,7 +102,7 @@ export function checkClearKey(
 /**
  * Checks a setting. Settings read from Redis are checked too, because other software may have written them.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_KEY_INVALID`, and what `rateLimit` throws for limits
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_KEY_INVALID`, and for limits the codes of `rateLimit`
  */
 export function checkSetting(setting: Setting): void {
   const { what, value } = setting;
@@ -144,7 +144,7 @@ function checkLimits(limits: LiveLimits): void {
   if (allPlans !== undefined && typeof allPlans !== 'boolean') {
     throw mustBe('allPlans', 'true or false', allPlans);
   }
-  // The limiter's algorithm is not known here. If it has no burst, the limiter itself reports that and keeps its
+  // The limiter's algorithm is not known here. If the algorithm has no burst, the limiter reports a fault and keeps its
   // declared numbers.
   ruleFrom(liveNumbers({ limit: 1, window: '1s' }, limits));
 }
@@ -194,7 +194,7 @@ function durationOf(duration: Duration | 'forever' = '1h'): number | null {
   throw mustBe('for', "from 1s to 30d, or 'forever'", duration);
 }
 
-/** The entries of an object whose values are not undefined. Throws if a name is unknown. */
+/** The entries of an object, without those whose value is undefined. Throws if a name is unknown. */
 function entriesOf<Name extends string>(
   option: string,
   object: unknown,

@@ -1,6 +1,7 @@
 /**
  * Connects guards and limiters to a control: validates what it returns, reports mistakes as faults, and invalidates
- * caches when something changes. The control brings this code (ADR 32), which makes bundles without one 1.5 kB smaller.
+ * caches when something changes. Only controls import this module (ADR 32), so bundles without a control are 1.5 kB
+ * smaller.
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
@@ -50,14 +51,16 @@ function linkOf(this: Control, user: ControlUser): ControlLink {
 }
 
 class Link implements ControlLink {
-  /** By limiter: what the control last returned, and the valid part of it. */
+  /** By limiter name: the settings that the control last returned, and their valid part. */
   private readonly last = new Map<
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /** By limiter: the resets of the last minute, which were already passed on. */
+  /** By limiter name: the resets that the control last returned, all of them already passed on. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
-  /** By the live limits, then by the variant that they change. Weak: garbage-collected with the limits. */
+  /**
+   * Changed variants, by live limits and then by original variant. Weak, so they are garbage-collected with the limits.
+   */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;
   private readonly user: ControlUser;
@@ -74,7 +77,7 @@ class Link implements ControlLink {
     limits: LiveLimits | undefined,
   ): RuleVariant<Declared> {
     const own = this.limitsOf(limiter.name, key);
-    // A plan with limit 0 rejects its callers; only a limit for the key itself can admit one of them.
+    // A plan with limit 0 rejects all its callers, except keys that have their own live `limit`.
     if (from.numbers.limit === 0 && own?.limit === undefined) return from;
     const live = own ?? (from === limiter.declared || reachesPlans(limits) ? limits : undefined);
     return live ? this.changed(limiter, from, live) : from;
@@ -118,7 +121,7 @@ class Link implements ControlLink {
     }
   }
 
-  /** Not validated here: `withNumbers` does it, once for each object. */
+  /** Not validated here: `withNumbers` validates each object once. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
       return this.control.limitsOf?.(limiter, key) ?? undefined;

@@ -35,32 +35,34 @@ export interface MemoryControlOptions {
 }
 
 /**
- * What {@link memoryControl} returns. Changes take effect with the next request. Each method throws if an argument is
- * invalid.
+ * The control that {@link memoryControl} returns. Changes take effect with the next request. Each method throws if an
+ * argument is invalid.
  */
 export interface MemoryControl extends Control {
   /**
-   * Sets mode, share or limits of a limiter. Settings that you omit stay as they are. `*` stands for all limiters
-   * without their own override of that setting.
+   * Sets the mode, share or limits of a limiter. Settings that you omit don't change. `*` stands for all limiters that
+   * have no override of that setting under their own name.
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): void;
   /**
-   * Removes live settings of a limiter, all of them or those in `only`; the declared ones apply again. Overrides of
-   * single keys stay: see `clearKey`.
+   * Removes all live settings of a limiter, or those in `only`. The declared settings apply again. Overrides of single
+   * keys stay: see `clearKey`.
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): void;
-  /** Rejects a key, written as the limiter counts it (a client address is `@` and the canonical address). */
+  /**
+   * Rejects all requests of a key. Write the key as the limiter counts it: a client address is `@` and the canonical
+   * address.
+   */
   block(limiter: string, key: string, note: OverrideNote): void;
   /** Lets a key pass: the limiter doesn't reject or count it. */
   allow(limiter: string, key: string, note: OverrideNote): void;
   /**
-   * Sets limits for one key, which replace the limiter's limits, declared or live. Numbers that you omit are as
-   * declared. `*` stands for all limiters without limits for that key; it takes only a factor.
+   * Sets limits for one key. They replace the limiter's declared or live limits. Numbers that you omit are as declared.
+   * `*` stands for all limiters that have no limits for that key, and takes only a factor.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void;
   /**
-   * Removes the overrides of a key: that it is blocked or allowed (`'ruling'`), and its `'limits'`. `only` selects one
-   * of them.
+   * Removes the overrides of a key: its block or allow (`'ruling'`) and its `'limits'`. `only` selects one of the two.
    */
   clearKey(limiter: string, key: string, note: ChangeNote, only?: readonly ClearableOfKey[]): void;
   /** Removes the key from every denial cache. Call it after you have reset the key's count in the store. */
@@ -68,8 +70,7 @@ export interface MemoryControl extends Control {
   /** The active overrides, latest first. */
   list(): readonly Override[];
   /**
-   * The latest 1,000 changes, latest first. There is no entry for an override that expires: the entry that set it says
-   * when.
+   * The latest 1,000 changes, latest first. An expiry adds no entry: the entry that set the override contains its end.
    */
   history(): readonly Change[];
 }
@@ -198,7 +199,7 @@ class InMemory implements MemoryControl {
   }
 }
 
-/** A frozen copy, because callers may modify the object they passed, or one they got from a list. */
+/** A frozen copy of the limits, because callers may modify the object they passed, or one they got from a list. */
 function copyOf(setting: Setting): Setting {
   return setting.what === 'limits' || setting.what === 'key-limits'
     ? ({ ...setting, value: Object.freeze({ ...setting.value }) } as Setting)

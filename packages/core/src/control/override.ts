@@ -1,16 +1,14 @@
-/** Overrides: what operators set live, who set it, why, and until when. */
+/** Overrides: settings that operators change live, each with its author, reason and end. */
 
 import type { Duration } from '../base/duration.js';
 import { SpillwayError } from '../base/errors.js';
 import type { LiveLimits } from '../contract/control.js';
 import type { Mode } from '../contract/decision.js';
 
-/** `*` stands for every limiter that has no such setting under its own name. */
+/** `*` stands for every limiter that doesn't have the same setting under its own name. */
 export const EVERY_LIMITER = '*';
 
-/**
- * One thing that can be set live. Each has an author and an end, so one person's change doesn't undo another's.
- */
+/** One live setting. Each setting has a separate author and end, so one person's change doesn't undo another's. */
 export type Setting =
   | { readonly what: 'mode'; readonly value: Mode }
   | { readonly what: 'share'; readonly value: number }
@@ -57,31 +55,33 @@ export interface Change extends ChangeNote {
   readonly what: Setting['what'];
   /** The key that was blocked, allowed, given limits or reset, if the change was about a key. */
   readonly key?: string;
-  /** What was set before; null if nothing was, and the declared value applied. */
+  /** The live value before the change; null if the declared value applied. */
   readonly before: Setting['value'] | null;
-  /** What was set; null if it was cleared. */
+  /** The live value after the change; null if it was cleared. */
   readonly after: Setting['value'] | null;
-  /** When it expires, in milliseconds since the epoch; null if it doesn't, or was cleared. */
+  /**
+   * When the new value expires, in milliseconds since the epoch; null if it never does, or if the value was cleared.
+   */
   readonly untilMs: number | null;
 }
 
 /** The settings of a limiter, without those of single keys. */
 export type ClearableSetting = Exclude<Setting['what'], 'key' | 'key-limits' | 'reset'>;
 
-/** What can be set for one key: that it is blocked or allowed (`ruling`), and its limits. */
+/** The overrides of one key that can be cleared: its block or allow (`ruling`), and its limits. */
 export type ClearableOfKey = 'ruling' | 'limits';
 
-/** A validated change: what to set, or what to clear. */
+/** A validated change, with the settings to set or to clear. */
 export interface CheckedChange {
   readonly limiter: string;
   readonly note: ChangeNote;
   readonly set: readonly Setting[];
   readonly clear: readonly { readonly what: Setting['what']; readonly key?: string }[];
-  /** How long it lasts, in milliseconds; null until it is cleared. */
+  /** How long the change lasts, in milliseconds; null if it lasts until it is cleared. */
   readonly durationMs: number | null;
 }
 
-/** A string that identifies one thing that can be set live; unique whatever the names of limiters and keys. */
+/** The identifier of one live setting. Written as JSON, so that no names of limiters and keys can collide. */
 export function fieldOf(
   limiter: string,
   { what, key }: { readonly what: string; readonly key?: string },

@@ -1,4 +1,4 @@
-/** What keyed limiters and shapers share: the store, the control, observers and warnings. */
+/** The common part of keyed limiters and shapers: the store, the control, observers and warnings. */
 
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { isPlainObject, shareAboveZero } from '../base/checks.js';
@@ -41,7 +41,7 @@ interface Made {
 
 export class DirectClient {
   readonly store: StoreClient;
-  /** Reads live settings; mistakes in them become faults. */
+  /** Reads live settings, and reports invalid ones as faults. */
   readonly control: ControlLink | undefined;
   private readonly pipeline: Pipeline<KeyedPart>;
   readonly observers: Observers;
@@ -89,7 +89,8 @@ export class DirectClient {
   /**
    * Creates a limit.
    *
-   * @param declared the declared numbers, for plans and live settings; a shaper doesn't pass them and does this itself
+   * @param declared the declared numbers, for plans and live settings. Shapers omit them, because they make these rules
+   * themselves
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {
@@ -105,7 +106,7 @@ export class DirectClient {
     return onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
   }
 
-  /** Passes a decision to observers that was not made by {@link decide}. */
+  /** Passes to observers a decision that {@link decide} did not make. */
   tell(decision: Decision, key: string): void {
     this.observers.decision(decision, 'enforce', key, undefined);
   }
@@ -116,8 +117,7 @@ export class DirectClient {
   }
 
   /**
-   * Decides the parts together and returns the result of `then`, which also gets whether all pass. If not all pass,
-   * nothing is charged.
+   * Decides the parts together and returns the result of `then`. If a part is rejected, nothing is charged.
    *
    * @throws SpillwayError `SPW_GROUP_TOO_LARGE`
    */
@@ -131,7 +131,7 @@ export class DirectClient {
           : pipeline.conclude(part),
       );
       const allowed = decisions.every((decision) => decision.allowed);
-      // If the group does not pass, nothing was charged. A plain copy of a decision can't be refunded.
+      // A rejected group charged nothing, so its decisions are replaced by plain copies, which can't be refunded.
       return then(allowed ? decisions : decisions.map((decision) => ({ ...decision })), allowed);
     };
     const open = pipeline.decideWithoutStore(parts, op === 'take');
@@ -139,12 +139,12 @@ export class DirectClient {
     return pipeline.decideNow(open) ? conclude() : pipeline.askStore(open, conclude);
   }
 
-  /** Returns a value as the store would: at once if it is synchronous, else as a promise. */
+  /** Returns a value as the store would: directly if the store is synchronous, otherwise as a promise. */
   known<Value>(value: Eventually<Value>): Eventually<Value> {
     return this.store.sync || isLater(value) ? value : this.store.link.soon(value);
   }
 
-  /** Sends steps to the store without deciding anything here, and returns the result of `then`. */
+  /** Sends steps to the store, decides nothing locally, and returns the result of `then`. */
   ask<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
@@ -152,7 +152,7 @@ export class DirectClient {
     return this.store.link.ask(steps, (answers) => then(this.told(steps, answers)));
   }
 
-  /** Refunds by `put` steps; undefined stands for nothing to refund. Returns whether anything was refunded. */
+  /** Sends `put` steps, which refund. Skips undefined steps. Returns whether anything was refunded. */
   refund(steps: readonly (Step | undefined)[]): Eventually<boolean> {
     const puts = steps.filter((step) => step !== undefined);
     if (puts.length === 0) return this.known(false);
@@ -170,11 +170,12 @@ export class DirectClient {
 
   /** Reports a failure in the answers as a fault. */
   private told(steps: readonly Step[], answers: Answers): Answers {
-    // The first is enough: all failures of a group have the same reason.
+    // One fault is enough: all failures of a group have the same reason.
     const at = answers.findIndex(({ failure }) => failure);
     const { failure: error } = answers[at] ?? {};
     if (error) {
-      // The name in the store. It differs from the limiter's name only without a store, and then no call fails.
+      // This is the limiter's name in the store. It differs from its real name only without a store, where no call
+      // fails.
       const { limiter } = steps[at] as Step;
       this.fault({ limiter, source: 'store', error });
     }

@@ -1,4 +1,4 @@
-/** A decision that privately keeps what is needed to refund it. */
+/** A decision that privately keeps the data needed to refund it. */
 
 import { isOver } from '../algorithms/decide.js';
 import type { Answer } from '../contract/ask.js';
@@ -52,8 +52,8 @@ export class GrantedDecision implements Decision {
   }
 
   /**
-   * What the decision charged in `store` under the name `limiter`, to give it back or to settle it; undefined if it
-   * charged nothing there, or this was called before.
+   * Takes the charge of a decision in `store` under the name `limiter`, to refund or settle it. Undefined if the
+   * decision charged nothing there, or if its charge was taken before.
    */
   static takeGrant(decision: Decision, store: Store, limiter: string): Grant | undefined {
     if (!(#step in decision)) return undefined;

@@ -30,12 +30,12 @@ import {
 /**
  * Creates a limiter that you call with keys, without HTTP.
  *
- * It also accepts a limiter of `rateLimit` in place of options, so that requests and jobs share one count: its numbers,
- * mode, share, `onStoreError` and `localShare` apply. You pass `cost` and `plan` with each call; `key` and `refundIf`
- * of the limiter are ignored. Give both the same store, and give the limiter a name.
+ * It also accepts a limiter of `rateLimit` in place of options, so that requests and jobs share one count. The numbers,
+ * mode, share, `onStoreError` and `localShare` of that limiter apply. Its `key` and `refundIf` are ignored, and you
+ * pass `cost` and `plan` with each call. Give the limiter a name, and use the same store for both.
  *
- * With the memory store all methods are synchronous. With Redis they return promises, which don't reject if the store
- * fails: `onStoreError` decides, and the decision's outcome is `error`.
+ * With the memory store all methods are synchronous. With Redis they return promises. If the store fails, the promise
+ * doesn't reject: `onStoreError` decides, and the decision's outcome is `error`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
  * `SPW_NAME_INVALID`, `SPW_NAME_REQUIRED`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`,
@@ -100,8 +100,8 @@ class Keyed {
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
-    // Without a mode, share, control, plan, calendar or observer, the pipeline would do just this. Through it, a
-    // decision in memory takes a third longer, and a rejection twice as long.
+    // Fast path: without a mode, share, control, plan, calendar or observer, the pipeline would do only this, but a
+    // decision in memory would take a third longer, and a rejection twice as long.
     if (this.isPlain && !options?.plan) {
       const step = this.limit.step('take', key, costIn(options));
       const now = this.client.store.link.askNow(step);
@@ -167,13 +167,13 @@ class Keyed {
   }
 }
 
-/** Looks for a method, because limiters can come from another copy of this package, and shedders count as limiters. */
+/** Checks for a method, because the limiter can come from another copy of this package. Shedders count as limiters. */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }
 
 /**
- * The options of a guard's limiter that apply without a request. Those in the second argument take precedence.
+ * The options of a guard's limiter that apply without a request. Options in the second argument take precedence.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -73,7 +73,7 @@ export class Limit implements Decider {
     client.claim(this, rule);
   }
 
-  /** Whether only its numbers matter: no mode, share or control. */
+  /** Whether only the numbers matter: the limit is enforced for all keys, and there is no control. */
   get isPlain(): boolean {
     return this.mode === 'enforce' && this.share === 1 && !this.owner.control;
   }
@@ -109,7 +109,7 @@ export class Limit implements Decider {
    * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
    */
   step(op: Op, key: string, cost = 1, given: CostOptions = {}): Step {
-    // The short `isKey` and `isCost` can be inlined; only invalid values reach the functions that throw.
+    // For speed: V8 can inline the short `isKey` and `isCost`. Only invalid values reach the functions that throw.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, policyOnError: onStoreError } = this;
@@ -125,7 +125,7 @@ export class Limit implements Decider {
     return (op !== 'reset' && rule.logic.complete?.(step, given, this.name, this.owner)) || step;
   }
 
-  /** The decision on a step. It can be refunded if it is a take that passes. */
+  /** The decision on a step. It can be refunded if a take passed and was counted. */
   decide(step: Step, answer: Answer): Decision {
     const { allowed, failure, fallbackReceipt } = answer;
     const policy = this.policyOf(step.rule);
@@ -148,12 +148,12 @@ export class Limit implements Decider {
     return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, receipt.units), receipt };
   }
 
-  /** What a decision charged, once; undefined if there is nothing. */
+  /** Takes the charge of a decision. Undefined if there is none, or if it was taken before. */
   takeGrant(decision: Decision): Grant | undefined {
     return GrantedDecision.takeGrant(decision, this.client.store, this.countedAs);
   }
 
-  /** The step with the numbers of its plan and live settings, and not binding in shadow mode. */
+  /** The step with the numbers of its plan and of live settings. In shadow mode the step is not binding. */
   private stepIn(
     mode: Mode,
     step: Step,
@@ -184,14 +184,14 @@ export class Limit implements Decider {
 }
 
 /**
- * Reads the option `cost`. Rejects a plain number, as other libraries take it, which would otherwise count as 1.
+ * Reads the option `cost`. Throws for a plain number, which other libraries accept: it would otherwise count as 1.
  *
  * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */
 export function costIn<Cost>(options: { readonly cost?: Cost } | undefined): Cost | undefined {
   if (options === undefined) return undefined;
   if (isPlainObject(options)) {
-    // For speed, only without a cost: then an unknown option may be a misspelled one.
+    // For speed, option names are checked only if `cost` is missing, because it may be misspelled.
     if (options.cost === undefined) checkNames('a call', options, COST);
     return options.cost;
   }

@@ -17,8 +17,8 @@ export interface LimitOptions extends RuleOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Mode | undefined;
   /**
-   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
-   * mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
+   * shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }
@@ -32,7 +32,7 @@ export interface LimiterOptions extends LimitOptions {
 
 /** Options of a limiter whose cost is known afterwards. */
 export interface MeteredLimiterOptions<Usage = number> extends LimiterOptions {
-  /** What `cost()` of a `meter()` returns. */
+  /** The return value of `cost()` of a `meter()`. */
   readonly cost: MeteredCost<never, Usage>;
 }
 
@@ -75,7 +75,7 @@ export interface KeyedLimiterOptions<S extends Store> extends StoreClientOptions
    * own limits. Default: none.
    */
   readonly control?: Control | undefined;
-  /** Called for every decision except those of `peek`. The key is for logs that hash it: see {@link Observer}. */
+  /** Called for every decision except those of `peek`. Hash the key before you log it: see {@link Observer}. */
   readonly onDecision?: ((event: DecisionEvent, key: string | undefined) => void) | undefined;
   /**
    * Called when the store, the control or an observer fails. Default: `logger` gets a line, at most one per minute for
@@ -119,17 +119,20 @@ export interface CostOptions {
 
 /** Options of a call to a limiter whose cost is known afterwards. */
 export interface ReserveOptions extends Omit<CostOptions, 'cost'> {
-  /** Units, or what `reserve()` of the meter returns. Default 1. */
+  /** Units, or a reservation that `reserve()` of the meter returned. Default 1. */
   readonly cost?: number | Reservation | undefined;
 }
 
 /** A limiter whose cost is known afterwards. */
 export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> {
-  /** Like {@link KeyedLimiter.consume}, for a reservation: at most `maxReserve` of its cost can reject. */
+  /**
+   * Like {@link KeyedLimiter.consume}, but also accepts a reservation. Only the first `maxReserve` units of a
+   * reservation can cause a rejection.
+   */
   consume(key: string, options?: ReserveOptions): Timely<S, Decision>;
   /**
-   * Charges what was really used, or gives back the difference. Works once for each decision, for one window, and not
-   * after `refund`. Returns true the first time.
+   * Corrects the charge to the real usage: charges the rest, or refunds the difference. Works once for each decision,
+   * within one window, and not after `refund`. Returns true the first time.
    *
    * @throws SpillwayError `SPW_COST_INVALID` for an invalid usage
    */
@@ -141,13 +144,13 @@ export interface GroupDecision {
   /** Whether all keys pass. If not, `consumeAll` has charged none. */
   readonly allowed: boolean;
   /**
-   * The decision that counts: the rejection with the longest wait, or without rejections the one with the least
-   * remaining.
+   * The decisive one: the rejection with the longest wait. Without a rejection, the decision with the least remaining.
    */
   readonly binding: Decision;
   /**
-   * One for each key, in the order given. If a key is given twice, both have the decision on the summed cost. If one is
-   * rejected without calling the store, because it is blocked or in the denial cache, the others are `skipped`.
+   * One for each key, in the order given. If a key is given twice, both entries are the decision on the summed cost. If
+   * a key is rejected without calling the store, because it is blocked or in the denial cache, the other keys are
+   * `skipped`.
    */
   readonly decisions: readonly Decision[];
 }
@@ -156,7 +159,7 @@ export interface GroupDecision {
 export type Timely<S extends Store, Value> = S extends SyncStore ? Value : Promise<Value>;
 
 /**
- * A limit by key; what {@link createLimiter} returns. Methods throw `SPW_KEY_INVALID` if a key is not a string of 1 to
+ * A limit by key; returned by {@link createLimiter}. Methods throw `SPW_KEY_INVALID` if a key is not a string of 1 to
  * 8,192 UTF-16 units, and `SPW_COST_INVALID` if the cost is not an integer from 0.
  */
 export interface KeyedLimiter<S extends Store> {
@@ -169,16 +172,19 @@ export interface KeyedLimiter<S extends Store> {
   consume(key: string, options?: CostOptions): Timely<S, Decision>;
   /** Charges all keys, or none of them. More than 1,000 different keys throw `SPW_GROUP_TOO_LARGE`. */
   consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
-  /** Charges all keys, whether they pass or not. Returns what `consumeAll` would have returned, and throws the same. */
+  /**
+   * Charges all keys, whether they pass or not. Returns the decision that `consumeAll` would return, and throws the
+   * same.
+   */
   record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
-  /** Returns what `consume` would return, without charging. */
+  /** Returns the decision that `consume` would return, without charging. */
   peek(key: string, options?: CostOptions): Timely<S, Decision>;
-  /** Returns what `consumeAll` would return, without charging. */
+  /** Returns the decision that `consumeAll` would return, without charging. */
   peek(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /**
-   * Refunds what a decision of `consume` charged, or `cost` units of it. Works once, in the store that was charged, for
-   * units that still count: not after the decision's `resetMs`, or in another window. Returns true if anything was
-   * refunded.
+   * Refunds the charge of a `consume` decision, or `cost` units of it. Works once, in the store that was charged, and
+   * only for units that still count: not after the decision's `resetMs`, and not in another window. Returns true if
+   * anything was refunded.
    */
   refund(decision: Decision, options?: CostOptions): Timely<S, boolean>;
   /** Deletes the counts of a key, for all plans. Returns false if the store failed and the counts remain. */

@@ -58,38 +58,37 @@ export interface LimitersDecision<Name extends string> {
   /** Whether all limits pass. If not, `consume` has charged none. */
   readonly allowed: boolean;
   /**
-   * The decision that counts: the rejection with the longest wait, or without rejections the one with the least
-   * remaining.
+   * The decisive one: the rejection with the longest wait. Without a rejection, the decision with the least remaining.
    */
   readonly binding: Decision;
   /**
-   * One for each limit in the call, by name. If one is rejected without calling the store, because its key is blocked
-   * or in the denial cache, the others are `skipped`.
+   * One for each limit in the call, by name. If a limit rejects without calling the store, because its key is blocked
+   * or in the denial cache, the other limits are `skipped`.
    */
   readonly decisions: { readonly [Of in Name]: Decision };
   /** Headers for the response, if the option `headers` is set; otherwise empty. */
   readonly headers: readonly Header[];
 }
 
-/** What `consumeFirst` returns. */
+/** The result of `consumeFirst`. */
 export interface AlternativeDecision<Name extends string> extends LimitersDecision<Name> {
-  /** Which alternative was charged, from 0; -1 if none was. */
+  /** The index of the charged alternative, from 0; -1 if none was charged. */
   readonly alternative: number;
   /**
-   * The decisions of the alternative that was charged. If none was, of the one that could pass soonest; its
-   * `binding.retryAfterMs` is how long to wait.
+   * The decisions of the charged alternative. If none was charged: those of the alternative that could pass soonest,
+   * and `binding.retryAfterMs` is how long to wait.
    */
   readonly decisions: { readonly [Of in Name]: Decision };
 }
 
 /**
- * Several limits that decide together; what `createLimiters` returns. Each call names one or more of the limits.
+ * Several limits that decide together; returned by `createLimiters`. Each call names one or more of the limits.
  *
  * Calls throw:
  *
- * - `SPW_KEY_INVALID` without any limit, for an unknown limit, and for a key that is not a string of 1 to 8,192 UTF-16
- *   units;
- * - `SPW_COST_INVALID` for a cost that is not an integer from 0, or of a limit that is not in the call;
+ * - `SPW_KEY_INVALID` for a call without limits, for an unknown limit, and for a key that is not a string of 1 to 8,192
+ *   UTF-16 units;
+ * - `SPW_COST_INVALID` for a cost that is not an integer from 0, and for the cost of a limit that is not in the call;
  * - `SPW_OPTION_INVALID` for the plan of a limit that is not in the call.
  */
 export interface Limiters<Name extends string, S extends Store> {
@@ -100,7 +99,7 @@ export interface Limiters<Name extends string, S extends Store> {
     options?: LimitCosts<Asked>,
   ): Timely<S, LimitersDecision<Asked>>;
   /**
-   * Tries the alternatives in the given order and charges the first that passes, with all its limits. Each attempt is a
+   * Tries the alternatives in the given order, and charges all limits of the first that passes. Each attempt is a
    * separate store call with its own `storeTimeout`, unless a key in it is blocked or in the denial cache. All
    * alternatives must name the same limits, or `SPW_ALTERNATIVES_INVALID` is thrown; more than 1,000 alternatives throw
    * `SPW_GROUP_TOO_LARGE`.
@@ -109,20 +108,20 @@ export interface Limiters<Name extends string, S extends Store> {
     alternatives: readonly LimitKeys<Asked>[],
     options?: LimitCosts<Asked>,
   ): Timely<S, AlternativeDecision<Asked>>;
-  /** Charges all limits in the call, whether they pass or not. Returns what `consume` would have returned. */
+  /** Charges all limits in the call, whether they pass or not. Returns the decision that `consume` would return. */
   record<Asked extends Name>(
     keys: LimitKeys<Asked>,
     options?: LimitCosts<Asked>,
   ): Timely<S, LimitersDecision<Asked>>;
-  /** Returns what `consume` would return, without charging. */
+  /** Returns the decision that `consume` would return, without charging. */
   peek<Asked extends Name>(
     keys: LimitKeys<Asked>,
     options?: LimitCosts<Asked>,
   ): Timely<S, LimitersDecision<Asked>>;
   /**
-   * Refunds what a decision of `consume` or `consumeFirst` charged, in one call. `cost` caps the units: of all limits,
-   * or of those that it names. Works once, in the store that was charged, for units that still count. Returns true if
-   * anything was refunded.
+   * Refunds the charge of a `consume` or `consumeFirst` decision, in one store call. `cost` caps the refunded units,
+   * for all limits or for those that it names. Works once, in the store that was charged, and only for units that still
+   * count. Returns true if anything was refunded.
    */
   refund<Asked extends Name>(
     decision: Pick<LimitersDecision<Asked>, 'decisions'>,

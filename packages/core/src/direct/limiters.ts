@@ -25,11 +25,11 @@ import {
 import { NamedLimits } from './named-limits.js';
 
 /**
- * Creates several limits that decide together, without HTTP: all or nothing, over limits with different numbers and
- * keys, in one store call. The names of the limits are their names in the store.
+ * Creates several limits that decide together, without HTTP. Each call charges all its limits or none, in one store
+ * call; the limits can have different numbers and keys. The names of the limits are their names in the store.
  *
- * With the memory store all methods are synchronous. With Redis they return promises, which don't reject if the store
- * fails: `onStoreError` decides, and the outcome of the decisions is `error`.
+ * With the memory store all methods are synchronous. With Redis they return promises. If the store fails, the promise
+ * doesn't reject: `onStoreError` decides, and the outcome of the decisions is `error`.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_ALGORITHM_INVALID`,
  * `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
@@ -138,7 +138,7 @@ class Several {
     if (!isPlainObject(decisions)) throw mustBe('decision', 'what consume() returns', decision);
     const costOf = this.limits.costs(options, Object.keys(decisions));
     const given = Object.entries(decisions);
-    // Check all before the first refund, which can't be repeated.
+    // Check all decisions before the first refund, because a refund can't be repeated.
     for (const [, one] of given) checkDecision(one);
     return this.client.refund(
       given.map(([name, one]) => this.limits.get(name)?.giveBack(one, costOf(name))),
@@ -172,7 +172,9 @@ function soonest(groups: readonly Group[]): Group {
   return groups.reduce((best, group) => (waitOf(group) < waitOf(best) ? group : best));
 }
 
-/** How long until all limits of the group could pass; Infinity if unknown, because the store doesn't answer. */
+/**
+ * How long until all limits of the group could pass; Infinity if the wait is unknown because the store doesn't answer.
+ */
 function waitOf({ decisions }: Group): number {
   const waits = Object.values(decisions).map(({ retryAfterMs }) => retryAfterMs);
   const wait = Math.max(...waits);

@@ -11,11 +11,11 @@ import type { Op } from '../contract/store.js';
 import { costIn, type KeyedPart, type Limit } from './limit.js';
 import type { LimitCosts } from './limiters-options.js';
 
-/** The cost of a limit by its name; undefined if none is given. */
+/** Returns the cost of a limit by its name; undefined if none is given. */
 type CostOf = (name: string) => number | undefined;
 type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
 
-/** What a call has for its limits, besides keys. */
+/** The arguments of a call besides keys, by limit. */
 interface Asked {
   readonly costOf: CostOf;
   readonly plans: ReadonlyMap<string, Plan | null | undefined>;
@@ -115,7 +115,7 @@ export class NamedLimits {
         cost: costOf(name),
         plan: plans.get(name),
         period: periods.get(name),
-        // Without one, a limit on different things must know that none was given.
+        // Left out if not given: `distinct()` treats a missing item differently from undefined.
         ...(items.has(name) && { item: items.get(name) }),
       });
     });

@@ -1,4 +1,7 @@
-/** Makes decisions, in guards and for keyed limiters: locally if possible, else by one store call; then observers. */
+/**
+ * Makes decisions for guards and keyed limiters: locally if possible, otherwise by one store call. Then calls
+ * observers.
+ */
 
 import { fingerprint } from '../base/fingerprint.js';
 import type { Eventually } from '../base/host.js';
@@ -36,12 +39,12 @@ export interface Decider {
   readonly name: string;
   readonly share?: number;
   readonly onStoreError?: OnStoreError | undefined;
-  /** The status of rejections, if it isn't that of the reason. */
+  /** The HTTP status of rejections. Default: the status of the reason. */
   readonly status?: number | undefined;
   decide(step: Step, answer: Answer): Decision;
 }
 
-/** The parts for which the store must be called. Usually one, which saves the array. */
+/** The parts that need a store call. A single part, the usual case, is not wrapped in an array. */
 type Open<P> = P | P[];
 
 export class Pipeline<P extends Part> {
@@ -63,10 +66,9 @@ export class Pipeline<P extends Part> {
   }
 
   /**
-   * Decides the parts that need no store. Returns those for which the store must be called; undefined if there are
-   * none.
+   * Decides the parts that need no store. Returns the parts that need a store call; undefined if no call is needed.
    *
-   * @param takes whether the group takes something: then one rejection makes a call for the others unnecessary
+   * @param takes whether the group charges: then one local rejection rejects the group, and no store call is needed
    */
   decideWithoutStore(parts: readonly P[], takes = true): Open<P> | undefined {
     let open: P | P[] | undefined;
@@ -81,7 +83,6 @@ export class Pipeline<P extends Part> {
         else open = [open, part];
       }
     }
-    // A group that is rejected here needs no call.
     return isRejected ? undefined : open;
   }
 
@@ -108,7 +109,7 @@ export class Pipeline<P extends Part> {
     return this.client.link.ask(steps, judge, { host });
   }
 
-  /** Returns the decision of a part, and passes it to observers. A part without one was skipped. */
+  /** Returns the decision of a part, and passes it to observers. A part without a decision was skipped. */
   conclude(part: P, request?: LimitRequest): Decision {
     const { observers } = this;
     part.decision ??= skippedDecision(part.limiter.name);
@@ -118,7 +119,9 @@ export class Pipeline<P extends Part> {
     return part.decision;
   }
 
-  /** Decides a part if it needs no store call. Puts it in shadow mode if its key is outside of the limiter's share. */
+  /**
+   * Decides a part if it needs no store call. If its key is outside the limiter's share, puts the part in shadow mode.
+   */
   protected decideHere(part: P): void {
     const { step, settings } = part;
     if (!step) return;
@@ -159,7 +162,7 @@ export class Pipeline<P extends Part> {
    * Decides a part by the store's answer.
    *
    * @param answer undefined if a custom limiter has sent a step that the store doesn't answer
-   * @param before the preceding part: a call that fails for many keys of one limiter is one fault
+   * @param before the preceding part. If it has the same limiter and the same failure, the fault is not reported again
    */
   private judge(part: P, answer: Answer | undefined, before?: P): void {
     const { context } = this;
@@ -174,10 +177,10 @@ export class Pipeline<P extends Part> {
   }
 }
 
-/** Must never change: a key must be in or out of a share in every process and release. */
+/** Must never change: every process and release must agree on which keys are in a share. */
 const SEED = { lo: 0x73706c77, hi: 0x73686172 };
 
-/** Whether `key` belongs to the `share` of keys. A key in one share is in every larger one. */
+/** Whether `key` belongs to the `share` of keys. A key in one share is also in every larger share. */
 function isInShare(limiter: string, key: string, share: number): boolean {
   if (share >= 1) return true;
   const { lo } = fingerprint(`${limiter} ${key}`, SEED);

@@ -1,6 +1,6 @@
 /**
- * The client's address on platforms that expose no socket. Only the app's options say where it is. Without them, a
- * request that needs the address fails.
+ * Finds the client's address on platforms that expose no socket. Only the app's options say where the address is.
+ * Without them, a request that needs it fails.
  */
 
 import { checkCallback } from '../base/checks.js';
@@ -22,9 +22,9 @@ import type { Notices } from '../observe/notices.js';
 /** How to find the client's address on platforms that expose no socket. */
 export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
   /**
-   * Returns the address of the peer, from the request or from what the platform passes with it: the client's, or with
-   * `trustProxy` that of the last proxy. Without this option, a request fails with `SPW_ADDRESS_REQUIRED` if a limiter
-   * needs the address; in shadow mode, `onFault` is called.
+   * Returns the address of the peer, read from the request or from the platform's other arguments. The peer is the
+   * client, or with `trustProxy` the last proxy. Without this option, a request fails with `SPW_ADDRESS_REQUIRED` if a
+   * limiter needs the address; in shadow mode, only `onFault` is called.
    */
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
   /** Called when `clientIp` throws, returns a promise, or is missing. */
@@ -41,7 +41,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
   private readonly options: PeerOptions<Args>;
 
   /**
-   * @param notices those of the gate
+   * @param notices the notices of the gate, for warnings about proxy headers
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
    */
   constructor(options: PeerOptions<Args>, notices?: Notices) {
@@ -127,8 +127,9 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   }
 
   /**
-   * To be called after the guard, which catches errors that limiters throw. Reports a fault if `clientIp` is missing.
-   * If a limiter that enforces needed the address, it releases `admission` and throws.
+   * If `clientIp` is missing and an enforcing limiter needed the address, releases `admission` and throws. If only
+   * other limiters read it, reports a fault. Call this after the guard, because the guard catches errors that limiters
+   * throw.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */

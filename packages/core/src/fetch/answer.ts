@@ -18,8 +18,8 @@ interface WatchedResponse<Res> {
 }
 
 /**
- * Shows `response` to `watcher`. `sendsBody` is false for HEAD. A value that is not a response, or whose body was read,
- * is not shown.
+ * Records `response` with `watcher`. `sendsBody` is false for HEAD. A value that is not a response, or whose body was
+ * already read, is not recorded.
  */
 export function watchResponse<Res extends WebResponse>(
   response: Res,
@@ -45,7 +45,7 @@ export function watchResponse<Res extends WebResponse>(
   }
 }
 
-/** A body that is recorded to its end. If the client goes away, the rest is read here. */
+/** Records a body to its end. If the client goes away, this class reads the rest. */
 class AnswerBody implements WebSource {
   private readonly reader: WebReader;
   private readonly watcher: ResponseWatcher;

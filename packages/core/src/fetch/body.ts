@@ -13,7 +13,7 @@ import {
 
 type Read = () => Promise<unknown>;
 
-/** The rest of `Request`. Every runtime has `body`, and the reading methods except `bytes`. */
+/** Further members of `Request`. Every runtime has `body` and all reading methods except `bytes`. */
 interface ReadableRequest extends WebRequest {
   readonly body?: object | null;
   readonly bodyUsed?: boolean;
@@ -24,9 +24,9 @@ interface ReadableRequest extends WebRequest {
 const WHOLE = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'];
 
 /**
- * Shows the bytes of a body when its handler reads it, by any method. The request object stays the same; only its
- * `body` and its reading methods are replaced. Reads of a clone, or by a function that receives the request itself
- * (such as `fetch`), are not seen.
+ * Passes the bytes of a body to `watcher` when the handler reads it, by any method. The request object stays the same;
+ * only its `body` and its reading methods are replaced. Reads of a clone, or by a function that receives the request
+ * itself (such as `fetch`), are not seen.
  */
 export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   const source = request as ReadableRequest;

@@ -37,7 +37,7 @@ export class FetchExchange implements Exchange {
     this.permit = this.permits.hold(closed, this.request.signal, this.waitUntil());
   }
 
-  /** There is no response yet; `finish` merges the headers with its own. */
+  /** Always undefined, because there is no response yet. `finish` merges the headers with those of the response. */
   getHeader(): undefined {
     return undefined;
   }
@@ -74,13 +74,15 @@ export class FetchExchange implements Exchange {
     return watched.response;
   }
 
-  /** For a handler that returned no response: releases the permits. */
+  /** Releases the permits. Call it if the handler returned no response. */
   fail(): void {
     this.shown?.fail();
     this.permit?.release({ aborted: false });
   }
 
-  /** On platforms that end work with the response: keeps it alive until a promise settles. */
+  /**
+   * For platforms that stop all work when the response ends: a function that keeps them alive until a promise settles.
+   */
   protected waitUntil(): WaitUntil | undefined {
     return undefined;
   }

@@ -1,4 +1,4 @@
-/** The guard of a fetch handler: takes a `Request`, returns a `Response` if it is rejected. */
+/** The guard of a fetch handler: takes a `Request`, and returns a `Response` if the request is rejected. */
 
 import { checkCallback } from '../base/checks.js';
 import { isLater, Turns } from '../base/host.js';
@@ -20,8 +20,8 @@ export interface FetchGuardOptions<
 > extends GuardOptions<Req>,
     PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
-   * Keeps the platform alive until permits are released, or until a failed store was probed: `(promise, request, env,
-   * ctx) => ctx.waitUntil(promise)`.
+   * Keeps the platform alive until permits are released, or until the probe of a failed store ends: `(promise, request,
+   * env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:
     | ((promise: Promise<unknown>, request: Req, ...rest: Rest) => void)
@@ -40,7 +40,7 @@ export interface FetchCheck {
   readonly response: HostResponse | undefined;
   /** Adds the headers to the final response. The permits are released when its body ends. */
   finish<Res extends WebResponse>(response: Res): Res;
-  /** For a handler that failed: releases the permits. */
+  /** Releases the permits. Call it if the handler failed. */
   fail(): void;
   /**
    * With `keepFirst` of `idempotency()`, after `finish`: don't send a response without a body before this settles.
@@ -49,14 +49,14 @@ export interface FetchCheck {
   readonly kept?: Promise<void> | undefined;
 }
 
-/** What {@link fetchGuard} returns. */
+/** The guard that {@link fetchGuard} returns. */
 export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknown[]> {
-  /** Returns the handler, guarded by the limits. It throws what the handler throws. */
+  /** Returns the handler, guarded by the limits. Errors of the handler are thrown unchanged. */
   wrap<Args extends Rest, Res extends WebResponse>(
     handler: (request: Req, ...rest: Args) => Res | Promise<Res>,
   ): (request: Req, ...rest: Args) => Promise<Res>;
   /**
-   * Decides about a request, where no handler can be wrapped. A second call with the same object returns the same
+   * Decides about a request, for code that can't wrap a handler. A second call with the same object returns the same
    * decision and counts nothing.
    */
   check(request: Req, ...rest: Rest): Promise<FetchCheck>;
@@ -67,10 +67,10 @@ export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknow
 }
 
 /**
- * Limits for any function of `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass uncounted:
+ * Limits for any handler of a `Request`: Bun.serve, Deno.serve, Next.js, bare Workers. CORS preflights pass uncounted:
  * answer them before the guard. If the handler ignores the method, set `preflights: 'count'`.
  *
- * @throws SpillwayError for invalid options, like `createGuard`. At a request: `SPW_ADDRESS_REQUIRED`.
+ * @throws SpillwayError for invalid options, like `createGuard`. Requests can throw `SPW_ADDRESS_REQUIRED`.
  * @example
  * ```ts
  * import { rateLimit } from '@spillway/core';
@@ -119,7 +119,7 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
   ): (request: Req, ...rest: Args) => Promise<Res> {
     return async (request, ...rest) => {
       const check = await this.check(request, ...rest);
-      // At run time this is the platform's `Response`, as is `Res`.
+      // At run time, both types are the platform's `Response`.
       if (check.response) return check.response as WebResponse as Res;
       try {
         const response = check.finish(await handler(request, ...rest));

@@ -13,7 +13,7 @@ export type WaitUntil = (promise: Promise<unknown>) => void;
 
 /** Watches the responses of one guard that hold permits; for adapters. */
 export class ResponsePermits {
-  /** The only sign that another middleware has dropped a response unread. */
+  /** Garbage collection is the only sign that other middleware has dropped a response unread. */
   private readonly losses: FinalizationRegistry<Permit> | undefined;
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly logger: Logger | false | undefined;
@@ -31,8 +31,8 @@ export class ResponsePermits {
 
   /**
    * @param signal aborts when the client goes away, if the platform reports that
-   * @param waitUntil called immediately: on platforms that end all work when the client disconnects, it keeps the
-   * release alive
+   * @param waitUntil called immediately, so that the release still runs on platforms that stop all work when the client
+   * disconnects
    */
   hold(
     closed: OnClosed,

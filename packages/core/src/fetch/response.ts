@@ -35,7 +35,7 @@ function copyWithFields<Res extends WebResponse>(response: Res, fields: readonly
   }
 }
 
-/** The headers of a rejection, with the length of its body, which HEAD needs too. */
+/** The headers of a rejection, including `Content-Length`, which a response to HEAD needs too. */
 export function rejectionHeaders({ headers, body }: Admission): Record<string, string> {
   // The body is ASCII, so its length in characters is its length in bytes.
   const record: Record<string, string> = { 'Content-Length': String(body.length) };
@@ -58,9 +58,9 @@ export function replayedResponse(answer: StoredResponse, method: string): HostRe
   const isBodiless = status === 204 || status === 205 || status === 304;
   const headers: Record<string, string> = {};
   for (const [name, value] of answer.headers) headers[name] = value;
-  // If there is a body, the runtime computes the length: middleware before the guard may change the body.
+  // Only for HEAD. Otherwise the runtime computes the length, because middleware before the guard may change the body.
   if (!isBodiless && method === 'HEAD') headers['Content-Length'] = String(answer.body.length);
-  // `null` instead of an empty body: for the latter, servers would add a content type.
+  // `null` and not an empty body, because servers would add a content type to an empty body.
   const isSent = !isBodiless && method !== 'HEAD' && answer.body.length > 0;
   const body = isSent ? answer.body : null;
   return new Response(body, { status, headers }) as HostResponse;
@@ -72,7 +72,7 @@ export function goneResponse(): HostResponse {
   return new Response(null, { status: 499 }) as HostResponse;
 }
 
-/** Existing values come from inner guards. In lists, they follow the new ones. */
+/** Existing values come from inner guards. In headers that are lists, they follow the new values. */
 function setFields(headers: WebHeaders, fields: readonly Header[]): void {
   const theirs: Header[] = [];
   for (const [name] of fields) {

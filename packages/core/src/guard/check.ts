@@ -44,7 +44,7 @@ export function checkLimiters<Raw>(
   }
 }
 
-/** The usual mistake: the options of a limiter without the function call around them. */
+/** The error for a value that is not a limiter. Usually it is the options of a limiter, without the function call. */
 function noLimiter(given: unknown): SpillwayError {
   const looksLikeOptions = isPlainObject(given) && ('limit' in given || 'window' in given);
   const what = looksLikeOptions
@@ -54,13 +54,13 @@ function noLimiter(given: unknown): SpillwayError {
 }
 
 /**
- * Checks what the guard reads only at requests, and what would otherwise fail there without a helpful message.
+ * Checks the options that the guard reads only during requests, where a mistake would fail without a helpful message.
  *
  * @param own the names of the adapter's additional options
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object): void {
-  // A limiter, a store, or what a framework passes to a handler (a function or a response) in place of options.
+  // Common mistakes: a limiter, a store, or an argument that a framework passes to handlers (a function or a response).
   if (['kind', 'apply', 'req'].some((name) => name in Object(options))) {
     throw mustBe('options', 'as in app.use(spillway([a, b], { store }))', options);
   }

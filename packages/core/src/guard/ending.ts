@@ -37,7 +37,7 @@ export class Ending<Raw> {
     this.isTimed = limiters.some(({ finish }) => finish !== undefined);
   }
 
-  /** When the request arrived, in microseconds; 0 if nobody needs it. */
+  /** When the request arrived, in microseconds; 0 if no limiter needs the duration. */
   startUs(): number {
     return this.isTimed ? this.clock.nowUs() : 0;
   }
@@ -47,7 +47,7 @@ export class Ending<Raw> {
     turns: readonly DecidedTurn<Raw>[],
     admission: Admission,
   ): readonly DecidedTurn<Raw>[] | undefined {
-    // The usual case, without allocation: no turn needs work at the end.
+    // In the usual case no turn needs work at the end, and nothing is allocated.
     for (let i = 0; i < turns.length; i += 1) {
       if (mayEnd(turns[i] as DecidedTurn<Raw>)) return this.turnsToEnd(turns, admission);
     }
@@ -72,15 +72,15 @@ export class Ending<Raw> {
     return open;
   }
 
-  /** No turns, if only observers wait for the end. */
+  /** An empty list if observers wait for the end of an admitted request; otherwise undefined. */
   private watched(allowed: boolean): DecidedTurn<Raw>[] | undefined {
     return allowed && this.observers.hearsEnds ? [] : undefined;
   }
 
   /**
-   * Ends the turns that {@link beginTurns} returned. Everything to give back is sent to the store in one call,
-   * including the end of a claim if it is ready in time. What an async `refundIf` gives back is sent in a second call.
-   * The promise never rejects.
+   * Ends the turns that {@link beginTurns} returned. All refunds and releases are sent to the store in one call,
+   * including the end of a claim if it is ready in time. Refunds of an async `refundIf` are sent in a second call. The
+   * promise never rejects.
    */
   endTurns(
     turns: readonly DecidedTurn<Raw>[],
@@ -107,14 +107,15 @@ export class Ending<Raw> {
       else later.push(back);
     }
     if (claim) {
-      // Saves a call, but a slow claim must not delay permits and refunds.
+      // Waiting for the claim saves a call. The wait is limited, because a slow claim must not delay permits and
+      // refunds.
       const giveBackNow = (own: readonly Step[]) => releases.giveBack(own);
       given = releases.permits?.giveBackWith(claim, steps, giveBackNow, this.patienceMs);
     } else given = releases.giveBack(steps);
     return later.length === 0 ? given : releases.track(this.endLater(given, later));
   }
 
-  /** The limiter ends its claim, now or later. If no handler ran, the claim is simply released. */
+  /** Returns the steps that end a claim: those of its limiter or, if no handler ran, a release. */
   private endClaim(
     turn: DecidedTurn<Raw>,
     step: Step,

@@ -1,4 +1,4 @@
-/** What a guard decided about one request. Status, headers and body are computed when they are first read. */
+/** A guard's decision about one request. Status, headers and body are computed when they are first read. */
 
 import type { Admission } from '../contract/admission.js';
 import { bindingOf, type Decision } from '../contract/decision.js';
@@ -29,9 +29,9 @@ export class GuardAdmission<Raw> implements Admission {
   declare private readonly turns: readonly DecidedTurn<Raw>[];
   /** When the request arrived, by the guard's clock; 0 if no limiter needs its duration. */
   declare private readonly startUs: number;
-  /** By the wall clock, if a header needs it. */
+  /** The time by the wall clock; 0 if no header needs it. */
   declare private readonly nowMs: number;
-  /** Turns that need work at the end of the request. Undefined if there are none, or they have ended. */
+  /** Turns that need work at the end of the request. Undefined if there are none, or if the request has ended. */
   declare private open: readonly DecidedTurn<Raw>[] | undefined;
   declare private knownDecisions: readonly Decision[] | undefined;
   declare private knownBinding: Decision | undefined;
@@ -101,7 +101,9 @@ export class GuardAdmission<Raw> implements Admission {
     return this.endTurns(end, false);
   }
 
-  /** The name of a limiter whose count this admission and `other`, of another guard, have both charged. */
+  /**
+   * The name of a limiter whose count was charged twice: by this admission, and by `other`, which is of another guard.
+   */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
     const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));

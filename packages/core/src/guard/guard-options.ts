@@ -23,29 +23,32 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   readonly blockedStatus?: 403 | 429 | undefined;
   /** `enforce` (default), `shadow` or `off`: the upper bound for the modes of all limiters of the guard. */
   readonly mode?: Per<Raw, Mode> | undefined;
-  /** Where live settings come from: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
+  /** The source of live settings: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
   readonly control?: Control | undefined;
   /**
-   * What happens to CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default)
-   * lets them through uncounted; `count` treats them like any request, for handlers that do work for any method.
+   * How to treat CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default) lets
+   * them through uncounted; `count` treats them like any request, for handlers that do work for any method.
    */
   readonly preflights?: 'pass' | 'count' | undefined;
-  /** Which requests bypass all limiters, besides preflights. Only `true`, or a promise of it, skips. */
+  /**
+   * Decides which requests bypass all limiters, besides preflights: only those for which it returns `true`, or a
+   * promise of it.
+   */
   readonly skip?:
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
   /**
-   * How long one request waits for the promises of all its callbacks together: 1 ms to 60 s. A promise that is late or
-   * rejects is treated like a callback that throws. Default 1 s.
+   * How long one request waits for the promises of all its callbacks together: 1 ms to 60 s. A late or rejected promise
+   * is treated like a callback that throws. Default 1 s.
    */
   readonly callbackTimeout?: Duration | undefined;
-  /** Called with every decision. The key is for logs that hash it: see {@link Observer}. */
+  /** Called with every decision. Hash the key before you log it: see {@link Observer}. */
   readonly onDecision?:
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
     | undefined;
   /**
-   * Called when a callback of yours throws or returns an invalid value, and when the store fails. Without it, `logger`
-   * gets a line, at most one per minute for each limiter and source.
+   * Called when one of your callbacks throws or returns an invalid value, and when the store fails. Without it,
+   * `logger` gets a line, at most one per minute for each limiter and source.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
@@ -81,28 +84,29 @@ export interface GuardLimiter {
   readonly rule: Rule | undefined;
   /** The declared mode, without live settings; undefined if it is a function. */
   readonly mode: Mode | undefined;
-  /** Whether it may give units back at the end of a request, as with `refundIf`. */
+  /** Whether it may refund units at the end of a request, as with `refundIf`. */
   readonly refunds: boolean;
 }
 
 /** Applies limiters to requests; returned by {@link createGuard}. */
 export interface Guard<Raw = unknown> {
-  /** Decides on a request; returns a promise only if the store or a callback does. Never throws or rejects. */
+  /** Decides about a request. Returns a promise only if the store or a callback does. Never throws or rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
-   * Releases the permits of all requests in flight, so that other processes need not wait for them to expire. Waits at
+   * Releases the permits of all requests in flight, so other processes don't have to wait until they expire. Waits at
    * most 5 s for the store. Call it at shutdown, once the server accepts no more requests. Never rejects.
    */
   close(): Promise<void>;
-  /** Permits held by requests of this process now: a gauge. */
+  /** The number of permits that requests of this process hold now, for a gauge. */
   readonly inProgress: number;
   /** The limiters as declared, in their order. */
   readonly limiters: readonly GuardLimiter[];
   /**
-   * A new guard of the same limiters. `options` replace those of this guard; one that is `undefined` is left out. So a
-   * test runs an app's guard on its own clock, and `spillway replay` on that of a log.
+   * A new guard with the same limiters. `options` override those of this guard; `undefined` resets an option to its
+   * default. Tests use it to run an app's guard on a manual clock, and `spillway replay` to run it on the clock of a
+   * log.
    *
-   * @throws SpillwayError what `createGuard` throws
+   * @throws SpillwayError like `createGuard`
    */
   withOptions(options: GuardOptions<Raw>): Guard<Raw>;
 }

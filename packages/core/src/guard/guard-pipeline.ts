@@ -29,7 +29,7 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     this.notices = notices;
   }
 
-  /** Throws only if an enforcing limiter needs the client address and the app never configured how to find it. */
+  /** Local limiters decide without a step and without the store. */
   protected override decideHere(turn: Turn<Raw>): void {
     const { limiter, mode, request } = turn;
     if (limiter.kind !== 'local') super.decideHere(turn);
@@ -75,7 +75,7 @@ function decideStored(
 ): Decision {
   try {
     const decision = decided(limiter.name, limiter.decide(step, answer));
-    // A custom limiter may copy the step's name, which differs from its own in a guard without a store.
+    // A custom limiter may copy the name from its step. Without a store, that name differs from the limiter's name.
     return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
   } catch (error) {
     context.fault({ limiter: limiter.name, source: 'decide', error });
@@ -83,7 +83,7 @@ function decideStored(
   }
 }
 
-/** The decision in place of a limiter that failed: that of `onStoreError`. */
+/** The decision for a limiter that failed, made by `onStoreError`. */
 export function brokenDecision(
   limiter: Pick<Decider, 'name' | 'onStoreError'>,
   mode: Mode,

@@ -61,7 +61,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
 
   /**
    * @param extra the names of the adapter's own options
-   * @throws SpillwayError what `createGuard` throws
+   * @throws SpillwayError like `createGuard`
    */
   constructor(
     limiters: Limiter<Raw> | readonly Limiter<Raw>[],
@@ -77,7 +77,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     this.keeping = this.parts.keeping;
   }
 
-  /** Collects warnings about probable mistakes in how the app is put together. */
+  /** Logs warnings about probable mistakes in the setup of the app. */
   get notices(): Notices {
     return this.parts.notices;
   }
@@ -108,7 +108,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return this.parts.releases.drain();
   }
 
-  /** From now on a warning is logged if no request arrives. Not for guards that a framework runs for every route. */
+  /** From now on, a warning is logged if no request arrives. Not for guards that a framework runs for every route. */
   expectRequests(): this {
     this.parts.presence.expect();
     return this;
@@ -132,7 +132,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   /**
-   * If only a claim rejects the request, its limiter decides: a replay, a rejection, or another attempt of all
+   * If only a claim rejects the request, its limiter chooses between a replay, a rejection and another attempt of all
    * limiters.
    */
   private settleClaim(
@@ -158,7 +158,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return isLater(settled) ? settled.then(go) : go(settled);
   }
 
-  /** 4. Modes and observers are applied, and the admission is made. */
+  /** 4. The decisions are passed to observers, and the admission is created. */
   private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
     const { pipeline } = this.parts;
     for (let i = 0; i < turns.length; i += 1) {

@@ -36,13 +36,13 @@ export interface Parts<Raw> {
   readonly writer: ResponseWriter;
   /** Undefined if no limiter stores responses. */
   readonly keeper: Keeper<Raw> | undefined;
-  /** Of the limiter that stores responses. */
+  /** The `keeping` of the limiter that stores responses. */
   readonly keeping: Keeping<Raw> | undefined;
 }
 
 /**
  * @param extra the names of the adapter's own options
- * @throws SpillwayError what `createGuard` throws
+ * @throws SpillwayError like `createGuard`
  */
 export function partsOf<Raw>(
   limiters: readonly Limiter<Raw>[],

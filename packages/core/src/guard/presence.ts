@@ -7,7 +7,7 @@ import type { Notices } from '../observe/notices.js';
 /** How long a guard may wait for its first request before the warning. */
 const PATIENCE_US = 600_000_000;
 
-/** The most guards of one store that are watched. */
+/** At most this many guards of one store are watched. */
 const MAX_WATCHED = 1_000;
 
 /** The guards that wait for their first request, oldest first. */
@@ -35,13 +35,15 @@ export class Presence {
     this.madeUs = notices.reports('SPW_GUARD_UNUSED') ? clock.nowUs() : 0;
   }
 
-  /** From now on a warning is logged if no request arrives. */
+  /** From now on, a warning is logged if no request arrives. */
   expect(): void {
     if (this.waiting.size < MAX_WATCHED && this.notices.reports('SPW_GUARD_UNUSED'))
       this.waiting.add(this);
   }
 
-  /** Call it for each request, and when the guard is closed. */
+  /**
+   * Stops the watch, and warns about other guards that have waited too long. Call it for each request and at `close`.
+   */
   seen(): void {
     const { waiting } = this;
     if (waiting.size === 0) return; // nearly always

@@ -1,4 +1,7 @@
-/** Asks the limiters of a guard about a request. First: whether it is exempt, and the mode of each limiter. */
+/**
+ * Asks the limiters of a guard for their steps, after checking whether the request is exempt and the mode of each
+ * limiter.
+ */
 
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -31,7 +34,7 @@ export class Asker<Raw> {
       this.same = new SameKey(limiter.name, notices);
   }
 
-  /** Notes the key of a step. */
+  /** Checks the key of a step. */
   asksFor(key: string, request: LimitRequest<Raw>): void {
     if (this.same && !this.same.isLooking(key, request)) this.same = undefined;
   }
@@ -164,8 +167,8 @@ export function isExempt<Raw>(
 }
 
 /**
- * As the Fetch standard defines it. A preflight carries no credentials, and rejecting it would hide the real response
- * from the page.
+ * Whether the request is a preflight, as the Fetch standard defines it. A preflight carries no credentials, and if it
+ * were rejected, the browser would hide the real response from the page.
  */
 function isPreflight(request: LimitRequest): boolean {
   return Boolean(request.header('origin') && request.header('access-control-request-method'));
@@ -185,7 +188,7 @@ export class Modes<Raw> {
     return this.resolveMode('', this.guardMode, request);
   }
 
-  /** The weaker of the guard's mode and the limiter's. */
+  /** The weaker of two modes: that of the guard, and that of the limiter. */
   modeFor(
     limiter: Limiter<Raw>,
     settings: LimiterSettings | undefined,

@@ -14,7 +14,7 @@ export class Releases {
   /** Undefined until a step takes a permit or a claim. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
-  /** Called first by {@link drain}: sends what waits. */
+  /** {@link drain} calls it first. It resends settlements that did not reach the store. */
   onDrain: (() => void) | undefined;
   readonly client: StoreClient;
 
@@ -22,15 +22,16 @@ export class Releases {
     this.client = client;
   }
 
-  /** The upkeep for permits and claims. The rule brings the code, so that guards without permits do not load it. */
+  /** The upkeep of permits and claims. The rule imports its code, so guards without permits don't load it. */
   permitsOf({ rule }: Step): Upkeep<Step> {
     this.permits ??= (rule.logic.upkeep as UpkeepOf<Step>)(this.client, (call) => this.track(call));
     return this.permits;
   }
 
   /**
-   * Sends permits and refunds to the store in one call. Permits that do not reach it are sent again later. The promise
-   * never rejects, and no response waits for it; undefined if the store has answered.
+   * Sends releases and refunds to the store in one call. Releases that don't reach the store are resent later. Returns
+   * undefined if the store has already answered. Otherwise returns a promise that never rejects, and no response waits
+   * for it.
    */
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;

@@ -6,7 +6,7 @@ import type { Notices } from '../observe/notices.js';
 /** More addresses than a household or an office has. */
 const ADDRESSES = 1_000;
 
-/** The check ends after this many requests, because a shared count may be intended. */
+/** The check ends after this many requests without a warning, because the app may want one shared count. */
 const REQUESTS = 10_000;
 
 export class SameKey {

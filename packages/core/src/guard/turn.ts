@@ -47,13 +47,13 @@ export class Turn<Raw> {
     this.settled = undefined;
   }
 
-  /** An async `skip` has exempted the request. */
+  /** Call it if an async `skip` has exempted the request. */
   skip(): void {
     this.mode = 'off';
     this.leaveOut();
   }
 
-  /** Removes the step, and what the store answered to it. */
+  /** Removes the step, the store's answer and the decision. */
   leaveOut(): void {
     this.step = undefined;
     this.answer = undefined;
@@ -61,7 +61,7 @@ export class Turn<Raw> {
   }
 }
 
-/** Whether the end of the request can need work for this turn. */
+/** Whether this turn may need work at the end of the request. */
 export function mayEnd<Raw>({ limiter, step }: DecidedTurn<Raw>): boolean {
   return limiter.finish !== undefined || step?.lease !== undefined || step?.claim !== undefined;
 }
@@ -71,7 +71,7 @@ export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
   return step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/** Whether `finish` of the limiter is called at the end of a request, which the guard has `rejected` or admitted. */
+/** Whether the limiter's `finish` is called at the end of the request. `rejected`: whether the guard rejected it. */
 export function needsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,
   rejected: boolean,

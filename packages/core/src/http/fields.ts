@@ -30,7 +30,7 @@ export function policyItem(policy: Policy): string {
 export function limitItem(prefix: string, decision: Decision): string {
   const { allowed, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));
-  // Waiting doesn't help, or the reset time is unknown.
+  // `t` is omitted if waiting doesn't help, or if the reset time is unknown.
   if ((retryAfterMs === Infinity && !allowed) || Number.isNaN(resetMs)) return item;
   return `${item};t=${integerItem(secondsUntilMore(decision))}`;
 }
@@ -45,7 +45,7 @@ function leftAfter({ allowed, remaining }: Decision): number {
  */
 function secondsUntilMore(decision: Decision): number {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
-  // Without a cost, a retry never has to wait, but whatever costs something has.
+  // A free request never has to wait, so its `retryAfterMs` says nothing about requests that cost something.
   const isFree = allowed && cost === 0;
   const isWait = leftAfter(decision) === 0 && retryAfterMs !== Infinity && !isFree;
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
@@ -128,7 +128,7 @@ export function mergeHeaders(
   return merged;
 }
 
-/** Whether the header `remaining` among `fields` has a larger number than the one on the response. */
+/** Whether the header named `remaining` has a larger value in `fields` than on the response. */
 function isLooser(fields: readonly Header[], response: FieldHolder, remaining: string): boolean {
   for (let i = 0; i < fields.length; i += 1) {
     const field = fields[i] as Header;
@@ -147,15 +147,15 @@ function joined(value: unknown): string {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** A String item: printable ASCII, quoted and escaped. The text must be printable ASCII already. */
+/** A String item (RFC 9651), quoted and escaped. The text must be printable ASCII. */
 export function stringItem(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`;
 }
 
-/** The largest Integer; larger numbers are clamped to it. */
+/** The largest Integer of RFC 9651. Larger numbers are clamped to it. */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/** An Integer item of a non-negative number. */
+/** An Integer item (RFC 9651) of a non-negative number. */
 function integerItem(value: number): string {
   const small = value | 0; // V8 formats small integers faster
   return small === value ? String(small) : String(Math.min(value, MAX_INTEGER));

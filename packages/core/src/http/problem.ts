@@ -1,4 +1,4 @@
-/** The response to a rejection, by its reason: the status, and an RFC 9457 problem document that says what to do. */
+/** The body of a rejection, by its reason: an RFC 9457 problem document that tells the client what to do. */
 
 import { helpFor } from '../base/errors.js';
 import { type Decision, type Reason, statusOf } from '../contract/decision.js';
@@ -33,8 +33,8 @@ const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
 
 /**
  * The problem document of a rejection. It names policies, never keys. It is concatenated by hand, because a rejection
- * must stay cheap: `head` comes from {@link problemHead}, `violated` is a comma-separated list of names in JSON. `own`
- * overrides the default text.
+ * must stay cheap. `head` comes from {@link problemHead}, and `violated` is a comma-separated list of names in JSON.
+ * `own` overrides the default text.
  */
 export function problemBody(
   head: string,
@@ -46,8 +46,8 @@ export function problemBody(
 }
 
 /**
- * The beginning of the body, which is the same for all rejections of a policy for `rate`. `name` is the limiter's name
- * in JSON.
+ * The beginning of the body. It is the same for all `rate` rejections by one policy. `name` is the limiter's name in
+ * JSON.
  */
 export function problemHead(
   binding: Decision,
@@ -60,7 +60,7 @@ export function problemHead(
   return `{"type":"${type}","title":"${title}","status":${status},"detail":"${sentence} `;
 }
 
-/** The result is escaped as the inside of a JSON string, as is `limiter`. */
+/** The result, like `limiter`, is escaped for use inside a JSON string. */
 function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':

@@ -1,4 +1,4 @@
-/** Headers for decisions made without a guard, for servers that send them themselves. */
+/** Headers for decisions made without a guard, for apps that send the headers themselves. */
 
 import type { Decision } from '../contract/decision.js';
 import type { Header } from '../contract/request.js';

@@ -20,8 +20,8 @@ import { PROBLEM_TYPE, problemBody, problemHead } from './problem.js';
 /**
  * `draft-11`: `RateLimit` and `RateLimit-Policy`. `draft-6`: `RateLimit-Limit`, `RateLimit-Remaining`,
  * `RateLimit-Reset` in seconds from now, and `RateLimit-Policy` in that version's form, so it can't be combined with
- * `draft-11`. `legacy`: `X-RateLimit-*`. With several limits, `draft-6` and `legacy` describe the one that rejects,
- * otherwise the one with the least remaining.
+ * `draft-11`. `legacy`: `X-RateLimit-*`. With several limits, `draft-6` and `legacy` describe the limit that rejects.
+ * If none rejects, they describe the one with the least remaining.
  */
 export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
 
@@ -42,13 +42,13 @@ interface PolicyTexts {
   quota: string | undefined;
 }
 
-/** A decision, and the mode that says whether it is shown: decisions in shadow mode are not. */
+/** A decision and its mode. Decisions in shadow mode are not shown in headers. */
 export type Decided = Pick<LimiterTurn, 'mode' | 'decision'>;
 
 export class ResponseWriter {
   // Weak, because limits that depend on the request create policies that are used once.
   private readonly texts = new WeakMap<Policy, PolicyTexts>();
-  // Most guards report the same policy every time, and the map lookup would be a tenth of an admission.
+  // Most guards report the same policy every time. The map lookup would take a tenth of the time of an admission.
   private lastPolicy: Policy | undefined;
   private lastTexts: PolicyTexts | undefined;
   private readonly standard: boolean;
@@ -90,12 +90,13 @@ export class ResponseWriter {
   ): readonly Header[] {
     const fields = this.limitFields(turns, binding, nowMs);
     if (!binding) return fields;
-    // New pairs each time: shared ones would have to be frozen, and reading those costs V8 a fifth of a decision more.
+    // New pairs each time. Shared pairs would have to be frozen, and reading frozen pairs makes a decision a fifth
+    // slower in V8.
     fields.push(['Cache-Control', 'no-store'], ['Content-Type', PROBLEM_TYPE]);
     return fields;
   }
 
-  /** {@link fields} without those about the body of a rejection. */
+  /** Like {@link fields}, but without the headers about the body of a rejection. */
   limitFields(turns: readonly Decided[], binding: Decision | undefined, nowMs: number): Header[] {
     const fields = this.limits(turns, nowMs);
     // After this wait every limiter admits the request. A request that can never pass gets no `Retry-After`.

@@ -19,12 +19,12 @@ export interface CachedOptions {
   /** How long a value is fresh: 1 ms to 24 h. Default `'30s'`. */
   readonly ttl?: Duration | undefined;
   /**
-   * How much longer a stale value is used while it is being reloaded, or cannot be: 0 ms to 7 d. After that, callers
-   * wait for the load and get its error. Default `'5m'`.
+   * How long after `ttl` a stale value is still used while it is reloaded, or while reloads fail: 0 ms to 7 d. After
+   * that, callers wait for the load and get its error. Default `'5m'`.
    */
   readonly staleFor?: Duration | undefined;
   /**
-   * The most keys in the cache: an integer from 2 to 1,000,000. Keys that were not used lately are evicted. Default
+   * The most keys in the cache: an integer from 2 to 1,000,000. Keys that were not used recently are evicted. Default
    * 10,000.
    */
   readonly max?: number | undefined;
@@ -34,7 +34,7 @@ export interface CachedOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** A function that loads through a cache; what {@link cached} returns. */
+/** A function that loads through a cache; returned by {@link cached}. */
 export interface Cached<Value> {
   /**
    * The value of a key: synchronously if it is cached, else a promise, which rejects if the load does. A key is a
@@ -67,7 +67,7 @@ const GAUGE_US = 60_000_000;
  * load failed is loaded again after a second. `undefined` is cached like any value. Loads run outside of any request's
  * async context.
  *
- * The method is that of RFC 5861, sections 3 and 4 (`stale-while-revalidate` and `stale-if-error`).
+ * The method follows RFC 5861, sections 3 and 4 (`stale-while-revalidate` and `stale-if-error`).
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -119,7 +119,8 @@ class Cache<Value> {
   private readonly staleUs: number;
   private readonly half: number;
   private readonly concurrent: number;
-  // Two generations approximate LRU: used keys move to `recent`; when it holds half of `max`, `before` is dropped.
+  // Two generations approximate LRU. Used keys move to `recent`. When `recent` holds half of `max`, it replaces
+  // `before`, and the old keys are dropped.
   private recent: Entries<Value> = new Map();
   private before: Entries<Value> = new Map();
   private readonly running = new Set<Load<Value>>();
@@ -155,7 +156,7 @@ class Cache<Value> {
   }
 
   invalidate(key: string): void {
-    // A running load keeps its entry, which is no longer in the cache.
+    // A running load writes its result to its old entry, which is no longer in the cache.
     this.recent.delete(key);
     this.before.delete(key);
   }
@@ -231,7 +232,7 @@ class Cache<Value> {
     return value;
   }
 
-  /** Starts when another load has ended. */
+  /** Queues a load. It starts when another load has ended. */
   private queued(key: string, entry: Entry<Value>): Promise<Value> {
     if (this.waiting.length >= 2 * this.half) {
       return this.keepError(entry, new Error(`more than ${2 * this.half} keys wait to be loaded`));
@@ -255,7 +256,7 @@ class Cache<Value> {
     return Promise.reject(error);
   }
 
-  /** Keeps the maximum of this minute and of the one before. */
+  /** Keeps the maximum age of this minute and of the previous minute. */
   private noteAge(nowUs: number, ageUs: number): void {
     const minutes = Math.floor((nowUs - this.agesUs) / GAUGE_US);
     if (minutes >= 1) {

@@ -1,6 +1,6 @@
 /**
- * Reads options that may be functions of the request. A mistake in such a function is a fault; it neither rejects nor
- * exempts the request.
+ * Reads options that may be functions of the request. A mistake in such a function is reported as a fault. It neither
+ * rejects nor exempts the request.
  */
 
 import { isCost, isKey } from '../base/checks.js';
@@ -12,7 +12,7 @@ import type { Fault } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
-/** Prefix of client addresses: keys that users choose never collide with them. */
+/** Prefix of client addresses, so that they never collide with keys that apps choose: see {@link asKey}. */
 const ADDRESS_MARK = '@';
 
 /** All requests with an unknown address share this key. */
@@ -28,15 +28,15 @@ export interface CallbackContext<Raw> {
 }
 
 /**
- * The value of an option for a request; a promise, which never rejects, if its function is async. Undefined if the
- * function throws, or its promise rejects or is late; that is a fault.
+ * The value of an option for a request. If its function is async, returns a promise that never rejects. If the function
+ * throws, or its promise rejects or is late, reports a fault and returns undefined.
  */
 export function readOption<Raw, Value>(
   asking: CallbackContext<Raw>,
   source: Fault['source'],
   option: PerLater<Raw, Value> | undefined,
 ): Value | undefined | Promise<Value | undefined> {
-  // Small enough that V8 always inlines it: most options are constants.
+  // This function is small, so V8 always inlines it: most options are constants.
   return typeof option === 'function'
     ? call(asking, source, option as PerRequest<Raw, Value>)
     : option;
@@ -95,7 +95,7 @@ export function asKey(own: unknown): string | undefined {
   return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
 }
 
-/** The key of a request: what `key` returned, or the client's address. */
+/** The key of a request: the key that `key` returned, or the client's address. */
 export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): string {
   const named = Array.isArray(own) ? keyOfParts(own) : asKey(own);
   if (named !== undefined) return named;
@@ -125,7 +125,9 @@ export function costFrom<Raw>(asking: CallbackContext<Raw>, own: number | undefi
   return 1;
 }
 
-/** The steps that `finish` of a limiter returned. If one of them is not a step, none are used, and that is a fault. */
+/**
+ * The steps that `finish` of a limiter returned. If one of them is not a step, reports a fault and uses none of them.
+ */
 export function stepsFrom<Raw>(asking: CallbackContext<Raw>, own: unknown): readonly Step[] {
   if (own === undefined || own === null) return [];
   if (Array.isArray(own) && own.every(isStep)) return own;

@@ -12,7 +12,7 @@ import { checkKeyOption } from './limiter-options.js';
 export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw> {
   /**
    * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required when the guard is given a store. Default: the number, as in `20-at-once`.
+   * Required if the guard has a store. Default: the number, as in `20-at-once`.
    */
   readonly name?: string | undefined;
   /** Requests in flight at once: an integer from 1 to 1,000,000,000. */
@@ -25,8 +25,8 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
   readonly plan?: PlanOption<Raw> | undefined;
   /**
    * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; the function may be async. Default:
-   * the client's address. It is also used if the key or a part of it is empty or longer than 8,192 UTF-16 units, or if
-   * the function fails.
+   * the client's address. The address is also used if the key or a part of it is empty or longer than 8,192 UTF-16
+   * units, or if the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
 }
@@ -46,10 +46,10 @@ const NAMES: NamesOf<ConcurrencyLimitOptions> = {
 };
 
 /**
- * Limits how many requests of each key are in flight at once; requests above the limit get a 429. For endpoints that
- * are expensive or depend on something slow: a client that retries while it waits only lengthens its own queue (the
- * concurrent requests limiter of P. Tarjan, "Scaling your API with rate limiters", 2017). A permit is released when the
- * response has closed, however it ended, or expires with its lease if the process has crashed.
+ * Limits how many requests of each key are in flight at once; requests above the limit get a 429. Use it for endpoints
+ * that are expensive or slow, whose clients retry while they wait and so add load (the concurrent requests limiter of
+ * P. Tarjan, "Scaling your API with rate limiters", 2017). A permit is released when the response closes, however it
+ * ended. If the process crashes, the permit expires with its lease.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`,
  * `SPW_OPTION_UNKNOWN`

@@ -14,10 +14,10 @@ const CANONICAL = /clientIp|canonicalAddress/;
 /** Properties of frameworks' requests, which are found on `raw` and not on the limit request. */
 const OF_RAW = 'user|session|auth|body|query|params|headers|cookies';
 
-/** The parameter of a function: of `request => ...`, or the first in parentheses, as a name or as a pattern. */
+/** Finds the first parameter of a function, with or without parentheses, as a name or as a destructuring pattern. */
 const PARAMETER = /^(?:async\s+)?(?:([\w$]+)\s*=>|[^(]*\(\s*(?:([\w$]+)|(\{[^)]*)))/;
 
-/** A string that names the place of a caller's key instead of reading it. */
+/** A string that says where a caller's key is, given in place of a function that reads it. */
 const PLACE =
   /^(?:x-[\w-]+|(?:[\w-]*api)?[-_]?key|authorization|cookie|(?:client|remote)?[-_]?(?:ip|address)|(?:user|session|account|tenant)[-_]?(?:id)?|(?:re?q|request|raw)\..+)$/i;
 
@@ -39,7 +39,7 @@ export function keyNotices(name: string, key: unknown): readonly Notice[] {
   return [{ code: 'SPW_KEY_RAW_ADDRESS', message }];
 }
 
-/** The property that a function reads from the limit request as if that were the framework's request. */
+/** The property that a function reads from the limit request, as if it were the framework's request. */
 function misread(text: string): string | undefined {
   const [, bare, named, pattern] = PARAMETER.exec(text) ?? [];
   const parameter = (bare ?? named)?.replaceAll('$', '\\$');

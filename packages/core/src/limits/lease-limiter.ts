@@ -38,20 +38,20 @@ import { RuleVariants } from './rule-variants.js';
 
 export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOptions {
   /**
-   * How long a lease lasts unless renewed, 1 s to 24 h. A running process renews the leases of its requests, however
-   * long they take; after a crash the permits are free again after this time. Default `'60s'`.
+   * How long a lease lasts unless it is renewed: 1 s to 24 h. A running process renews the leases of its requests,
+   * however long they take. If the process crashes, its permits expire after this time. Default `'60s'`.
    */
   readonly lease?: Duration | undefined;
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
-   * mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
+   * shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }
 
-/** What differs between `concurrencyLimit` and `fleetShedder`. */
+/** The differences between `concurrencyLimit` and `fleetShedder`. */
 interface LeaseKind<Raw> {
   readonly name: string;
   readonly named: boolean;
@@ -62,7 +62,7 @@ interface LeaseKind<Raw> {
   readonly limit: number;
   /** Looks up a limit for a request, which replaces the declared one. */
   readonly plan: PlanOption<Raw> | undefined;
-  /** The option that `plan` was made from, for faults. */
+  /** The name of the option behind `plan`, for faults. */
   readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
   /** The name of the critical class. */
@@ -125,7 +125,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const make = (ownPlan: Plan | null | undefined, ownKey: KeyParts): Step => {
       const counted = keyFrom(asking, ownKey);
       // Critical requests are counted and never rejected. A rule with limit 0 cannot count, so they use the declared
-      // one.
+      // limit.
       const applied = critical && ownPlan?.limit === 0 ? undefined : ownPlan;
       const { rule, local } = this.variants.variantFor(
         counted,
@@ -155,7 +155,7 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
 
   decide(step: Step, answer: Answer): Decision {
     const { reason } = this.of;
-    // Clients need not know the capacity of the service: no policy, so no rate limit headers.
+    // Rejections for lack of capacity have no policy and so no rate limit headers: clients need not know the capacity.
     const policy = reason === 'concurrency' ? this.variants.policyOf(step.rule) : undefined;
     const decision = decideStep(this.name, step, answer, policy, reason);
     if (step.lease?.critical) return { ...decision, priority: this.of.criticalClass };

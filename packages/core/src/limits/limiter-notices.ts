@@ -5,8 +5,8 @@ import type { Notice } from '../contract/observer.js';
 const SECOND_MS = 1_000;
 
 /**
- * Files in a stack trace that contain the functions that call handlers: of Express 4 and 5, Koa, Hono, Fastify, NestJS
- * and Node.
+ * Matches stack traces that contain a file whose functions call handlers, in Express 4 and 5, Koa, Hono, Fastify,
+ * NestJS and Node.
  */
 const IN_HANDLER =
   /router.(lib.)?layer\.js|koa-compose.index|hono.dist.(cjs.)?(compose|hono-base)|fastify.lib.handle-?request|core.router.router-(execution-context|proxy)|parserOnIncoming/i;

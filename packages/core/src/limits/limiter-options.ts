@@ -22,7 +22,7 @@ export function checkShare(share: number | undefined): number {
 
 /** Options for when the store cannot answer. */
 export interface StoreErrorOptions {
-  /** What to do when the store cannot answer. Default: that of the guard, which is `local`. */
+  /** What to do when the store cannot answer. Default: the setting of the guard, which is `local` by default. */
   readonly onStoreError?: OnStoreError | undefined;
   /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;

@@ -6,8 +6,8 @@ import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
 
 /**
- * The declared numbers, with live ones in their place. Checks the factor, and that a calendar stays; `rateLimit` and
- * others check the resulting numbers.
+ * Replaces declared numbers by live numbers. Checks only the factor, and that no window replaces a calendar.
+ * `rateLimit` and other limiters check the resulting numbers.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_WINDOW_INVALID` for a window of a limit by calendar
  * @example
@@ -24,7 +24,7 @@ export function liveNumbers<Declared extends Numbers>(
 ): Declared {
   if (!isPlainObject(live)) throw mustBe('limits', 'an object', live);
   const { factor, limit, window, burst } = live;
-  // A window would end the calendar: 1,000 a month would be 1,000 a minute.
+  // A live window would replace the calendar: 1,000 a month could become 1,000 a minute.
   if (window !== undefined && typeof declared.window === 'object') {
     throw mustBe('window', 'left out for a limit by calendar', window, 'SPW_WINDOW_INVALID');
   }
@@ -32,7 +32,7 @@ export function liveNumbers<Declared extends Numbers>(
     const set = { limit: limit ?? declared.limit, window: window ?? declared.window };
     return { ...declared, ...set, burst: burst ?? declared.burst };
   }
-  // Next to other numbers, it would be unclear which of them the factor multiplies.
+  // With other numbers present, it would be unclear which of them the factor multiplies.
   if (limit !== undefined || window !== undefined || burst !== undefined) {
     throw mustBe('factor', 'given without limit, window and burst', factor);
   }
@@ -49,7 +49,7 @@ function multiplied(units: number, factor: number): number {
   if (!(typeof factor === 'number' && factor > 0 && factor <= MAX_LIMIT)) {
     throw mustBe('factor', 'a number above 0 up to 1,000,000,000', factor);
   }
-  // In binary, 0.29 x 100 is slightly less than 29. 15 digits are always exact.
+  // In binary, 0.29 x 100 is slightly less than 29. Rounding to 15 digits removes the error.
   const exact = Number((units * factor).toPrecision(15));
   return Math.min(Math.max(Math.floor(exact), 1), MAX_LIMIT);
 }

@@ -23,7 +23,7 @@ import { checkKeyOption, checkStoreError, type StoreErrorOptions } from './limit
 export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
    * Identifies the limit in headers, problem bodies, metrics and the store: 1 to 64 printable ASCII characters.
-   * Required when the guard is given a store. Default: the numbers, as in `100-per-1m`.
+   * Required if the guard has a store. Default: the numbers, as in `100-per-1m`.
    */
   readonly name?: string | undefined;
   /** Units per window: an integer from 1 to 1,000,000,000. */
@@ -32,38 +32,37 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a
    * `name` for metrics. May be async. The declared numbers apply to callers without a plan, and when the function
    * fails, is late or returns invalid numbers: declare the smallest plan. A limit of 0 rejects every request (`never`),
-   * whatever the live settings are. With `overage` all are admitted as `over`.
+   * unless the key has its own live limit. With `overage`, all requests are admitted as `over`.
    */
   readonly plan?: PlanOption<Raw> | undefined;
-  /** `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
+  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days. Or `calendar('month')`, which you import. */
   readonly window: Duration | CalendarWindow<Raw>;
-  /** Units at once, for `tokenBucket` only. Default: the limit. */
+  /** The most units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
   /**
    * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
-   * things, each imported.
+   * things. Import the one you use.
    */
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
-   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
-   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   * A penalty after a rejection: `lockFor(['15m', '1h', '1d'])`, which you import, locks the key, longer each time. It
+   * implies `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket
-   * counts one limit beyond its burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above
-   * the limit are rejected.
+   * `'allow'`: requests above the limit are counted and admitted, with `over: true`. The limit rejects nobody, even
+   * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most one limit beyond
+   * its burst, a window 4,294,967,295 units, and a calendar 2^51. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */
   readonly status?: 402 | 403 | 429 | undefined;
   /**
    * Identifies the caller: a user, an API key, or a list such as `[tenant, user]`; the function may be async. Default:
-   * the client's address. It is also used if the key or a part of it is empty or longer than 8,192 UTF-16 units, or if
-   * the function fails.
+   * the client's address. The address is also used if the key or a part of it is empty or longer than 8,192 UTF-16
+   * units, or if the function fails.
    */
   readonly key?: KeyOption<Raw> | undefined;
   /** The cost of a request in units: an integer from 0; the function may be async. Default 1. */
@@ -71,15 +70,15 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * Rollout: the share of keys for which the limit is enforced, 0 to 1, always the same keys. The others are in shadow
-   * mode. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
+   * shadow mode. Default 1.
    */
   readonly share?: number | undefined;
   /**
-   * Called after the response: whether to refund the cost. `(_, { status = 500, aborted }) => status < 400 && !aborted`
-   * counts only failures. Its request has the `raw` of the other callbacks, and so what a handler has left there, such
-   * as in `res.locals`. The cost is refunded only if it returns `true`, or a promise of it; anything but `true`,
-   * `false` and `undefined` is a fault.
+   * Called after the response to decide on a refund. `(_, { status = 500, aborted }) => status < 400 && !aborted`
+   * counts only failures. The request has the same `raw` as in other callbacks, including data that a handler stored
+   * there, such as in `res.locals`. The cost is refunded only if the function returns `true`, or a promise of it.
+   * Anything but `true`, `false` and `undefined` is a fault.
    */
   readonly refundIf?:
     | ((
@@ -128,7 +127,7 @@ export function checkConstants<Raw>(options: RateLimitOptions<Raw>): void {
 }
 
 /**
- * Rejects a constant cost above what the rule ever admits at once: every request would be rejected.
+ * Throws for a constant cost that is larger than the rule ever admits at once, because every request would be rejected.
  *
  * @throws SpillwayError `SPW_COST_INVALID`
  */

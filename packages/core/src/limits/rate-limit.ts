@@ -29,8 +29,8 @@ import { nameOf, ruleFrom } from './rule-options.js';
 import { RuleVariants } from './rule-variants.js';
 
 /**
- * Limits how much each key may do per window; requests above the limit get a 429. The default algorithm is the token
- * bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
+ * Limits the units that each key may use per window. Requests above the limit get a 429. The default algorithm is the
+ * token bucket of Stripe's request rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017), exact to the
  * microsecond.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_COST_INVALID`,

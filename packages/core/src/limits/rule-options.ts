@@ -21,27 +21,26 @@ import {
 export interface RuleOptions {
   /** Units per window: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
-  /** `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
+  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days. Or `calendar('month')`, which you import. */
   readonly window: Duration | CalendarWindow<never>;
-  /** Units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
+  /** The most units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
   /**
    * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
-   * things, each imported.
+   * things. Import the one you use.
    */
   readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
-   * What follows a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. For
-   * `fixedWindow` with windows from the first request, both set when left out. Default: nothing.
+   * A penalty after a rejection: `lockFor(['15m', '1h', '1d'])`, which you import, locks the key, longer each time. It
+   * implies `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * `'allow'`: requests above the limit are counted and admitted, and their decisions have `over: true`. The limit
-   * rejects nobody, even with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket
-   * counts one limit beyond its burst, a window at most 4,294,967,295 units, a calendar 2^51. Default: requests above
-   * the limit are rejected.
+   * `'allow'`: requests above the limit are counted and admitted, with `over: true`. The limit rejects nobody, even
+   * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most one limit beyond
+   * its burst, a window 4,294,967,295 units, and a calendar 2^51. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }
@@ -86,7 +85,7 @@ function hardRuleFrom(
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch', options);
 }
 
-/** Checks members and not identity, because the algorithm may come from another copy of this package. */
+/** Checks for a method, because the algorithm may come from another copy of this package. */
 function checkAlgorithm(algorithm: RateAlgorithm): void {
   if (typeof algorithm?.makeRule === 'function') return;
   throw mustBe(
@@ -104,7 +103,7 @@ function checkAlgorithm(algorithm: RateAlgorithm): void {
  */
 export function nameOf({ name, limit, window }: Named): string {
   if (name !== undefined) return name;
-  // Throws first: an invalid window may not convert to a string.
+  // Checks the window first, because an invalid window may not convert to a string.
   if (!makesRule(window)) windowToMicroseconds(window);
   return `${limit}-per-${typeof window === 'number' ? `${window}ms` : window}`;
 }
@@ -115,7 +114,7 @@ interface Named {
   readonly window: RuleOptions['window'];
 }
 
-/** By a method: it may come from another copy of this package. */
+/** Checks for a method, because the value may come from another copy of this package. */
 function makesRule(
   value: RuleOptions['window'] | Penalty | null,
 ): value is CalendarWindow<never> | Penalty {

@@ -15,7 +15,7 @@ interface FaultSink {
   fault(fault: Fault): void;
 }
 
-/** The most variants of plans that are cached. */
+/** At most this many variants for plans are cached. */
 const MAX_PLANS = 256;
 
 export class RuleVariants<Declared extends Numbers> implements LiveVariants<Declared> {
@@ -40,11 +40,11 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   }
 
   /**
-   * The variant for a caller. The override of its key comes first, then its plan, then the live numbers of the limiter.
-   * A `factor` multiplies the plan. Invalid numbers are a fault and do not apply.
+   * The variant for a caller. Live limits of its key take precedence, then its plan, then the live limits of the
+   * limiter. A live `factor`, or live limits with `allPlans`, change plans too. Invalid numbers are reported as a fault
+   * and ignored.
    *
    * @param source the `source` of faults in the plan
-   *
    */
   variantFor(
     key: string,
@@ -76,8 +76,8 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   private planned(plan: Plan, sink: FaultSink, source: Fault['source']): RuleVariant<Declared> {
     try {
       const { name, limit, window, burst } = plan;
-      // Includes the types, because '100' is an invalid limit although it prints like 100. No valid part contains a
-      // newline.
+      // The text includes the types, because '100' is an invalid limit although it prints like 100. No valid part
+      // contains a newline.
       const units = `${typeof limit}${limit}\n${typeof burst}${burst}`;
       const text = `${units}\n${typeof window}${window}\n${typeof name}${name}`;
       const known = this.plans.get(text);
@@ -120,11 +120,11 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
 }
 
 /**
- * The rule with a limit of 0 in place of 1, for plans that include nothing. It is never sent to a store, because every
- * request is rejected, unless it counts beyond its limit.
+ * The rule with a limit of 0 in place of 1, for plans that include nothing. Every request is rejected without calling
+ * the store, except with `overage`: then the rule counts beyond its limit.
  */
 function closed(rule: Rule): Rule {
-  // Algorithms ignore the numbers that they don't have.
+  // Algorithms ignore the numbers that they don't use.
   const none = { ...(rule.soft ?? rule), limit: 0, burst: 0, tolUs: 0 };
   return rule.soft ? { ...rule, soft: none } : none;
 }

@@ -1,4 +1,4 @@
-/** The link of a memory store, which always answers at once. */
+/** The link of a memory store, which always answers synchronously. */
 
 import { unanswered } from '../algorithms/decide.js';
 import type { Clock } from '../base/clock.js';
@@ -64,7 +64,7 @@ export class LocalLink implements StoreLink {
     try {
       return this.store.apply(steps);
     } catch (error) {
-      // There is no room for a claim, or the group is invalid.
+      // For example, the group is invalid.
       const failure = asError(error);
       return steps.map((step) => unanswered(step, failure));
     }

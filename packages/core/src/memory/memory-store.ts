@@ -16,14 +16,14 @@ export interface MemoryStoreOptions {
    * The most entries to hold: one for each bucket or window in use, and one for each request in a log or in flight.
    * Default 1,000,000 (about 25 MB of buckets, or 38 MB of windows).
    *
-   * In a full store, new keys share 1,024 counts for each set of numbers: they are limited too early, never too late.
-   * These counts may exceed the maximum, and so may further permits of keys that already hold some. A claim takes about
-   * 900 bytes; without room it is rejected, as if the store couldn't answer.
+   * In a full store, new keys share 1,024 counts for each set of numbers, so they may be limited too early, never too
+   * late. These counts may exceed the maximum, and so may further permits of keys that already hold some. A claim takes
+   * about 900 bytes. Without room it is rejected, as if the store couldn't answer.
    */
   readonly maxEntries?: number | undefined;
   /**
-   * The most bytes of values to store, such as the responses of claims: 1 to 2^40. Default 64 MiB. The name of each
-   * value and 128 bytes for it count too. When there is no room, the oldest values are evicted.
+   * The most bytes of values to store, such as the responses of claims: 1 to 2^40. Default 64 MiB. Each value also
+   * takes the bytes of its name and 128 bytes. When there is no room, the oldest values are evicted.
    */
   readonly valueBytes?: number | undefined;
   /** The clock. Default: the process's monotonic clock. */
@@ -32,7 +32,7 @@ export interface MemoryStoreOptions {
 
 const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock: 1 };
 
-/** What {@link memoryStore} returns. */
+/** The store that {@link memoryStore} returns. */
 export interface MemoryStore extends SyncStore, Linked {
   readonly values: SyncValues;
   /** Entries held now. */
@@ -65,7 +65,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new Memory(clock, maxEntries, new MemoryValues(clock, valueBytes)) as Memory & MemoryStore;
 }
 
-/** A memory store that rejects only callers that it has counted. At `maxEntries` it doesn't count new keys. */
+/** A memory store that, when full, doesn't count new keys. So it never rejects a caller for the requests of another. */
 export function forgivingMemory(maxEntries: number, clock: Clock): Memory {
   return new Memory(clock, maxEntries, undefined, true);
 }

@@ -13,12 +13,12 @@ export const VALUE_BYTES: number = 64 * 2 ** 20;
 interface StoredValue {
   readonly bytes: Uint8Array;
   readonly endsUs: number;
-  /** Bytes that it takes of the budget. */
+  /** The bytes that the value takes of `valueBytes`. */
   readonly size: number;
 }
 
 export class MemoryValues implements SyncValues {
-  /** Oldest first. */
+  /** The stored values, oldest first. */
   private readonly kept = new Map<string, StoredValue>();
   private used = 0;
   private readonly clock: Clock;
@@ -72,7 +72,7 @@ function textOf({ limiter, key, id }: ValueName): string {
 
 const shared = new WeakMap<object, MemoryValues>();
 
-/** The values beside the shared memory of limiters without a store. Made on first use. */
+/** The values that belong to the shared memory of limiters without a store. Created on first use. */
 export function sharedValues(memory: object, clock: Clock): MemoryValues {
   const values = shared.get(memory) ?? new MemoryValues(clock, VALUE_BYTES);
   shared.set(memory, values);

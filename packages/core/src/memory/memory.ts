@@ -75,7 +75,7 @@ export class Memory implements OneStepStore {
     const judge = (step: Step) => this.applyOne(step, nowUs, false);
     const unique = startTogether(group.steps, judge);
     const passes = groupPasses(unique, (step) => judge(step).allowed);
-    this.overflow.uses = uses; // judging in advance is no decision
+    this.overflow.uses = uses; // a preview doesn't count as a decision
     return spread(
       group,
       unique.map((step) => this.applyOne(step, nowUs, passes)),
@@ -86,8 +86,8 @@ export class Memory implements OneStepStore {
    * Applies one step. With `charge` false, a `take` only answers whether it would pass. With `others`, a `reset` also
    * resets the other counts of its limiter.
    *
-   * The fast path of a bucket is written out here and everything else is called, because V8 then inlines this path and
-   * nothing else. Split differently, a decision took a fifth longer.
+   * The fast path of a bucket is written out here, and everything else is in other methods, so that V8 inlines only
+   * this path. Split differently, a decision took a fifth longer.
    */
   applyOne(step: Step, nowUs: number = this.clock.nowUs(), charge = true, others = true): Answer {
     const { op, rule } = step;
@@ -112,9 +112,9 @@ export class Memory implements OneStepStore {
       : this.performOn(step, buckets, count, nowUs, charge, false);
   }
 
-  /** A step of any other algorithm. */
+  /** Applies a step of any other algorithm. */
   private perform(step: Step, shelf: Shelf<Rule>, nowUs: number, charge: boolean): Answer {
-    // Before the count is looked up, because this may evict it.
+    // Must run before the count is looked up, because it may evict the count.
     const isFull = shelf.grows && this.overflows(nowUs);
     if (isFull || !shelf.stepStored) {
       return this.performOn(step, shelf, shelf.find(step, nowUs), nowUs, charge, isFull);
@@ -123,7 +123,7 @@ export class Memory implements OneStepStore {
     return answer ?? this.performOn(step, shelf, undefined, nowUs, charge, isFull);
   }
 
-  /** A step on a shelf, with the count of its key if it has one. */
+  /** Applies a step to a shelf, with the count of its key if there is one. */
   private performOn(
     step: Step,
     shelf: Shelf<Rule>,
@@ -140,7 +140,7 @@ export class Memory implements OneStepStore {
         : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
     }
     if (full && count === undefined && this.forgives) {
-      // Units that were not counted can't be given back.
+      // The step becomes a `look`, because the units of an uncounted charge couldn't be refunded.
       const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
       return { ...looked, provisional: true };
     }
@@ -153,7 +153,7 @@ export class Memory implements OneStepStore {
 
   /**
    * Runs a step of a key that may have been charged on a shared count. A permit is looked up in the count that it was
-   * taken from; the permits of both counts add up.
+   * taken from. The permits of both counts are added up.
    */
   private performShared(
     step: Step,
@@ -196,13 +196,13 @@ export class Memory implements OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The number of the shared count of a key, as its key there. */
+  /** The key of the shared count that the step's key uses: the number of the count. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 }
 
-/** Whether a group of only this step can skip the checks of a group. */
+/** Whether the step, if it is alone in a group, needs no group checks. */
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';

@@ -1,4 +1,4 @@
-/** What a full memory store does with new keys: they share counts, so they are limited too early, never too late. */
+/** Shared counts for new keys in a full memory store. These keys may be limited too early, but never too late. */
 
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
@@ -7,7 +7,7 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** The number of shared counts for each code, and for each calendar. */
+/** The number of shared counts for each code of a rule, and for each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 /** The shared counts of one store, made when it is first full. */
@@ -38,8 +38,8 @@ export class Overflow {
   }
 
   /**
-   * Adjusts the answer to a step that was applied to the shared count of its key or, with `isShared` false, to its
-   * separate one. `restsUs` is when that count expires.
+   * Adjusts the answer to a step, and notes the use of a shared count. `isShared`: whether the step was applied to a
+   * shared count. `restsUs`: when that count expires.
    */
   noted({ op, rule }: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
     if (op === 'reset' || (op === 'put' && rule.logic.merges)) {
@@ -58,8 +58,9 @@ export function asLook(step: Step): Step {
 }
 
 /**
- * The step on a shared count. All limiters use the same shared counts: otherwise limiters that are made for each
- * request would add counts each time. But a count by day would end the month of others, so each calendar has its own.
+ * The step on a shared count. All limiters use the same shared counts: otherwise, limiters that are created for each
+ * request would keep adding counts. But each calendar has separate ones, because a daily count would end the month of a
+ * monthly one.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;
@@ -67,8 +68,8 @@ export function onShared(step: Step, place: string): Step {
 }
 
 /**
- * Turns a `put` or `reset` on a shared count into a `look`: the units that one key would give back or reset may have
- * been charged by another. Only a permit certainly belongs to the key, because steps identify it.
+ * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The
+ * exception is the `put` of a permit, which has an id, so it certainly belongs to the key.
  */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
@@ -82,8 +83,8 @@ export function needsRoom({ op }: Step): boolean {
 }
 
 /**
- * The answer to a step for which there is no room and whose algorithm can't share counts. It is rejected, because a
- * claim that is not stored protects nothing.
+ * The answer if there is no room and the algorithm can't share counts. Unless `onStoreError` is `allow`, it rejects,
+ * because a claim that is not stored protects nothing.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
   const failure = new SpillwayError(

@@ -8,7 +8,7 @@ export class Shelves {
   readonly buckets: BucketShelf = new BucketShelf();
   private readonly byMachine = new Map<string, Shelf<Rule>>([['bucket', this.buckets]]);
   private readonly all: Shelf<Rule>[] = [this.buckets];
-  // Most calls come from the limiter of the last call.
+  // Most calls use the same algorithm as the call before.
   private last: Shelf<Rule> = this.buckets;
   private lastMachine = 'bucket';
 
@@ -33,7 +33,7 @@ export class Shelves {
     return shelf;
   }
 
-  /** Evicts expired ones among the next few entries. */
+  /** Evicts the expired ones among the next few entries. */
   reclaim(nowUs: number): void {
     for (const shelf of this.all) shelf.reclaim(nowUs);
   }

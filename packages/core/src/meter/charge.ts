@@ -1,4 +1,4 @@
-/** What one limit has charged for one request, and the steps that correct it. */
+/** The units that one limit has charged for one request, and the steps that correct them. */
 
 import { measure } from '../algorithms/decide.js';
 import { receiptOfRest, receiptOfStep, unitsOf } from '../algorithms/receipt.js';
@@ -26,19 +26,22 @@ export class Charge {
   numbers: Numbers;
   /** The units that this process has told the store to charge. */
   private told: number;
-  /** Of those, the units that were forgiven or lost. */
+  /** The units of `told` that were forgiven or lost, and so not charged. */
   private uncharged = 0;
-  /** The steps that give back what was charged, newest last. */
+  /** The `put` steps that can refund the charges, newest last. */
   private readonly puts: Step[] = [];
-  /** The units of charges that wait to be sent again. */
+  /** The units of charges that wait to be resent. */
   private waiting = 0;
-  /** Of those, the units to give back once the store has charged them. */
+  /** The units of `waiting` to refund once the store has charged them. */
   private surplus = 0;
   /** The steps whose answers have not arrived. */
   private inFlight = 0;
   private readonly whenHeard: (() => void)[] = [];
   private readonly step: Step;
-  /** Admitted without the store: only the fallback counters have the charge, and can correct it. */
+  /**
+   * Whether the request was admitted without the store. Then only the fallback counters have the charge and can correct
+   * it.
+   */
   private readonly isLocal: boolean;
   private readonly context: ChargeContext;
 
@@ -55,19 +58,19 @@ export class Charge {
     this.forgive(answer.forgiven);
   }
 
-  /** How many units more than `units` are charged, as far as the store was told. */
+  /** How many more units than `units` this process has told the store to charge. */
   excessOver(units: number): number {
     return this.told - units;
   }
 
-  /** Whether the store has answered that it has charged just `units`. */
+  /** Whether the store has confirmed that it charged exactly `units`. */
   isKnown(units: number): boolean {
     return this.told === units && this.uncharged === 0 && this.inFlight === 0 && !this.isLocal;
   }
 
   /**
-   * Makes the charge `units`. Returns the step to send, or a promise of it if it depends on an answer in flight. A
-   * second step is rarely needed and is sent here, because a group can't give back to one count twice.
+   * Changes the charge to `units`. Returns the step to send, or a promise of it if it depends on an answer in flight.
+   * In rare cases a second step is needed. It is sent separately, because one group can't refund the same count twice.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
     if (units >= this.told || this.inFlight === 0) return this.stepsTo(units);
@@ -76,7 +79,7 @@ export class Charge {
     );
   }
 
-  /** {@link settleAt} in a separate call. */
+  /** Like {@link settleAt}, but sends the steps in a separate call. */
   settleNow(units: number): Promise<unknown> | undefined {
     return this.send(this.settleAt(units));
   }
@@ -87,7 +90,7 @@ export class Charge {
     return releases.track(steps.then((own) => releases.giveBack(own)));
   }
 
-  /** Tells observers how a settlement at `units` differs from what is charged. */
+  /** Tells observers how many units a settlement at `units` adds or returns. */
   tellDifference(units: number): void {
     const more = units - this.told;
     this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
@@ -109,7 +112,10 @@ export class Charge {
     return put ? [put] : [];
   }
 
-  /** Takes back first what was not charged, then the newest charges: older ones may have refilled since. */
+  /**
+   * The steps that refund `units`. Units that were never charged come first and need no step. Then come the newest
+   * charges, because older ones may have refilled since.
+   */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);
     this.uncharged -= free;
@@ -157,8 +163,8 @@ export class Charge {
   }
 
   /**
-   * A step that certainly was not sent waits and is sent again. If that is unknown, a charge is sent once more, and may
-   * count twice; units are not given back again.
+   * Resends a step later if it certainly was not sent. If it may have been sent, a charge is resent once, and may count
+   * twice; a refund is not resent.
    */
   private retry(step: Step, failure: Error, isLastTry: boolean): void {
     const isCharge = step.op === 'record';
@@ -176,7 +182,7 @@ export class Charge {
     }
     const waiting = isCharge ? step.cost : 0;
     this.waiting += waiting;
-    // Without the fallback counters, which have counted it.
+    // `allow` bypasses the fallback counters, which have already counted the step.
     const again = this.listening({ ...step, onStoreError: 'allow' }, (own, answer) => {
       this.waiting -= waiting;
       this.hear(own, answer, isLastTry || isSent);
@@ -207,7 +213,7 @@ function putOf(step: Step, answer: Answer): Step {
   return { ...step, op: 'put', cost: receipt.units, owed: 0, receipt };
 }
 
-/** Whether a call certainly was not sent: its breaker is open, or its client has no connection. */
+/** Whether the call certainly was not sent, because its breaker is open or its client has no connection. */
 function isUnsent(failure: Error): boolean {
   if (!isSpillwayError(failure)) return false;
   const { code, kind, cause } = failure;

@@ -1,4 +1,4 @@
-/** Limiters without HTTP whose cost is known afterwards. */
+/** Limiters without HTTP whose cost is known only afterwards. */
 
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
@@ -25,7 +25,7 @@ export interface Extended<Usage> {
   readonly resendsOf: (settling: Settling) => Resends;
 }
 
-/** Replaces `consume` and `peek` of a limiter by such that take reservations, and adds `settle`. */
+/** Replaces `consume` and `peek` of a limiter by versions that accept reservations, and adds `settle`. */
 export function extendLimiter<Usage>(own: Extended<Usage>): void {
   const { limiter, limit, client, price, complete } = own;
   const settling = settlingOf(client);
@@ -63,7 +63,7 @@ export function extendLimiter<Usage>(own: Extended<Usage>): void {
 
 type Call = (key: string, options?: ReserveOptions) => unknown;
 
-/** Sends settlements without a guard. */
+/** Sends settlements of limiters that have no guard. */
 function settlingOf({ store, observers }: DirectClient): Settling {
   return {
     releases: {

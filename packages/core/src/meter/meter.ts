@@ -1,4 +1,4 @@
-/** `meter`: costs that are known afterwards. */
+/** `meter`: costs that are known only afterwards. */
 
 import { withDebt } from '../algorithms/debt.js';
 import { checkOptions } from '../base/check-shapes.js';
@@ -20,10 +20,10 @@ import { checkUsage, isUsage } from './usage.js';
 /** Options of {@link meter}. */
 export interface MeterOptions<Usage = number, Raw = unknown> {
   /**
-   * Estimates the usage of a request before it runs; may be async. `request` is undefined without HTTP. A usage is an
-   * integer from 0, or an object of them. What clients claim, such as `max_tokens`, may lower an estimate; what is
-   * charged in the end doesn't depend on it. If the function fails or returns an invalid usage, that is a fault, and
-   * the cost is 1. Default: a cost of 1.
+   * Estimates the usage of a request before it runs; may be async. Only guards call it. A usage is an integer from 0,
+   * or an object of such integers. Values from the client, such as `max_tokens`, may lower the estimate, because the
+   * final charge doesn't depend on it. If the function fails or returns an invalid usage, a fault is reported and the
+   * cost is 1. Default: a cost of 1.
    */
   readonly reserve?: ((request: LimitRequest<Raw>) => Usage | Promise<Usage>) | undefined;
   /**
@@ -34,14 +34,14 @@ export interface MeterOptions<Usage = number, Raw = unknown> {
     | ((reserved: Usage, request: LimitRequest<Raw> | undefined) => Usage)
     | undefined;
   /**
-   * What a request costs that is not settled because the client has left, or because of a status from 500. `'keep'`
-   * (default): the reservation, or what it owes if that is more, because the work may go on unseen. {@link partial}:
-   * what it owes.
+   * The cost of a request that is not settled because the client has left, or because of a status from 500. The request
+   * owes its `atLeast` and all usage passed to `add`. `'keep'` (default) charges the reservation, or the owed usage if
+   * that is more, because the work may go on unseen. {@link partial} charges the owed usage.
    */
   readonly onCut?: 'keep' | Partially<Usage> | undefined;
 }
 
-/** What {@link partial} returns. */
+/** A value of `onCut`; returned by {@link partial}. */
 export interface Partially<Usage> {
   readonly perSecond?: Usage | undefined;
 }
@@ -49,18 +49,18 @@ export interface Partially<Usage> {
 /** Options of the cost of one limit. */
 export interface PriceOptions {
   /**
-   * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, so no request is
-   * rejected forever, and a large one is not starved by small ones.
+   * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, so that no
+   * request is rejected forever, and small requests don't starve large ones.
    */
   readonly maxReserve?: number | undefined;
   /**
    * The units beyond the limit that may be charged afterwards: an integer from 1 to 1,000,000,000. Default: the limit.
-   * A caller in debt is rejected until it has recovered. More than that is forgiven.
+   * A caller in debt is rejected until it has recovered. Units beyond the debt are forgiven.
    */
   readonly debt?: number | undefined;
 }
 
-/** Measures what requests cost; returned by {@link meter}. */
+/** Measures the cost of requests; returned by {@link meter}. */
 export interface Meter<Usage, Raw = unknown> {
   /**
    * The cost of one limit, for its option `cost`. `price` turns a usage into units: an integer from 0. The limit needs
@@ -70,12 +70,12 @@ export interface Meter<Usage, Raw = unknown> {
    */
   cost(price: (usage: Usage) => number, options?: PriceOptions): MeteredCost<Raw, Usage>;
   /**
-   * The usage of a request, by the object that the framework gives its handlers, or by an admission. It does nothing if
-   * no limit has charged the request: in mode `off`, after `skip`, a rejection or a replay.
+   * The usage of a request. Pass the object that the framework gives its handlers, or an admission. Its methods have no
+   * effect if no limit has charged the request: in mode `off`, after `skip`, a rejection or a replay.
    */
   of(request: object | Admission): Spent<Usage>;
   /**
-   * A reservation without HTTP, for the option `cost` of a call of `consume`.
+   * Makes a reservation for a call without HTTP: for the option `cost` of `consume`.
    *
    * @throws SpillwayError `SPW_COST_INVALID`
    */
@@ -87,8 +87,8 @@ const PRICE_OPTIONS: NamesOf<PriceOptions> = { maxReserve: 1, debt: 1 };
 
 /**
  * Creates a meter, for costs that are known only after a request: tokens of a language model, rows, bytes, seconds of a
- * database. At admission, each limit charges its price of an estimate. The handler tells the real usage, and the limits
- * correct what they have charged, in the call that ends the request.
+ * database. At admission, each limit charges its price of an estimate. The handler reports the real usage, and the
+ * limits correct their charges in the store call that ends the request.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -118,8 +118,8 @@ export function meter<Usage = number, Raw = unknown>(
 }
 
 /**
- * For `onCut`: a request that is cut off costs what it owes, and at least `perSecond` for each second that it ran. Use
- * it only if your app stops the work when the client leaves.
+ * For `onCut`: a request that is cut off costs the usage that it owes, but at least `perSecond` for each second that it
+ * ran. Use it only if your app stops the work when the client leaves.
  *
  * @example
  * ```ts
@@ -137,10 +137,10 @@ export function partial<Usage>(options: Partially<Usage> = {}): Partially<Usage>
 class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly options: MeterOptions<Usage, Raw>;
   private readonly floor: Floor<Usage>;
-  /** By request, as its handler knows it, and by admission. */
+  /** The usage of each request, by the object that its handler gets and by its admission. */
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** By guard. */
+  /** Settlements to resend, by the `releases` of each guard. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {
@@ -189,7 +189,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
             try {
               return complete(step, reserved ?? {});
             } catch {
-              return step; // `cost` has failed before, which was the fault
+              return step; // `cost` failed earlier and reported the fault
             }
           },
           begin: (turn, admission, settling) => {
@@ -229,7 +229,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     return spending;
   }
 
-  /** The reservation of a request: estimated once, for all limits. */
+  /** The reservation of a request. It is estimated once, for all limits. */
   private reservedFor(
     request: LimitRequest<Raw>,
   ): Reservation<Usage> | undefined | Promise<Reservation<Usage>> {
@@ -269,14 +269,17 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   }
 }
 
-/** What identifies a request: what its handler has, or the request itself if that is no object. */
+/**
+ * The object that identifies a request: the one that its handler gets, or the limit request if that is not an object.
+ */
 function keyOf<Raw>(request: LimitRequest<Raw>): object {
   const { holder, raw } = request;
   return holder ?? (typeof raw === 'object' && raw !== null ? raw : request);
 }
 
 /**
- * The debt of all callers without a key would be one, and `refundIf` would give back what is settled.
+ * A `key` function is required, because callers without one would share one debt. `refundIf` would refund a settled
+ * cost.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -299,7 +302,7 @@ function checkMaxReserve(maxReserve: number, rule: Rule): void {
   if (maxReserve > most) throw mustBe('maxReserve', `at most the burst, ${most}`, maxReserve);
 }
 
-/** Limits the reservation of a step, which can reject. What is owed beyond it can't. */
+/** Caps the cost of a step, which can cause a rejection. Units that are owed beyond it can't cause one. */
 function limited(step: Step, units: number, atLeast: number, maxReserve: number | undefined): Step {
   const most = capacityOf(step.rule);
   const limit = Math.min(maxReserve ?? Math.max(1, Math.floor(most / 2)), most);

@@ -1,4 +1,4 @@
-/** Settlements that did not reach the store: stored, within the memory limit for lost releases, and sent again. */
+/** Settlements that did not reach the store: kept within the memory limit for lost releases, and resent. */
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';
@@ -7,14 +7,14 @@ import type { Step } from '../contract/store.js';
 
 const EVERY_US = 1_000_000;
 
-/** Later, hardly any window would still count a settlement. */
+/** How long a settlement is resent. After this time, hardly any window would still count it. */
 const KEPT_US = 3_600_000_000;
 
 export class Resends {
   private readonly lost: LostReleases;
   private readonly onGivenUp = new WeakMap<Step, () => void>();
   private readonly releases: Settling['releases'];
-  /** When the timer is due; 0: there is none. */
+  /** When the timer is due; 0 if no timer is set. */
   private dueUs = 0;
 
   constructor(releases: Settling['releases']) {
@@ -22,7 +22,7 @@ export class Resends {
     this.lost = new LostReleases(releases.client.releaseRoom, (step) =>
       this.onGivenUp.get(step)?.(),
     );
-    // A process that closes may end before the timer.
+    // Also resend at shutdown, because the process may end before the timer fires.
     const others = releases.onDrain;
     releases.onDrain = () => {
       others?.();
@@ -30,7 +30,7 @@ export class Resends {
     };
   }
 
-  /** @param givenUp called if the step is given up, at once if there is no room */
+  /** @param givenUp called when the step is given up: immediately if there is no room */
   add(step: Step, givenUp: () => void): void {
     this.onGivenUp.set(step, givenUp);
     this.lost.addRelease(step, this.nowUs + KEPT_US);
@@ -41,7 +41,7 @@ export class Resends {
     this.lost.delete(step);
   }
 
-  /** Sends what is overdue: some platforms stop a timer when the request that set it ends. */
+  /** Sends overdue steps, because some platforms stop a timer when the request that set it ends. */
   keepUp(): void {
     if (this.dueUs > 0 && this.nowUs > this.dueUs + EVERY_US) this.resend();
   }

@@ -1,4 +1,6 @@
-/** What one request spends: its reservation, what it adds while it runs, and its settlement or its end without one. */
+/**
+ * The usage of one request: its reservation, the usage added while it runs, and its settlement or its end without one.
+ */
 
 import { isCost } from '../base/checks.js';
 import { asError, mustBe } from '../base/errors.js';
@@ -15,12 +17,12 @@ declare class AbortController {
   abort(reason: unknown): void;
 }
 
-/** How often `add` charges while a request runs. */
+/** The minimum interval between two charges by `add`. */
 const CHARGE_EVERY_US = 1_000_000;
 
-/** What a limit has charged for a request, as {@link Spent.snapshot} shows it. */
+/** The charge of a limit for a request, as {@link Spent.snapshot} shows it. */
 export interface SpentOnLimit {
-  /** The cost of the usage that was reserved, before it was limited to `maxReserve`. */
+  /** The cost of the reserved usage, before it was capped at `maxReserve`. */
   readonly requested: number;
   /** The units that this request costs, as far as they are known. */
   readonly charged: number;
@@ -28,33 +30,36 @@ export interface SpentOnLimit {
   readonly remaining: number;
   /** Milliseconds until all units are available again. */
   readonly resetMs: number;
-  /** True if the store has not confirmed the numbers: what changed since its last answer is calculated. */
+  /** True if the store has not confirmed the numbers: changes since its last answer are calculated. */
   readonly estimated: boolean;
 }
 
 /** The usage of one request. Its methods never throw and never wait for the store. */
 export interface Spent<Usage> {
   /**
-   * Adds what was delivered so far. What exceeds the reservation is charged at most once a second, while the request
-   * runs. An object may name only some of the components. An invalid usage is a fault and adds nothing.
+   * Adds usage that was delivered since the last call. Usage beyond the reservation is charged while the request runs,
+   * at most once a second. An object may name only some of the components. An invalid usage is a fault and adds
+   * nothing.
    */
   add(usage: Partial<Usage>): void;
   /**
-   * Sets the real usage, which replaces all that was reserved and added. It is charged, or given back, when the
-   * response has ended; after that at once, for at most one window. Only the first call counts, the others return
-   * false. An invalid usage is a fault and settles nothing.
+   * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
+   * the response ends. After the end, it is charged or refunded at once, but only within one window. Only the first
+   * call counts; further calls return false. An invalid usage is a fault and settles nothing.
    */
   settle(usage: Usage): boolean;
   /**
-   * Aborts when an enforced limit is beyond its limit and debt, so what follows would be free. Pass it to what causes
-   * the costs, such as `fetch`.
+   * Aborts when the request is beyond the limit and the debt of an enforced limiter, because further usage would be
+   * free. Pass it to the call that causes the costs, such as `fetch`.
    */
   readonly signal: HostSignal;
-  /** What each limit has charged, by its name, for the body of the response. Empty if no limit charges the request. */
+  /**
+   * The charge of each limit, by its name, to show in the body of the response. Empty if no limit charges the request.
+   */
   snapshot(): Readonly<Record<string, SpentOnLimit>>;
 }
 
-/** What a request owes that was cut off; undefined: at least what was reserved. */
+/** The cost of a request that was cut off. Undefined: at least its reservation. */
 export type Floor<Usage> = { readonly perSecond: Usage | undefined } | undefined;
 
 /** A limit that has charged the request. */
@@ -63,18 +68,20 @@ interface Line<Usage> {
   readonly price: (usage: Usage) => number;
   readonly charge: Charge;
   readonly settling: Settling;
-  /** When its charge was last sent, by the clock of the process. */
+  /** When the charge was last sent. */
   sentUs: number;
-  /** When the response has ended. */
+  /** When the response ended; undefined until then. */
   endedUs: number | undefined;
 }
 
 export class Spending<Usage> implements Spent<Usage> {
-  /** Undefined until a limit has asked for it, and if there is none. */
+  /** Undefined until a limit asks for it, and if there is no `reserve`. */
   reserved: Reservation<Usage> | undefined;
   private added: Usage | undefined;
   private settled: Usage | undefined;
-  /** Set when the response has ended: the usage to charge if it isn't settled, and whether at least the reservation. */
+  /**
+   * Set when the response has ended: the usage to charge if it isn't settled. `keeps`: charge at least the reservation.
+   */
   private end: { readonly owed: Usage | undefined; readonly keeps: boolean } | undefined;
   private readonly lines: Line<Usage>[] = [];
   private readonly floor: Floor<Usage>;
@@ -90,7 +97,7 @@ export class Spending<Usage> implements Spent<Usage> {
     return this.end !== undefined;
   }
 
-  /** A limit has charged the reservation. */
+  /** Call it when a limit has charged the reservation. */
   begin(
     turn: LimiterTurn<never>,
     price: (usage: Usage) => number,
@@ -135,7 +142,7 @@ export class Spending<Usage> implements Spent<Usage> {
     const { lines, reserved } = this;
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
-    // A component that is left out is 0, not undefined, for the prices.
+    // For the price functions, a component that is left out must be 0 and not undefined.
     this.settled = reserved ? sumOf(usage, timesOf(reserved.usage, 0)) : usage;
     for (const line of late) {
       const units = this.unitsOf(line);
@@ -169,7 +176,7 @@ export class Spending<Usage> implements Spent<Usage> {
     );
   }
 
-  /** The response has ended. Returns the step that settles the limit of `turn`. */
+  /** Call it when the response has ended. Returns the steps that settle the limit of `turn`. */
   finish(turn: LimiterTurn<never>, outcome: RequestOutcome): StepsBack {
     const line = this.lines.find((own) => own.turn === turn);
     if (!line) return undefined;
@@ -195,7 +202,7 @@ export class Spending<Usage> implements Spent<Usage> {
     return { owed: greaterOf(timesOf(perSecond, durationMs / 1000), owed), keeps: false };
   }
 
-  /** What is owed without a settlement, as far as it is known. */
+  /** The usage that is owed without a settlement: `atLeast`, and all usage added so far. */
   private get owed(): Usage | undefined {
     const atLeast = this.reserved?.atLeast;
     return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
@@ -209,7 +216,9 @@ export class Spending<Usage> implements Spent<Usage> {
     return end && !end.keeps ? units : Math.max(units, line.charge.reserved);
   }
 
-  /** The price of a usage. If it is invalid, that is a fault, and nothing changes. */
+  /**
+   * The price of a usage. If it is invalid, reports a fault and returns the current charge, so that nothing changes.
+   */
   private priceOf({ price, turn, settling, charge }: Line<Usage>, usage?: Usage): number {
     if (usage === undefined) return 0;
     let error: unknown;
@@ -238,7 +247,7 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 }
 
-/** Whether the response has ended, less than a window ago. */
+/** Whether the response ended less than a window ago. */
 function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
   const { windowMs = 0 } = turn.decision.policy ?? {};
   return (
@@ -246,7 +255,7 @@ function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
   );
 }
 
-/** On platforms that stop all work of a request when it ends. */
+/** Keeps a call alive on platforms that stop all work of a request when it ends. */
 function keepAlive<Usage>({ turn }: Line<Usage>, call: Promise<unknown> | undefined): void {
   if (call) turn.request.waitUntil?.(call);
 }

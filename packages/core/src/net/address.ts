@@ -10,7 +10,7 @@ const DEFAULT_IPV6_PREFIX = 64;
  *
  * - IPv4 must be four decimal octets and is returned unchanged.
  * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`, `::ffff:c000:201`) and the NAT64 prefix `64:ff9b::/96` become the IPv4
- *   address they contain. Masked like other IPv6 addresses, all of IPv4 would share one key.
+ *   address they contain. If they were cut like other IPv6 addresses, all of IPv4 would share one key.
  * - IPv6 is cut to its first `ipv6Prefix` bits, because a subscriber has at least a /64 to choose from, and written in
  *   RFC 5952 form: `2001:db8:1:2::/64`. At 128 there is no suffix. The zone of `fe80::1%eth0` is dropped.
  *
@@ -38,7 +38,7 @@ export function canonicalAddress(
 ): string | undefined {
   checkIpv6Prefix(ipv6Prefix);
   if (typeof text !== 'string') return undefined;
-  // The common case. Already canonical, because the parser accepts only one spelling of IPv4.
+  // The common case. The text is already canonical, because the parser accepts only one spelling of IPv4.
   if (parseIPv4(text, 0, text.length) >= 0) return text;
   // The form in which a dual-stack socket reports an IPv4 peer.
   if (text.startsWith('::ffff:') && parseIPv4(text, 7, text.length) >= 0) return text.slice(7);
@@ -81,8 +81,8 @@ function writeIPv4(address: number): string {
 }
 
 /**
- * RFC 5952: lower case, no leading zeros, `::` for the longest run of two or more zero groups (the first of equal
- * runs).
+ * Writes an address as in RFC 5952: lower case, no leading zeros, `::` for the longest run of two or more zero groups
+ * (the first of equal runs).
  */
 function writeIPv6(groups: readonly number[]): string {
   let gap = -1;

@@ -13,7 +13,7 @@ export interface AddressRange {
  * (`::ffff:10.0.0.0/104`) becomes the IPv4 range. Returns undefined for anything else.
  */
 export function parseRange(text: string): AddressRange | undefined {
-  // Matching ignores zones, so this range would match addresses on other interfaces too.
+  // Ranges with a zone are rejected: matching ignores zones, so they would match addresses on other interfaces too.
   if (text.includes('%')) return undefined;
   const slash = text.indexOf('/');
   const network = parseAddress(slash < 0 ? text : text.slice(0, slash));

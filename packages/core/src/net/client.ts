@@ -7,9 +7,9 @@ import { clientAddress, compileTrust, type Trust, type TrustProxy } from './trus
 /** How to find the client's address behind proxies: options of every adapter. */
 export interface AddressOptions {
   /**
-   * The trusted proxies, whose X-Forwarded-For is used: how many stand in front of this server, or their addresses.
-   * Default: none, so the client is the peer of the connection. Express and Fastify default to the app's own setting;
-   * settings of other frameworks are not read.
+   * The proxies whose X-Forwarded-For is trusted: how many stand in front of this server, or their addresses. Default:
+   * none, so the client is the peer of the connection. Express and Fastify default to the app's own setting; settings
+   * of other frameworks are not read.
    */
   readonly trustProxy?: TrustProxy | undefined;
   /** How many leading bits identify an IPv6 client, 32 to 128. Default 64. */
@@ -27,9 +27,9 @@ export interface Addressing {
 /**
  * Validates and prepares the address options of an adapter, once, for {@link clientOf}.
  *
- * @param notices of the gate: receives one warning if a proxy header arrives although `trustProxy` is not set
+ * @param notices the notices of the gate, for one warning if a proxy header arrives although `trustProxy` is not set
  * @param setting the framework's equivalent of `trustProxy`, for the warning, such as `app.set('trust proxy', 1)`
- * @throws SpillwayError `SPW_OPTION_INVALID`, and those of `compileTrust`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, and the codes of `compileTrust`
  */
 export function compileAddressing(
   { trustProxy, ipv6Prefix }: AddressOptions,
@@ -107,7 +107,7 @@ class ForwardedWatch {
   }
 
   /**
-   * To be called for a request whose client address did not come from a header.
+   * Call it for a request whose client address did not come from a header.
    *
    * @param trusts whether a proxy is trusted; if so, it did not send X-Forwarded-For
    */
@@ -120,7 +120,7 @@ class ForwardedWatch {
     if (this.hasWarned || (this.seen > SAMPLED && this.seen % SAMPLED !== 0)) return;
     for (const field of trusts ? STANDARD : HEADERS) {
       const value = request.header(field.toLowerCase());
-      // The app may have read this header itself.
+      // If the header contains the known address, the app has probably read it from there.
       if (!value || (address && value.includes(address))) continue;
       this.hasWarned = true;
       this.teller.tell('SPW_FORWARDED_UNTRUSTED', this.message(field, value, trusts));

@@ -7,8 +7,8 @@ export type Address = number | readonly number[];
 const MAX_TEXT = 64;
 
 /**
- * Parses an IPv4 or IPv6 address. An IPv4-mapped one, in any spelling, becomes IPv4. Returns undefined for anything
- * else: ports, brackets, spaces, leading zeros in IPv4, texts over 64 characters.
+ * Parses an IPv4 or IPv6 address. An IPv4-mapped IPv6 address, in any spelling, becomes IPv4. Returns undefined for
+ * anything else: ports, brackets, spaces, leading zeros in IPv4, texts over 64 characters.
  */
 export function parseAddress(text: unknown): Address | undefined {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return undefined;
@@ -28,7 +28,8 @@ export function parseIPv4(text: string, start: number, end: number): number {
   for (let at = start; at < end; at += 1) {
     const digit = text.charCodeAt(at) - 48;
     if (digit >= 0 && digit <= 9) {
-      // Some parsers read a leading zero as octal and some ignore it, so such an address is ambiguous and rejected.
+      // An address with a leading zero is rejected as ambiguous: some parsers read it as octal, and some ignore the
+      // zero.
       if (octet === 0) return -1;
       octet = octet < 0 ? digit : octet * 10 + digit;
       if (octet > 255) return -1;
@@ -105,8 +106,8 @@ function hexDigit(text: string, at: number): number {
 }
 
 /**
- * Where the address ends and its zone, as in `fe80::1%eth0`, begins; -1 if the zone is invalid. Zones consist of the
- * unreserved characters of RFC 3986, as in RFC 6874, which is enough for interface names.
+ * The index where the address ends and its zone begins, as in `fe80::1%eth0`; -1 if the zone is invalid. Zones consist
+ * of the unreserved characters of RFC 3986, as in RFC 6874, which is enough for interface names.
  */
 function addressEnd(text: string): number {
   const percent = text.indexOf('%');
@@ -114,7 +115,7 @@ function addressEnd(text: string): number {
   return /^%[\w.~-]+$/.test(text.slice(percent)) ? percent : -1;
 }
 
-/** `::ffff:0:0/96`. */
+/** Whether an IPv6 address is IPv4-mapped: `::ffff:0:0/96`. */
 function isMapped(groups: readonly number[]): boolean {
   if (groups[5] !== 0xffff) return false;
   for (let at = 0; at < 5; at += 1) if (groups[at] !== 0) return false;

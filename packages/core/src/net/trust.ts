@@ -1,4 +1,4 @@
-/** Determines the client's address from what trusted proxies wrote. */
+/** Determines the client's address from the X-Forwarded-For of trusted proxies. */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import { type AddressRange, holdEveryone, inRange, parseRange } from './cidr.js';
@@ -11,9 +11,7 @@ import { parseAddress } from './parse.js';
  */
 export type TrustProxy = number | readonly string[] | false;
 
-/**
- * A validated {@link TrustProxy}, made by {@link compileTrust}. With `none`, X-Forwarded-For need not be read at all.
- */
+/** A validated {@link TrustProxy}, made by {@link compileTrust}. With `none`, X-Forwarded-For is not read at all. */
 export type Trust =
   | { readonly kind: 'none' }
   | { readonly kind: 'hops'; readonly hops: number }
@@ -22,13 +20,13 @@ export type Trust =
 /**
  * Validates and prepares a `trustProxy` option, once, for {@link clientAddress}.
  *
- * Use a hop count only if every request passes through exactly that many proxies, also over Unix sockets. Otherwise use
- * addresses. `0`, `[]`, `false` and undefined trust no proxy.
+ * Use a hop count only if every request, including those over Unix sockets, passes through exactly that many proxies.
+ * Otherwise use addresses. `0`, `[]`, `false` and undefined trust no proxy.
  *
  * @param option the name of the option in messages
  * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE` for `true` and for networks that together contain all public addresses
  * of IPv4 or IPv6 (`0.0.0.0/0`, `2000::/4`), `SPW_CIDR_INVALID` for an element that is not an address, network or name,
- * `SPW_TRUST_PROXY_INVALID` for the rest.
+ * `SPW_TRUST_PROXY_INVALID` for any other value.
  *
  * @example
  * ```ts

@@ -25,12 +25,12 @@ const LENGTH = 'Content-Length';
 
 const BODILESS = [204, 205, 304];
 
-/** If one of these headers is set, the length is already known, or must not be sent. */
+/** If one of these headers is set, `Content-Length` is already set or must not be sent. */
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Shows the response as it is written from now on. Middleware mounted before the guard that transforms the body, as
- * compression does, runs after this: its changes are not recorded, and are made again for a replay.
+ * Records the response as it is written from now on. Middleware that was mounted before the guard and transforms the
+ * body, such as compression, runs after this. Its changes are not recorded, and it makes them again for a replay.
  */
 export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
@@ -57,7 +57,8 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     }
   };
   /**
-   * Ends the response after it was stored. Until then it claims to have ended, because nothing may change it any more.
+   * Ends the response after it was stored. Until then, `writableEnded` is already true, because nothing may change the
+   * response anymore.
    */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);
@@ -102,7 +103,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   };
 }
 
-/** For calls that have already returned to the handler: an error destroys the response. */
+/** Runs a method after its call has already returned to the handler, so an error destroys the response. */
 function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   try {
     Reflect.apply(method, res, args);

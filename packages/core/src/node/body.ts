@@ -5,7 +5,7 @@ import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
 
-/** Only in Node-compatible runtimes, whose streams also have encodings other than UTF-8. */
+/** `Buffer` exists only in Node-compatible runtimes, whose streams also have encodings other than UTF-8. */
 interface NodeGlobals {
   readonly Buffer?: { from(text: string, encoding: string): Uint8Array };
 }
@@ -16,12 +16,12 @@ type Listener = (...args: never[]) => void;
 export interface NodeBody {
   readonly headers: { readonly [name: string]: unknown };
   readonly readableEncoding?: string | null;
-  /** Whether any of it was read. */
+  /** Whether any part of the body was read. */
   readonly readableDidRead?: boolean;
   readonly destroyed?: boolean;
-  /** Whether all of it has arrived; on HTTP/2 also true if the stream was reset. */
+  /** Whether the whole body has arrived; on HTTP/2 also true if the stream was reset. */
   readonly complete?: boolean;
-  /** Whether Node discards it, because the response has ended and nobody read any of it. */
+  /** Whether Node discards the body, because the response has ended and nobody has read any of it. */
   readonly _dumped?: boolean;
   /** HTTP/2 only. */
   readonly stream?: { readonly endAfterHeaders?: boolean };
@@ -33,8 +33,8 @@ export interface NodeBody {
 }
 
 /**
- * Shows the bytes of a body as its reader receives them. Every way of reading (`data`, `pipe`, iteration, `read`) emits
- * `data` for each chunk and then `end`.
+ * Passes the bytes of a body to `watcher` as its reader receives them. Every way of reading (`data`, `pipe`, iteration,
+ * `read`) emits `data` for each chunk and then `end`.
  */
 export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   if (hasNoBody(req)) {
@@ -44,7 +44,8 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   if (req.readableDidRead) return;
   const { emit, unshift } = req;
   let length = 0;
-  // `unshift` repeats data, and some decoded texts differ from the bytes sent. After either, the bytes are unknown.
+  // `unshift` repeats data, and some decoded texts differ from the bytes that were sent. After either of these, the
+  // bytes are unknown.
   let isKnown = true;
   req.unshift = (...args) => {
     isKnown = false;
@@ -64,7 +65,7 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   };
 }
 
-/** Whether encoding this text may give other bytes than were received. */
+/** Whether encoding this text may give bytes that differ from those received. */
 function isLossy(chunk: unknown, encoding: unknown): boolean {
   if (typeof chunk !== 'string') return false;
   if (encoding === 'utf8') return chunk.includes('\ufffd');
@@ -117,7 +118,7 @@ export function readBody(
   });
 }
 
-/** Whether the head says that no body follows. */
+/** Whether the headers say that no body follows. */
 function hasNoBody({ headers, stream }: NodeBody): boolean {
   if (stream?.endAfterHeaders !== undefined) return stream.endAfterHeaders;
   if (headers['transfer-encoding'] !== undefined) return false;

@@ -48,7 +48,10 @@ export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed
 
 const WATCHERS = Symbol('spillway.watchers');
 
-/** One pair of listeners serves all callbacks of a response. Clients may choose how many there are, as with GraphQL. */
+/**
+ * One pair of listeners serves all callbacks of a response, because clients may choose the number of callbacks, as with
+ * GraphQL.
+ */
 type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
 
 function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]): void {
@@ -73,7 +76,7 @@ function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]):
 }
 
 function notifyWatchers(watchers: readonly OnClosed[], res: NodeResponse, aborted: boolean): void {
-  // Before the head is sent, the status is only Node's default.
+  // Before the head is sent, the status may be only Node's default.
   const outcome = res.headersSent ? { status: res.statusCode, aborted } : { aborted };
   for (const closed of watchers) closed(outcome);
 }
@@ -90,7 +93,7 @@ const WAITING = Symbol('spillway.waiting');
 
 /**
  * Calls back when a socket closes; returns a function that cancels. All callbacks share one listener, because clients
- * choose how many there are.
+ * choose the number of callbacks.
  */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },

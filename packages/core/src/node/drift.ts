@@ -22,8 +22,8 @@ export class TimerDrift {
   /** Call when the timer fires. A late call counts for every period that it missed. */
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
-    // Due timers, this one included, run before sockets are read, possibly several times. If other timers fill the
-    // loop, this timer is on time but requests are late, so the iteration's duration counts too.
+    // All due timers run before sockets are read, and this timer may even fire several times. If other timers fill the
+    // loop, this timer is on time although requests are late. So the duration of the iteration counts too.
     const turnMs = this.turnFromMs === undefined ? this.turnMs : nowMs - this.turnFromMs;
     const waitMs = Math.max(0, this.spanMs - this.periodMs, turnMs);
     const periods = Math.max(1, this.spanMs / this.periodMs);

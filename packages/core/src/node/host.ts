@@ -1,4 +1,4 @@
-/** The parts of Node that its signals use. */
+/** The parts of Node that the load signals use. */
 
 import { outside } from '../base/host.js';
 
@@ -12,7 +12,7 @@ export interface LoopTimes {
   readonly accepted?: number | undefined;
 }
 
-/** In microseconds. */
+/** CPU times in microseconds. */
 interface CpuTimes {
   readonly user: number;
   readonly system: number;
@@ -83,7 +83,7 @@ export function every(periodMs: number, callback: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** The part of `node:fs/promises` that a machine's signal uses. */
+/** The part of `node:fs/promises` that the machine signal uses. */
 interface Files {
   mkdir(path: string, options: { recursive: true; mode: number }): Promise<unknown>;
   lstat(path: string): Promise<{ isDirectory(): boolean; uid: number; mode: number }>;

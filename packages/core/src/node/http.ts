@@ -18,9 +18,9 @@ export interface NodeGuardOptions<
 > extends GuardOptions<Req>,
     AddressOptions {
   /**
-   * Answers a rejected request instead of the problem document. The status and the headers are set already, except
-   * `Content-Type`. If it doesn't start to answer within 10 s, or resolves without an answer, the problem document is
-   * sent and `onFault` is called. What it throws, the guard throws, and the status is 500.
+   * Answers a rejected request in place of the problem document. The status and the headers are already set, except
+   * `Content-Type`. If the function doesn't start to answer within 10 s, or resolves without an answer, the problem
+   * document is sent and `onFault` is called. If it throws, the guard rethrows the error with status 500.
    */
   readonly onRejected?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
@@ -81,7 +81,7 @@ export function nodeGuard<
   };
 
   const handle = (req: Req, res: Res, next?: unknown): boolean | Promise<boolean> => {
-    // As middleware it would never call `next`, and requests would hang silently.
+    // As middleware, the guard would never call `next`, and requests would hang silently.
     if (next !== undefined) throw new SpillwayError('SPW_OPTION_INVALID', NO_MIDDLEWARE);
     const exchange = new NodeExchange(req, res, onRejected !== undefined);
     const request = new NodeLimitRequest(req, req, addressing);

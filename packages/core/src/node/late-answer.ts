@@ -1,4 +1,4 @@
-/** Protects a rejection that was sent in the app's place while a callback of the app may still respond. */
+/** Protects a rejection that was sent because the app's callback was late: the callback may still try to respond. */
 
 import type { NodeResponse } from './closed.js';
 

@@ -9,7 +9,7 @@ const GONE_MS = 8_000;
 /** Files that are unchanged for this long are removed. */
 const OLD_MS = 60_000;
 
-/** The most workers that are tracked, more than any machine has. Further names are ignored. */
+/** The most workers that are tracked: more than any machine has. Further files are ignored. */
 const MOST_WORKERS = 1_024;
 
 /** A file name: process id, random id, number of writes, and utilization in thousandths. */
@@ -37,7 +37,7 @@ export interface Others {
   /** The sum of their utilizations. */
   readonly busy: number;
   readonly workers: number;
-  /** Abandoned files. */
+  /** The names of abandoned files. */
   readonly old: readonly string[];
 }
 

@@ -61,12 +61,13 @@ export class NodeExchange implements Exchange, RejectedResponse {
   }
 
   /**
-   * Runs the app's custom response to the rejection. The default rejection is sent if the app calls `next()`, or has
-   * not begun to respond within 10 s, or within 1 s after its promise settled. Returns a promise only if `answer` does.
+   * Runs the app's custom response to the rejection. The default rejection is sent if the app calls `next()`, doesn't
+   * begin to respond within 10 s, or doesn't begin within 1 s after its promise settles. Returns a promise only if
+   * `answer` does.
    *
    * @param answer receives `next`, for frameworks that pass one to the app: call its `wentOn` or `failed`
    * @param report receives the app's mistakes: `report` of the gate
-   * @throws what `answer` throws; the status is then 500 instead of that of the rejection. A promise rejects with it
+   * @throws the error that `answer` throws, or rejects with it. The status is then 500
    */
   answerWith(
     answer: (refusal: Admission, next: Pick<OwnAnswer, 'wentOn' | 'failed'>) => unknown,
@@ -140,7 +141,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   }
 }
 
-/** @param body bytes, or ASCII text, so its length is its number of bytes */
+/** @param body bytes, or ASCII text, whose length is also its number of bytes */
 function endWithBody(res: NodeResponse, body: string | Uint8Array): void {
   if (res.writableEnded) return;
   if (res.headersSent || isBodiless(res.statusCode)) {

@@ -38,7 +38,7 @@ export class NodeRecorder implements Recorder {
     return String(headers[':authority'] ?? headers['host'] ?? '');
   }
 
-  /** If the body was not read, `parsed` is a framework default, not its content. */
+  /** Undefined if the body was not read, because `parsed` then returns a framework default. */
   parsedBody(): unknown {
     return this.req.readableDidRead ? this.parsed() : undefined;
   }
@@ -49,7 +49,7 @@ export class NodeRecorder implements Recorder {
 
   async readBody(watcher: BodyWatcher, limits: BodyLimits): Promise<BodyEnd> {
     const end = await readBody(this.req, watcher, limits);
-    // The unread rest would be parsed as the next request.
+    // On a connection that is kept alive, the unread rest would be parsed as the next request.
     if (end === 'too-large' || end === 'late') this.res.shouldKeepAlive = false;
     return end;
   }

@@ -1,4 +1,4 @@
-/** The ladder's signal: the utilization of the event loop, each second. */
+/** The ladder's signal: the utilization of the event loop, measured every second. */
 
 import type { Reading } from '../shed/load-signal.js';
 import { type LoopTimes, loopTimes, monotonicMs } from './host.js';
@@ -65,7 +65,7 @@ class UtilizationSignal implements EventLoopSignal {
   private measure(): void {
     const times = loopTimes();
     const nowMs = monotonicMs();
-    // The difference to the previous sample: an average since startup would hide an overload.
+    // The value is the difference to the previous sample, because an average since startup would hide an overload.
     if (times && this.baseline) {
       const active = times.active - this.baseline.active;
       const total = active + times.idle - this.baseline.idle;

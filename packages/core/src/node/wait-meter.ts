@@ -1,7 +1,7 @@
 /**
- * How overloaded the event loop is; 1 is the target. The larger of two numbers: the delay of the loop's timer, weighted
- * by the CPU share of this process, and how long connections have been waiting to be accepted. 0 while the loop is
- * mostly idle.
+ * Measures how overloaded the event loop is: 1 is the target, and 0 means that the loop is mostly idle. The value is
+ * the larger of two numbers: the delay of the loop's timer, weighted by the CPU share of this process, and the time
+ * that connections have waited to be accepted.
  */
 
 import { TimerDrift } from './drift.js';
@@ -10,13 +10,14 @@ import type { LoopTimes } from './host.js';
 /**
  * Below this utilization a late loop is not overloaded: other processes had the CPU, and rejecting would not help. A
  * server with ten requests a second next to two busy neighbors (nice -10, 5 % of a core left) rejected 53 of 60 without
- * this check and 12 with it. Stopped for 40 ms of every 60 ms, it rejected 44 and 0.
+ * this check and 12 with it. When it was stopped for 40 ms of every 60 ms, it rejected 44 without the check and none
+ * with it.
  */
 const BUSY = 0.5;
 /**
- * Time constant of the averages: one interrupted request does not fill them, an overload does in 350 ms. Requests
- * rejected next to two neighbors: 4.6 % with 100 ms, 5.2 % with 250 ms, 1.2 % with 500 ms. With 1 s there were none,
- * but an overload that hit an idle loop cost a tenth of the critical requests.
+ * Time constant of the averages. One interrupted request does not fill them, but an overload does within 350 ms. Next
+ * to two busy neighbors, 4.6 % of requests were rejected with 100 ms, 5.2 % with 250 ms, and 1.2 % with 500 ms. With 1
+ * s none were, but an overload that hit an idle loop cost a tenth of the critical requests.
  */
 const MEMORY_MS = 500;
 /**
@@ -37,7 +38,7 @@ export class WaitMeter {
   private readonly drift: TimerDrift;
   /** The utilization of the loop; undefined until the host has reported some time. */
   private utilization: number | undefined;
-  /** The fraction of its busy time in which the loop had the CPU. */
+  /** The fraction of the loop's busy time in which it had the CPU. */
   private share = 1;
   private times: LoopTimes | undefined;
   private turnTimes: LoopTimes | undefined;
@@ -67,7 +68,7 @@ export class WaitMeter {
   turned(nowMs: number, times: LoopTimes | undefined): void {
     if (!this.drift.turned(nowMs)) return;
     const since = spanOf(this.turnTimes, times);
-    // Only this iteration: over a whole period, some connections are accepted without having waited.
+    // Only connections of this iteration count: in a whole period, some are accepted without having waited.
     const hasAccepted = (times?.accepted ?? 0) > (this.acceptedBefore ?? 0);
     this.acceptedBefore = undefined;
     const isQueue = since && hasAccepted && since.idleMs < PAUSE * since.totalMs;
@@ -76,9 +77,10 @@ export class WaitMeter {
   }
 
   /**
-   * The expected delay of an event that arrives now, as far as rejecting requests would shorten it, divided by
-   * `markMs`. Connections that are not accepted yet wait where no timer sees them. But while there are any, the loop
-   * accepts one in each iteration (libuv since 1.45) and never idles.
+   * The load: the expected delay of an event that arrives now, divided by `markMs`. Only delays that rejecting requests
+   * would shorten count. No timer sees the wait of connections that are not accepted yet. But while there are any, the
+   * loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without idling is measured
+   * instead.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);
@@ -101,7 +103,7 @@ export class WaitMeter {
 
   private shareAt(since: Span | undefined): number {
     if (!since || Number.isNaN(since.cpuMs) || !(since.activeMs > 0)) return this.share;
-    // More than 1 if the CPU time includes other threads, or polling for events.
+    // The quotient exceeds 1 if the CPU time includes other threads or polling for events.
     return faded(this.share, Math.min(1, since.cpuMs / since.activeMs), since.activeMs);
   }
 }

@@ -22,8 +22,8 @@ export interface EventLoopWaitOptions {
 export interface TimedSignal extends Signal {
   watch(listener: () => void): () => void;
   /**
-   * Stops the timer permanently. Shedders that read the signal keep their state at first, and stop shedding when it is
-   * outdated.
+   * Stops the timer permanently. Shedders that read the signal keep their state at first, and stop shedding once the
+   * last reading is outdated.
    */
   close(): void;
 }
@@ -45,8 +45,8 @@ export interface TimedSignal extends Signal {
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   checkOptions(options, 'the signal', { target: 1 });
-  // With random arrivals, the queue is empty 7 % of the time at a mean delay of 20 ms, and 3 % at 40 ms: in overload,
-  // 287 requests a second are served instead of 270.
+  // With random arrivals, the queue is empty 7 % of the time at a mean delay of 20 ms, and 3 % at 40 ms. So in
+  // overload, 40 ms serves 287 requests a second, and 20 ms serves 270.
   const targetMs = toMicroseconds(options.target ?? '40ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);

@@ -24,7 +24,7 @@ export interface DecisionLogEntry {
   readonly priority?: string;
   /** The name of the caller's plan. */
   readonly plan?: string;
-  /** The load signal because of which a shedder rejected. */
+  /** The load signal that made a shedder reject. */
   readonly signal?: string;
   /** Hash of the key: 16 hexadecimal digits, equal for the same key and secret. */
   readonly keyHash?: string;
@@ -36,7 +36,7 @@ export interface DecisionLogEntry {
 
 /** Options of {@link decisionLog}. */
 export interface DecisionLogOptions {
-  /** Writes an entry during the request: to a logger that buffers. */
+  /** Writes an entry. Called during the request, so use a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
   /** Sampling rate of requests that pass or are replayed, 0 to 1. Default 0.01. */
   readonly sample?: number | undefined;
@@ -44,7 +44,7 @@ export interface DecisionLogOptions {
    * Sampling rate of `denied`, `would-deny` and `error`, 0 to 1. Default 1; reduce it if a flood must not fill the log.
    */
   readonly sampleRejected?: number | undefined;
-  /** Which outcomes are written at all. Default: all but `skipped`. */
+  /** The outcomes that are written. Default: all but `skipped`. */
   readonly outcomes?: readonly Outcome[] | undefined;
   /**
    * The secret for hashing keys: at least 16 characters, the same in all processes whose lines you want to compare.
@@ -64,7 +64,7 @@ const NAMES: NamesOf<DecisionLogOptions> = {
   random: 1,
 };
 
-/** What {@link decisionLog} returns. */
+/** The observer that {@link decisionLog} returns. */
 export interface DecisionLog extends Observer {
   onDecision(event: DecisionEvent, key: string | undefined): void;
   /** The `keyHash` of a key, to find a caller's lines. The key of a client address is `@` and the address. */

@@ -59,10 +59,9 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 };
 
 /**
- * Prints rejections during development: time, request, limiter, key, outcome and reason, what remains, and how long to
- * wait. Lines contain raw paths and client addresses, so use `decisionLog` in production. A key of more than 8
- * characters may be a secret, so only its first 4 are shown, with 4 digits of a hash that stays the same until the
- * process ends.
+ * Prints rejections during development: time, request, limiter, key, outcome and reason, remaining units, and the wait.
+ * Lines contain raw paths and client addresses, so use `decisionLog` in production. A key of more than 8 characters may
+ * be a secret, so only its first 4 are shown, with 4 digits of a hash that stays the same until the process ends.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -176,7 +175,7 @@ function leftOf({ remaining, policy }: Decision): string {
   return policy && Number.isFinite(remaining) ? `${remaining} of ${policy.burst}` : '';
 }
 
-/** Empty for requests that pass: their `retryAfterMs` is about a further request. */
+/** Empty for requests that pass, because their `retryAfterMs` is about the next request. */
 function waitOf({ reason, retryAfterMs }: Decision): string {
   if (reason === null) return '';
   if (retryAfterMs === Infinity) return 'never passes';
@@ -185,7 +184,9 @@ function waitOf({ reason, retryAfterMs }: Decision): string {
   return `${Math.ceil(retryAfterMs / 100) / 10} s`;
 }
 
-/** Cells contain client input: control characters, which a terminal would obey, are replaced, and long text is cut. */
+/**
+ * Cells contain client input, so control characters, which a terminal would obey, are replaced, and long text is cut.
+ */
 function inColumns(cells: readonly string[], color?: number): string {
   const shown = cells.map((cell, at) => {
     const plain = cell.replace(/[^\x20-\x7e]/g, '?');

@@ -8,7 +8,7 @@ import { RecentSubjects, warn } from '../base/log.js';
 import type { Fault } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 
-/** What Spillway does instead, by the source of the fault. */
+/** The reaction of Spillway to a fault, by the source of the fault. */
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
@@ -46,7 +46,7 @@ interface FaultLogOptions {
 /** The last line about a limiter and source. */
 interface LastLine {
   readonly atUs: number;
-  /** How often the fault has occurred since, without a line. */
+  /** How often the fault has occurred since that line. */
   more: number;
 }
 
@@ -97,7 +97,7 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
-/** The name of a user's error may be anything. */
+/** The `name` of an app's error may be any value. */
 function errorNameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';

@@ -24,7 +24,8 @@ export function tellOfLimiters(
   for (const { name, notices: own = [] } of limiters) {
     for (const { code, message } of own) {
       if (code !== MADE_IN_HANDLER.code) notices.tell(code, message, name);
-      // Once may be correct: a handler may keep its limiter. With a store it is harmless: the counts are in the store.
+      // A limiter that is created in a handler once may be correct, because the handler may keep it. With a store it is
+      // harmless, because the counts are in the store.
       else if (withoutStore > 0 && notices.count(code, name) > 1) isOfHandler = true;
     }
   }

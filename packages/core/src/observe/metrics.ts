@@ -157,7 +157,7 @@ function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
 
-/** The counter of what meters do with units. */
+/** The counter for one kind of units of meters. */
 function unitsOf(kind: UnitsKind, help: string): Metric {
   return {
     name: `units.${kind}`,

@@ -1,4 +1,4 @@
-/** Warns about probable mistakes in an app: one line for each code and limiter, once. */
+/** Warns about probable mistakes in an app, with one line for each code and limiter. */
 
 import { checkFlag } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
@@ -31,7 +31,9 @@ interface NoticesOptions {
   readonly validate?: Validate | undefined;
 }
 
-/** Warnings of one guard, or of keyed limiters. Those that share a logger don't repeat each other's lines. */
+/**
+ * Warnings of one guard, or of keyed limiters. Guards and limiters that share a logger don't repeat each other's lines.
+ */
 export class Notices {
   private readonly logger: Logger | false;
   private readonly validate: Validate;
@@ -48,13 +50,15 @@ export class Notices {
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
 
-  /** Counts a reason and returns how often it has occurred, for mistakes that a single case doesn't prove. */
+  /**
+   * Counts an occurrence and returns the number of occurrences, for mistakes that a single occurrence doesn't prove.
+   */
   count(code: NoticeCode, of: string): number {
     return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
   }
 
   /**
-   * Logs a line the first time that it occurs. Never throws.
+   * Logs a line, only once for each code and `of`. Never throws.
    *
    * @param of the limiter or guard that the line is about; empty for the whole app
    */
@@ -66,7 +70,7 @@ export class Notices {
   }
 }
 
-/** By logger, not by guard: an app may create a guard per request. */
+/** Occurrences are counted by logger and not by guard, because an app may create a guard per request. */
 const known = new WeakMap<Logger, RecentSubjects<number>>();
 
 function countIn(logger: Logger, reason: string): number {
@@ -80,7 +84,7 @@ function countIn(logger: Logger, reason: string): number {
 /**
  * Checks the option `validate`.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_OPTION_UNKNOWN` for a code that has no line
+ * @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_OPTION_UNKNOWN` for a code that is not the code of a warning
  */
 export function checkValidate(validate: unknown): void {
   if (validate === undefined || typeof validate === 'boolean') return;

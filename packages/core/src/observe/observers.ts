@@ -18,7 +18,7 @@ export class Observers {
   /** Whether any observer has `onDecision` or `countDecision`. */
   readonly wantsDecisions: boolean;
   readonly wantsStoreCalls: boolean;
-  /** Whether the ends of responses must be watched. */
+  /** Whether any observer has `onEnd`, so that the ends of responses must be watched. */
   readonly hearsEnds: boolean;
   private readonly observers: readonly Observer[];
   private readonly wantsEvents: boolean;
@@ -118,7 +118,7 @@ export class Observers {
   }
 }
 
-/** Property by property: a spread costs more than all observers together. */
+/** Copies property by property, because a spread would cost more than all observers together. */
 function eventOf(decision: Decision, mode: Mode): DecisionEvent {
   return {
     limiter: decision.limiter,

@@ -5,7 +5,7 @@ import { SpillwayError } from '../base/errors.js';
 const SHORTEST_SECRET = 16;
 
 /**
- * The message must not show the secret.
+ * Checks the secret. The message of the error must not show it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -1,5 +1,5 @@
 /**
- * Counts what guards report; exporters read the counts when they are scraped. Incrementing a labelled counter of
+ * Counts the events of guards. Exporters read the counts when they are scraped. Incrementing a labelled counter of
  * prom-client for each decision would take as long as a decision in memory. All exporters get the same numbers.
  */
 
@@ -37,7 +37,7 @@ export interface Gauges {
 
 /** Maximum number of series, in case a custom limiter derives names or classes from client input. */
 const SERIES = 10_000;
-/** The label `limiter` of everything beyond that. */
+/** The label `limiter` of everything beyond {@link SERIES}. */
 const OTHERS = '(others)';
 
 /** Maximum number of plan names per limiter; further plans get the label `other`. */
@@ -70,17 +70,17 @@ interface Count<Label extends string> extends Sample<Label> {
 
 type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority' | 'plan';
 
-/** By limiter, outcome, reason, priority and plan. Nested maps avoid building a string key for each decision. */
+/** Counts by limiter, outcome, reason, priority and plan. Nested maps avoid building a string key for each decision. */
 type Counts = Map<
   string,
   Map<Outcome, Map<Reason | null, Map<string, Map<string, Count<DecisionLabel>>>>>
 >;
 
 /**
- * An observer that only counts, so each request pays for an addition instead of an exporter. `@spillway/prometheus` and
- * `@spillway/opentelemetry` read it; use it for custom exporters. Labels have low cardinality: limiter names, outcomes,
- * reasons, priority classes and plans, never keys. A label without a value is an empty string. Beyond 10,000 series,
- * everything else is counted under the limiter `(others)`.
+ * An observer that only counts, so each request costs an addition and not a call of an exporter. `@spillway/prometheus`
+ * and `@spillway/opentelemetry` read it; use it for custom exporters. Labels have low cardinality: limiter names,
+ * outcomes, reasons, priority classes and plans, never keys. A label without a value is an empty string. Beyond 10,000
+ * series, everything else is counted under the limiter `(others)`.
  *
  * @example
  * ```ts
@@ -94,7 +94,7 @@ type Counts = Map<
  */
 export class Tally implements Observer {
   private readonly counts: Counts = new Map();
-  /** By limiter. */
+  /** The plan names of each limiter. */
   private readonly plans = new Map<string, Set<string>>();
   private readonly decided: Count<DecisionLabel>[] = [];
   private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();
@@ -136,7 +136,7 @@ export class Tally implements Observer {
 
   onDecision({ limiter, outcome, allowed, reason, priority = '', policy }: DecisionEvent): void {
     const plan = policy?.plan ?? '';
-    // In shadow mode, requests pass though the store fails: with a reason, they would be counted as rejected.
+    // In shadow mode, requests pass even if the store fails. With a reason, they would be counted as rejected.
     const why = outcome === 'error' && allowed ? null : reason;
     const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority)?.get(plan);
     const count = known ?? this.newCount(limiter, outcome, why, priority, plan);
@@ -190,7 +190,7 @@ export class Tally implements Observer {
     const isFull = this.spent.size >= SERIES && !this.spent.has(name);
     const limiter = isFull ? OTHERS : name;
     const byKind = inner(this.spent, limiter);
-    // All kinds at once: a series that does not exist can't be added to another.
+    // Creates the counters of all kinds at once, because a query can't add up series of which one does not exist.
     if (byKind.size === 0) {
       for (const each of UNITS_KINDS) byKind.set(each, { labels: { limiter }, value: 0 });
     }
@@ -270,7 +270,7 @@ export class Tally implements Observer {
     return [...this.shapers].map(({ name, running }) => sample(name, running));
   }
 
-  /** Only signals that have data. */
+  /** The values of all signals that have data. */
   signalValues(): Sample<'signal'>[] {
     return [...this.sources].flatMap((signal) => {
       const reading = readSafely(signal);

@@ -1,6 +1,6 @@
 /** Lists of callers with bounds for their counts, and their merge. */
 
-/** A caller, and between which numbers the count of its requests is. */
+/** A caller, with a lower and an upper bound of the number of its requests. */
 export interface CallerCount {
   /** The key as the limiter counts it (an address is `@` and its canonical text), or its sealed form. */
   readonly caller: string;
@@ -14,7 +14,7 @@ export interface CallerList {
   /** Requests of all callers, exact. */
   readonly total: number;
   readonly callers: readonly CallerCount[];
-  /** No caller outside of the list has more requests. 0: the list is complete. */
+  /** An upper bound of the requests of any caller outside the list. 0: the list is complete. */
   readonly othersAtMost: number;
 }
 
@@ -34,7 +34,7 @@ export function mergeLists(lists: readonly CallerList[]): CallerList {
     for (const { caller, atLeast, atMost } of list.callers) {
       const sum = sums.get(caller) ?? { atLeast: 0, aboveOthers: 0 };
       sum.atLeast += atLeast;
-      // A caller that a list lacks may have as many as the list says of all others.
+      // A caller that is missing in a list may have up to `othersAtMost` requests there.
       sum.aboveOthers += atMost - list.othersAtMost;
       sums.set(caller, sum);
     }

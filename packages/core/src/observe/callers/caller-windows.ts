@@ -12,9 +12,9 @@ const MINUTES = 15;
 
 /** The top callers of two windows. */
 export interface CallerTops {
-  /** Of the last 50 to 60 seconds. */
+  /** The top callers of the last 50 to 60 seconds. */
   readonly minute: CallerList;
-  /** Of the last 14 to 15 minutes. */
+  /** The top callers of the last 14 to 15 minutes. */
   readonly quarter: CallerList;
 }
 
@@ -28,7 +28,7 @@ export class CallerWindows {
   private current = new SpaceSaving();
   /** Closed slices of the last minute. */
   private slices: Aged[] = [];
-  /** What is older, by minute. */
+  /** Older slices, merged by minute. */
   private minutes: Aged[] = [];
   private unsummarized = NO_CALLERS;
 
@@ -36,7 +36,7 @@ export class CallerWindows {
     this.current.add(key);
   }
 
-  /** Closes the slice `ended`; `current` is the one that begins. Returns whether a window may have changed. */
+  /** Closes the slice `ended` and begins the slice `current`. Returns whether a window may have changed. */
   turn(ended: number, current: number): boolean {
     const { isEmpty } = this;
     if (this.current.total > 0) {
@@ -83,7 +83,9 @@ export class CallerWindows {
   }
 }
 
-/** Keys may be parts of long strings, such as headers, which must not stay in memory because of them. */
+/**
+ * Copies the keys. A key may be a slice of a long string, such as a header, and would keep the whole string in memory.
+ */
 function kept(list: CallerList): CallerList {
   const { callers, ...rest } = mergeLists([list]);
   return { ...rest, callers: callers.map((one) => ({ ...one, caller: detached(one.caller) })) };

@@ -1,4 +1,4 @@
-/** What a process records about one limiter. */
+/** The counts and top callers of one limiter in this process. */
 
 import type { Decision, Mode } from '../../contract/decision.js';
 import { CallerWindows } from './caller-windows.js';
@@ -7,11 +7,11 @@ import { type LimiterReport, NO_COUNTS, NO_TOPS } from './report.js';
 export class LimiterRecord {
   readonly limiter: string;
   /**
-   * How often it must still be published: twice after a decision. Without a decision in between, the second one shows
-   * that the rate is 0.
+   * The number of publications that are due: two after each decision. If there is no decision between them, the second
+   * one shows that the rate is 0.
    */
   publications = 0;
-  /** Order of publication: those that were published the longest ago come first. */
+  /** When the record was last published. The records that were published longest ago are published first. */
   publishedAtUs = 0;
   /** Created at the first rejection. */
   rejected: CallerWindows | undefined;
@@ -42,7 +42,7 @@ export class LimiterRecord {
     if (isMoved.includes(true)) this.publications = Math.max(1, this.publications);
   }
 
-  /** @param forMs for how long the process has counted */
+  /** @param forMs how long the process has counted */
   report(forMs: number): LimiterReport {
     const { limiter, mode, counts, rejected, wouldReject } = this;
     return {

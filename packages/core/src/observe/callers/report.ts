@@ -1,4 +1,4 @@
-/** What a process reports about its limiters, and the sum of several reports. */
+/** The report of a process about its limiters, and the sum of several reports. */
 
 import type { Mode, Outcome } from '../../contract/decision.js';
 import { mergeLists, NO_CALLERS } from './caller-list.js';
@@ -7,23 +7,23 @@ import type { CallerTops } from './caller-windows.js';
 /** Decisions by outcome since the process started. */
 export type OutcomeCounts = Readonly<Record<Outcome, number>>;
 
-/** One limiter of one process, or of all that were merged. */
+/** The report on one limiter, by one process or merged from several. */
 export interface LimiterReport {
   readonly limiter: string;
   /** The mode of the latest decision. */
   readonly mode: Mode;
   readonly counts: OutcomeCounts;
-  /** For how long the process had counted, in milliseconds; of several, the longest. */
+  /** How long the process has counted, in milliseconds. In a merged report, the longest of these times. */
   readonly forMs: number;
-  /** Who was rejected, also by the fallback of an outage. */
+  /** The callers that were rejected, including rejections while the store failed. */
   readonly rejected: CallerTops;
-  /** Who would have been rejected, had the limiter not been in shadow mode. */
+  /** The callers that would have been rejected if the limiter had not been in shadow mode. */
   readonly wouldReject: CallerTops;
 }
 
 /** Where reports are published: `redisReports(client)` of `@spillway/redis`. */
 export interface ReportSink {
-  /** Replaces what this process published before about these limiters. */
+  /** Replaces the earlier reports of this process on these limiters. */
   publish(limiters: readonly LimiterReport[]): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export const NO_COUNTS: OutcomeCounts = {
 export const NO_TOPS: CallerTops = { minute: NO_CALLERS, quarter: NO_CALLERS };
 
 /**
- * Adds up the reports of several processes, by limiter, in the order of their names. Where modes differ, the first one
+ * Adds up the reports of several processes by limiter, sorted by name. If modes differ, the mode of the first report
  * counts.
  *
  * @example

@@ -1,9 +1,9 @@
 /**
- * Seals keys with a secret, so that logs and Redis do not show them, and reveals them to those who have the secret. The
- * same key and secret always give the same text, which therefore identifies the caller in every process.
+ * Seals (encrypts) keys with a secret, so that logs and Redis do not show them, and reveals them with the same secret.
+ * The same key and secret always give the same text, so the text identifies the caller in every process.
  *
- * The text is `#` and the base64url of an HMAC-SHA-256 of the key (96 bits) and the key, encrypted with a stream of
- * HMACs of that (the construction of SIV, RFC 5297).
+ * The text is `#` and the base64url of a tag and the encrypted key. The tag is an HMAC-SHA-256 of the key, cut to 96
+ * bits. The key is encrypted with a stream of HMACs of the tag (the construction of SIV, RFC 5297).
  */
 
 import { base64url } from '../../base/bytes-text.js';
@@ -17,7 +17,7 @@ const TAG = 12;
 /** Domain separation: other uses of the same secret give other HMACs. */
 const PURPOSE = /* @__PURE__ */ utf8Bytes('spillway caller');
 
-/** So many sealed keys are remembered: tables have the same callers every second. */
+/** At most this many sealed keys are cached. A cache helps, because tables have the same callers every second. */
 const REMEMBERED = 5_000;
 
 /** Seals and reveals with one secret. */
@@ -38,7 +38,7 @@ export class CallerSeal {
     return text;
   }
 
-  /** The key; undefined if the text is not sealed, or with another secret. */
+  /** The key; undefined if the text is not sealed, or was sealed with another secret. */
   reveal(text: string): string | undefined {
     const bytes = bytesOf(text);
     if (bytes === undefined || bytes.length < TAG) return undefined;
@@ -72,7 +72,7 @@ export class CallerSeal {
   }
 }
 
-/** HMAC-SHA-256 (RFC 2104) with one secret, whose padded forms are made once. */
+/** HMAC-SHA-256 (RFC 2104) with one secret. The two padded forms of the secret are computed once. */
 function hmacWith(secret: Uint8Array): (...text: readonly Uint8Array[]) => Uint8Array {
   const key = secret.length > BLOCK ? sha256(secret) : secret;
   const padded = (pad: number): Uint8Array =>

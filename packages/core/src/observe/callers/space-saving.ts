@@ -9,8 +9,8 @@ import type { CallerList } from './caller-list.js';
 const COUNTERS = 100;
 
 /**
- * Longer keys are cut, so that a client cannot fill memory with them. In UTF-16 units. Tokens of one issuer may begin
- * alike for longer than that, so their ends are kept too.
+ * The longest key, in UTF-16 units. Longer keys are shortened, so that a client cannot fill memory with them. Their
+ * ends are kept too, because tokens of one issuer may have a long common beginning.
  */
 const MAX_KEY = 256;
 
@@ -20,15 +20,18 @@ export class SpaceSaving {
   private readonly slots = new Map<string, number>();
   private readonly keys: string[] = [];
   private readonly counts: number[] = [];
-  /** By slot: the count that the caller inherited, which it may never have had. */
+  /**
+   * By slot: the count that the caller inherited from the caller it replaced. Its own count may be lower by up to this
+   * number.
+   */
   private readonly inherited: number[] = [];
-  /** No count is smaller, once all counters are in use. */
+  /** A lower bound of all counts, once all counters are in use. */
   private least = 0;
   private cursor = 0;
   /** The slot of the latest addition. */
   private latest = 0;
 
-  /** @param key undefined if nothing was counted, as for a load shedder */
+  /** @param key undefined for decisions without a key, such as those of a load shedder */
   add(key: string | undefined): void {
     this.total += 1;
     if (key === undefined) return;
@@ -72,7 +75,7 @@ export class SpaceSaving {
     this.latest = slot;
   }
 
-  /** Counts never decrease, so the search for one that is still the least goes on where the last one ended. */
+  /** A slot with the lowest count. Counts never decrease, so the search continues where the last one ended. */
   private leastSlot(): number {
     for (let looked = 0; looked < COUNTERS; looked += 1) {
       this.cursor = (this.cursor + 1) % COUNTERS;

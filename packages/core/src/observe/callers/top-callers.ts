@@ -1,4 +1,6 @@
-/** An observer that shows who is rejected: in this process, in a log, and in reports that processes share. */
+/**
+ * An observer that shows which callers are rejected: in this process, in a log, and in reports that processes share.
+ */
 
 import { checkHas, checkOptions } from '../../base/check-shapes.js';
 import { checkCallback, checkClock, durationBetween } from '../../base/checks.js';
@@ -21,14 +23,14 @@ import { CallerSeal } from './sealed-caller.js';
 /** A summary of the rejections of one limiter in one interval, for a log line. */
 export interface CallerSummary {
   readonly limiter: string;
-  /** `denied`: who was rejected. `would-deny`: who would have been, in shadow mode. */
+  /** `denied`: the callers were rejected. `would-deny`: they would have been, but the limiter is in shadow mode. */
   readonly outcome: 'denied' | 'would-deny';
   /** When the interval began and ended, in milliseconds since the epoch. */
   readonly fromMs: number;
   readonly toMs: number;
   /** Rejections of all callers. */
   readonly total: number;
-  /** The five callers with the most. */
+  /** The five callers with the most rejections. */
   readonly callers: readonly CallerCount[];
   /** Rejections of all other callers; if the counts of the five are not exact, at most this many. */
   readonly rest: number;
@@ -68,32 +70,34 @@ const NAMES: NamesOf<TopCallersOptions> = {
   random: 1,
 };
 
-/** What {@link topCallers} returns. */
+/** The observer that {@link topCallers} returns. */
 export interface TopCallers extends Observer {
   countDecision(decision: Decision, mode: Mode, key: string | undefined): void;
   /** The limiters of this process, with their top callers of the last 1 and 15 minutes. */
   report(): readonly LimiterReport[];
-  /** Writes and publishes what is left, for at most 5 s, and stops. Call it at shutdown, after the last request. */
+  /**
+   * Writes and publishes the remaining data, for at most 5 s, and stops. Call it at shutdown, after the last request.
+   */
   close(): Promise<void>;
 }
 
-/** As many limiters as a process announces. Further ones are counted together. */
+/** The most limiters that are recorded separately. Further limiters are counted together. */
 const MAX_LIMITERS = 1_000;
 const OTHERS = '(others)';
 
 const TICK_US = 1_000_000;
-/** At most this many limiters in one call, which bounds its size. The others follow in the next seconds. */
+/** The most limiters in one call, which bounds its size. The others follow in the next seconds. */
 const MAX_PUBLISHED = 40;
-/** How often a process without changes publishes nothing, to show that it is alive. */
+/** How often a process without changes publishes an empty list, to show that it is alive. */
 const ALIVE_US = 10_000_000;
-/** A call of the sink that takes longer is not waited for. */
+/** How long to wait for a call of the sink. */
 const PATIENCE_US = 5_000_000;
 const SUMMARIZED = 5;
 
 /**
  * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Its
- * memory is bounded: 100 callers are counted per limiter at a time, and where they do not suffice, counts are ranges.
- * Use one for all guards of a process.
+ * memory is bounded: it counts 100 callers per limiter at a time. If there are more callers, counts are ranges. Use one
+ * observer for all guards of a process.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -118,7 +122,7 @@ class Recorder implements TopCallers {
   private readonly random: () => number;
   private readonly seal: CallerSeal | undefined;
   private readonly clock: Clock;
-  /** Whether only decisions drive it: with a clock that is not the system's, or where timers end with requests. */
+  /** Whether it runs on decisions alone and not on a timer: with a custom clock, or where timers end with requests. */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
   private last = new LimiterRecord('');
@@ -150,7 +154,7 @@ class Recorder implements TopCallers {
   }
 
   countDecision(decision: Decision, mode: Mode, key: string | undefined): void {
-    // Reading the time would cost as much as the rest.
+    // Skipped while a timer runs: reading the clock would cost as much as the rest of this method.
     if (this.isDriven || this.slice === undefined) this.keepUp();
     const { limiter } = decision;
     if (limiter !== this.last.limiter) this.last = this.recordOf(limiter);
@@ -177,7 +181,7 @@ class Recorder implements TopCallers {
     if ('error' in rest) this.tell(rest.error);
   }
 
-  /** One call after another, until everything is published or a call fails. */
+  /** Publishes in one call after another, until everything is published or a call fails. */
   private async publishRest(): Promise<void> {
     for (const record of this.changed()) record.publications = 1;
     let goesOn = (await this.publishing) ?? true;
@@ -193,7 +197,7 @@ class Recorder implements TopCallers {
     return record;
   }
 
-  /** Does what is due. */
+  /** Does the work that is due: closes slices, writes summaries, and publishes. */
   private keepUp(): void {
     if (this.closing) return;
     const nowUs = this.clock.nowUs();

@@ -13,7 +13,7 @@ import { checkSecret } from '../secret.js';
 import { type Cause, Causes } from './likely-cause.js';
 import type { Verdict } from './verdict.js';
 
-/** A request about which the two limiters differ, for a log line. */
+/** A request that the two limiters decided differently, for a log line. */
 export interface Divergence {
   /** The name of our limiter. */
   readonly limiter: string;
@@ -40,9 +40,9 @@ export interface CompareOptions {
 
 const NAMES: NamesOf<CompareOptions> = { write: 1, sample: 1, limiter: 1, secret: 1, random: 1 };
 
-/** What {@link compareWith} returns. The counts can be read at any time. */
+/** The observer that {@link compareWith} returns. The counts can be read at any time. */
 export interface Comparison extends Observer {
-  /** Requests about which both decided the same. */
+  /** Requests that both limiters decided alike. */
   readonly agreed: number;
   /** Requests that only the other limiter rejected. */
   readonly onlyTheirs: number;
@@ -53,11 +53,12 @@ export interface Comparison extends Observer {
 }
 
 /**
- * Makes an observer that compares a limiter in shadow mode with the one that it will replace. It counts the requests
- * about which they agree, and writes a sample of the others, with both verdicts and the likely cause.
+ * Makes an observer that compares a limiter in shadow mode with the one that it will replace. It counts agreements and
+ * divergences, and writes a sample of the divergences, with both verdicts and the likely cause.
  *
- * @param read returns what the other limiter decided, or undefined if it didn't decide. Called once for each request
- * that the guard let pass, after its response. It must only read: a call of the other limiter would charge the request
+ * @param read returns the decision of the other limiter, or undefined if there was none. Called once for each request
+ * that the guard let pass, after its response. It must only read the decision: calling the other limiter would charge
+ * the request
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
@@ -83,7 +84,7 @@ export function compareWith<Raw = unknown>(
   return new Comparer(read as (raw: unknown) => Verdict | undefined, options);
 }
 
-/** The types of what a verdict may have. */
+/** The properties of a verdict, and their types. */
 const FACTS = Object.entries({
   allowed: 'boolean',
   remaining: 'number',
@@ -169,10 +170,10 @@ class Comparer implements Comparison {
   }
 }
 
-/** What the other limiter is said to have decided, without what is unknown or of another type. */
+/** The verdict that `read` returned, without unknown properties and without properties of the wrong type. */
 function verdictFrom(read: unknown): Verdict | undefined {
   if (read === undefined || read === null) return undefined;
-  // A promise is no verdict. If it rejects, that must not end the process.
+  // A promise is not a verdict. But if it rejects, the rejection must not end the process.
   disregard(read);
   const given = read as Verdict;
   if (typeof given.allowed !== 'boolean') throw mustBe('allowed of a verdict', 'a boolean', read);
@@ -180,7 +181,10 @@ function verdictFrom(read: unknown): Verdict | undefined {
   return Object.fromEntries(facts.map(([name]) => [name, given[name]])) as unknown as Verdict;
 }
 
-/** Of several limiters, the one that rejects decides; if none does, the one with the least left. */
+/**
+ * Whether `one` is stricter than `other`: of several limiters, only the strictest is compared. A limiter that would
+ * reject is stricter than one that wouldn't; otherwise, less remaining is stricter.
+ */
 function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
   if (one.outcome !== other.outcome) return one.outcome === 'would-deny';
   return one.remaining < other.remaining;
@@ -189,7 +193,8 @@ function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
 function verdictOf({ event, key }: Seen): Verdict {
   const { outcome, remaining, used, policy, cost, resetMs } = event;
   const limit = policy?.limit;
-  // The mark of addresses is ours; keys that begin with it have a second one.
+  // Spillway adds the prefix `@` to addresses, and to keys that already begin with `@`. The other limiter has no such
+  // prefix.
   return {
     allowed: outcome === 'allowed',
     remaining,

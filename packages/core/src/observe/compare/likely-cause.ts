@@ -1,4 +1,6 @@
-/** Why two limiters differ about a request: from what the other one says, and from what both said before. */
+/**
+ * Finds why two limiters differ about a request, from facts about the other limiter and from earlier decisions of both.
+ */
 
 import { RecentSubjects } from '../../base/log.js';
 import type { Verdict } from './verdict.js';
@@ -6,37 +8,37 @@ import type { Verdict } from './verdict.js';
 /**
  * The likely cause of a divergence:
  *
- * - `key`: they count different callers together.
+ * - `key`: the limiters group requests by different keys.
  * - `cost`: they charge different costs.
  * - `limit`: their limits differ.
  * - `window`: their windows begin at different times, or their algorithms differ.
- * - `unknown`: nothing tells. Return more facts about the other limiter, such as `limit` and `key`.
+ * - `unknown`: the facts don't show a cause. Return more facts about the other limiter, such as `limit` and `key`.
  */
 export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
 
-/** What both had left after a request. */
+/** The units that both limiters had left after a request. */
 interface Pair {
   readonly ours: number;
   readonly theirs: number;
-  /** Whether they charged different units when both last let a request of the key pass. */
+  /** Whether they charged different units for the last request of the key that both let pass. */
   readonly isUnequal: boolean;
 }
 
-/** One of two that reset at the same time may be read this long after the other. */
+/** Reset times that differ by at most this much count as equal, because one limiter is read later than the other. */
 const SAME_TIME_MS = 1_000;
 
-/** By so many more callers than others must a limit be confirmed before it counts as that of the other limiter. */
+/** A limit counts as the other limiter's limit when it has this many more votes for it than against it. */
 const MAJORITY = 10;
 
 export class Causes {
-  /** By key. */
+  /** The latest pair of each key. */
   private readonly last = new RecentSubjects<Pair>();
   /** The other's limit, by a majority vote (R. S. Boyer and J. S. Moore, 1981). */
   private candidate = Number.NaN;
   private votes = 0;
   private voter = '';
 
-  /** Call it for each request. Returns the likely cause, should the two diverge. */
+  /** Call it for each request. Returns the likely cause of a divergence, if there is one. */
   observe(ours: Verdict, theirs: Verdict): Cause {
     const { key = '' } = ours;
     const before = this.last.get(key);
@@ -46,7 +48,10 @@ export class Causes {
     return byFacts(ours, theirs) ?? this.byVote(ours) ?? byTrend(theirs, before, now);
   }
 
-  /** If both have counted the same, what we used and they have left is their limit, for every caller. */
+  /**
+   * Votes for a limit of the other limiter. If both have counted the same requests, the units that we used plus the
+   * units that they have left are their limit, for every caller.
+   */
   private vote(key: string, limit: number): void {
     if (Number.isNaN(limit) || key === this.voter) return;
     this.voter = key;
@@ -66,7 +71,7 @@ function pairOf(ours: Verdict, theirs: Verdict, before: Pair | undefined): Pair 
   return { ...now, isUnequal: isCharge ? fell.ours !== fell.theirs : (before?.isUnequal ?? false) };
 }
 
-/** Compares what both verdicts have. */
+/** Compares the facts of both verdicts. */
 function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
   const differs = (fact: 'key' | 'cost' | 'limit'): boolean =>
     theirs[fact] !== undefined && theirs[fact] !== ours[fact];
@@ -82,6 +87,6 @@ function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
   if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
   // Only one of them has begun a new window.
   if (before && now.ours > before.ours !== now.theirs > before.theirs) return 'window';
-  // Whatever else could differ is known to be equal.
+  // If key and limit are known, everything else that could differ is equal.
   return theirs.key === undefined || theirs.limit === undefined ? 'unknown' : 'window';
 }

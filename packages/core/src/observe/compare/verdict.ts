@@ -1,6 +1,6 @@
 /** A decision in the form in which two limiters can be compared. */
 
-/** What a limiter decided about a request. The more is known, the better is the likely cause of a divergence. */
+/** A limiter's decision about a request. With more facts, the likely cause of a divergence is more reliable. */
 export interface Verdict {
   readonly allowed: boolean;
   /** Units left after the request. */
@@ -9,9 +9,9 @@ export interface Verdict {
   readonly used?: number | undefined;
   /** Units per window. */
   readonly limit?: number | undefined;
-  /** What was counted, such as the client's address or an account. */
+  /** The key that was counted, such as the client's address or an account. */
   readonly key?: string | undefined;
   readonly cost?: number | undefined;
-  /** Milliseconds until the window ends, or the key is as if unused. */
+  /** Milliseconds until the window ends, or until the bucket is full again. */
   readonly resetMs?: number | undefined;
 }
