@@ -150,7 +150,10 @@ export class OwnAnswer {
   }
 }
 
-/** Frameworks treat `undefined` as success, and Express treats `'route'` as a jump to the next route. */
+/**
+ * Wraps thrown primitives, because frameworks treat `undefined` as success, and Express `'route'` as a jump to the next
+ * route.
+ */
 function anError(thrown: unknown): unknown {
   return typeof thrown === 'object' && thrown !== null ? thrown : asError(thrown);
 }

@@ -10,7 +10,10 @@ import type { LimitRequest } from '../contract/request.js';
 /** The classes, from the one that is shed last to the one that is shed first. */
 const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
-/** Returns the class of a request. For undefined, the method decides; also for an unlisted class, which is a fault. */
+/**
+ * Returns the class of a request. If it returns undefined or an unlisted class (a fault), `isTest` and the method
+ * decide.
+ */
 export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;
 
 /** How requests are classified. */
@@ -21,7 +24,7 @@ export interface PriorityOptions<Raw = unknown> {
    */
   readonly classes?: readonly string[] | undefined;
   /**
-   * Returns a request's class. Default: by method. If it depends on something that clients choose, clients choose their
+   * Returns a request's class. Default: by method. If it uses a value that clients choose, clients can choose their
    * class.
    */
   readonly classify?: Classify<Raw> | undefined;
@@ -96,8 +99,8 @@ export class Ranking<Raw = unknown> {
   }
 
   /**
-   * The rank of a class that the user's function did not name. It is never the critical rank. A class that is not
-   * listed is shed first.
+   * The rank of a class that `classify` did not return. It is never the critical rank. A class that is missing in
+   * `classes` is shed first.
    */
   private inferred(name: string): number {
     const rank = this.ranks.get(name) ?? 0;
