@@ -75,7 +75,9 @@ export class Silence {
     return connection;
   }
 
-  /** Also waits two event loop turns: if this process was stalled, a reply may have arrived unread. */
+  /**
+   * Checks after the grace time and two event loop turns: if this process was stalled, a reply may have arrived unread.
+   */
   private checkAgain(node: string, connection: Connection): void {
     const { unansweredSinceUs, actedUs } = connection;
     connection.actedUs = Infinity; // one check at a time

@@ -13,7 +13,7 @@ import { ClusterOfNodeRedis, type NodeRedisCluster } from './node-redis-cluster.
  */
 export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | RedisClient;
 
-/** Stores and controls on one client share its wrapper, which limits how often they hurry it. */
+/** Stores and controls on one client share its wrapper, because the wrapper limits how often `hurry` reconnects it. */
 const made = new WeakMap<object, RedisClient>();
 
 /**

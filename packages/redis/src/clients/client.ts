@@ -38,8 +38,8 @@ export interface RedisClient {
    */
   nodeOf?(slot: number): string | undefined;
   /**
-   * Advice that makes the client detect a connection that is open but dead, such as `set socketTimeout: 1000 on the
-   * client`.
+   * Advice for the user on how the client can detect a connection that is open but dead, such as `set socketTimeout:
+   * 1000 on the client`.
    */
   readonly cure?: string;
   /** Closes the connection to a node (`''`: the only one) immediately, so the client opens a new one. */

@@ -1,4 +1,4 @@
-/** The text of what a process reports about one limiter. */
+/** Encodes a process's report about one limiter as text, and decodes it. */
 
 import type { Mode } from '@spillway/core';
 import type { CallerList, CallerTops, LimiterReport, OutcomeCounts } from '@spillway/core/who';
@@ -34,7 +34,7 @@ export function encodeReport({
 }
 
 /**
- * The report of a text; undefined if it has another format, or is invalid.
+ * Decodes a report; undefined if the text is invalid or has another format.
  *
  * @param hasMinute false if the text is older than a minute
  */
