@@ -26,7 +26,7 @@ export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<read
   /**
    * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. The status and the
    * headers are already set, except `Content-Type`. If it does neither within 10 s, the problem document is sent and
-   * `onFault` is called. Errors it throws go to `app.onError`, as a 500.
+   * `onFault` is called. Errors it throws go to `app.onError`, with status 500.
    */
   readonly onRejected?: OnRejected | undefined;
 }

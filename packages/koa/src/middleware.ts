@@ -21,7 +21,7 @@ import { KoaRequest } from './koa-request.js';
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
    * Answers a rejected request instead of the problem document: sets a body or another status. The status and the
-   * headers are already set, except `Content-Type`. Koa handles errors it throws, as a 500.
+   * headers are already set, except `Content-Type`. Koa answers 500 if it throws.
    *
    * If it calls `next()`, or ends without an answer, or doesn't end within 10 s, the problem document is sent and
    * `onFault` is called.

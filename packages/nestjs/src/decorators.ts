@@ -23,8 +23,8 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
  * `Class.method`. With a name, all methods share the count of that name, and the limit overrides one of the same name
  * further out (class, module).
  *
- * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on the
- * same target
+ * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` if the target has another limit of that name, or another
+ * limit without a name
  * @example
  * ```ts
  * import { Controller, Post } from '@nestjs/common';
@@ -51,8 +51,8 @@ export function RateLimit(
  * {@link RateLimit}; the default is `Class.method.concurrent`. It also binds {@link SpillwayInterceptor}, which
  * releases permits of calls that have no HTTP response.
  *
- * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on
- * the same target
+ * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` if the target has another limit of that name, or
+ * another limit without a name
  * @example
  * ```ts
  * import { Controller, Get } from '@nestjs/common';
