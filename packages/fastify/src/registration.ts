@@ -41,7 +41,7 @@ export class Registration implements GuardHandle {
 
   /**
    * @param outer the previous registration, for this context or an outer one
-   * @throws SpillwayError for wrong options; also those of `createGuard`
+   * @throws SpillwayError for wrong options, and as `createGuard`
    */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
     checkGateOptions(options, OWN); // a gate would check them, but without limiters there is none
@@ -91,7 +91,7 @@ export class Registration implements GuardHandle {
   /**
    * The gate of a route with this `config.spillway`; null if nothing limits it. Routes with equal limiters share one.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group; also those of `createGuard`
+   * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group, and as `createGuard`
    */
   gateOf(limits: RouteLimits | undefined): FastifyGate | null {
     if (limits === false) return null;

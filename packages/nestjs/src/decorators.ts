@@ -79,7 +79,7 @@ export function ConcurrencyLimit(
 /**
  * Runs a method once for each idempotency key: {@link idempotency} of core. On a class, it applies to each method. Only
  * HTTP routes can have it. Methods with the same name (default `'once'`) share their keys: a key that was used for
- * another method gets 422. It overrides the one of the same name further out (class, module).
+ * another method gets 422. It overrides an outer one (class, module) of the same name.
  *
  * @throws SpillwayError as `idempotency`; `SPW_NAME_CONFLICT` for a second one of that name on the same target. At
  * startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route

@@ -17,7 +17,7 @@ export interface RejectionExtensions {
 
 /**
  * Thrown for a rejected call that can't be answered directly, and for every rejection with `rejection: 'throw'`. Its
- * response is the problem document, its status that of the rejection, such as 429.
+ * response is the problem document, and it has the status of the rejection, such as 429.
  *
  * @example
  * ```ts

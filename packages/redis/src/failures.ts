@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'noreplicas',
 };
 
-/** Replies of a Cluster node to keys in several slots, or to a key that another node has or gets. */
+/** Replies of a Cluster node to keys in several slots, or to a key that another node owns or will own. */
 const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 
 /** The messages of Redis 6.2 to 8 and Valkey if the user may not run a command, directly or in the script. */

@@ -43,7 +43,10 @@ const DENIALS_LAST_US = 1_000_000;
 
 /** All optional. */
 export interface RedisStoreOptions {
-  /** A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 are hashed. */
+  /**
+   * A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 UTF-16 units are
+   * hashed.
+   */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
    * The prefix of all key names: 1 to 32 of `A-Z a-z 0-9 : _ - . ,`. Stores and controls with different prefixes share

@@ -77,7 +77,7 @@ function storeFailed(decision: Decision): Settled {
   };
 }
 
-/** The pause between two polls of the store doubles from the first to the last. */
+/** The first and the longest pause between two polls of the store. The pause doubles after each poll. */
 const FIRST_MS = 50;
 const LAST_MS = 500;
 

@@ -72,7 +72,7 @@ export interface PendingFingerprint {
 
 /**
  * Takes the fingerprint of a request before its handler runs: from the bytes as the handler reads them, or from the
- * parsed body. The handler must wait for a promise, because it may change the parsed body.
+ * parsed body. If this returns a promise, the handler must wait for it, because the handler may change the parsed body.
  *
  * @param own the digest of the value that `fingerprint` returned, if any
  */
@@ -212,7 +212,7 @@ export interface ValueDigest {
 
 /**
  * Digests a value that may be large, in slices between which the event loop runs; synchronously if it is small. A
- * promise never rejects, and the value must not change until it settles.
+ * returned promise never rejects, and the value must not change until it settles.
  */
 export function valueDigest(value: unknown): Eventually<ValueDigest> {
   const work = stableDigest(value);

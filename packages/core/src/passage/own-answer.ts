@@ -55,7 +55,8 @@ export class OwnAnswer {
   /**
    * Calls the app's function. Returns a promise only if the function does; it settles after at most 10 s.
    *
-   * @throws what the function throws, unless the default rejection was already sent; or the promise rejects with it
+   * @throws any error of the function, unless the default rejection was already sent; a returned promise rejects
+   * instead
    */
   run(answer: () => unknown): Promise<void> | undefined {
     let own: unknown;

@@ -233,7 +233,7 @@ export class CircuitBreaker {
     const isAsked = reason === 'slow' && (background || !steps.every(isDecidedHere));
     if (background) return isAsked ? undefined : unasked(reason);
     part.badUs = this.clock.nowUs();
-    // Probe a part that is not known to fail: one that keeps failing must not keep the breaker of all others open.
+    // Probe a part that is not known to fail: a part that keeps failing must not keep the shared breaker open.
     if (part === this.others && !this.suspects.has(name)) probe.aimAt(step);
     const answered = probe.noteDemand(host);
     if (isAsked) return undefined;

@@ -175,7 +175,7 @@ export class DenialCache {
     for (const place of oldest?.values() ?? []) this.drop(place);
   }
 
-  /** Evicts the oldest entry of the code that has the most. */
+  /** Evicts the oldest entry of the rule code that has the most entries. */
   private makeRoom(): void {
     let most: Places | undefined;
     for (const codes of this.limiters.values()) {

@@ -175,7 +175,7 @@ export class FallbackCounters {
     );
   }
 
-  /** Answers all steps; those that are counted here with the operation that `doing` returns. */
+  /** Answers all steps. Steps that are counted here run with the operation that `doing` returns. */
   private answerAs(
     steps: readonly Step[],
     failure: Error,

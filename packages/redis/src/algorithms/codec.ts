@@ -4,9 +4,9 @@ import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /**
- * The numbers of the operations, as in shared.lua. `together` is a `take` that starts with others of its group.
- * `shadow` is a `take` with `binding: false`. `noPut` is a `put` that refunds nothing: it is answered like a `look`
- * but, like every `put`, is never too late.
+ * The numbers of the operations, as in shared.lua. `together` is a `take` that starts at the same time as others of its
+ * group. `shadow` is a `take` with `binding: false`. `noPut` is a `put` that refunds nothing: it is answered like a
+ * `look` but, like every `put`, is never too late.
  */
 export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>> = {
   together: 0,

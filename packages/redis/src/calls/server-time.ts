@@ -3,7 +3,9 @@
 import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 
-/** Replies older than this (up to twice this) are forgotten, because clocks drift and are adjusted. */
+/**
+ * Replies are forgotten after this time, at the latest after twice this time, because clocks drift and are adjusted.
+ */
 const MEMORY_US = 10_000_000;
 
 /**
@@ -53,7 +55,8 @@ export class ServerTime implements Clock {
 }
 
 /**
- * Maximum number of nodes, more than any cluster has. Then all are forgotten, because old addresses would accumulate.
+ * Maximum number of nodes, more than any cluster has. At this number, all are forgotten, or old addresses would
+ * accumulate.
  */
 const MOST_NODES = 1_000;
 

@@ -17,7 +17,7 @@ const GRACE_MS = 250;
 /** The minimum time between two actions for one node. */
 const AGAIN_US = 60_000_000;
 
-/** More nodes than any cluster has. */
+/** Maximum number of nodes, more than any cluster has. */
 const MOST_NODES = 1_000;
 
 /** One node's connection. */

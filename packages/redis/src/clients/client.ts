@@ -33,8 +33,8 @@ export interface RedisClient {
   /** The server's name in logs, such as `Redis at 10.0.0.7:6379`. It must not contain a user or password. */
   readonly label?: string;
   /**
-   * On Cluster: the address of the node that owns a hash slot; undefined if unknown. It lets one node fail while others
-   * work.
+   * On Cluster: the address of the node that owns a hash slot; undefined if unknown. With it, the failure of one node
+   * doesn't affect calls to others.
    */
   nodeOf?(slot: number): string | undefined;
   /**

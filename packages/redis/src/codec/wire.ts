@@ -11,7 +11,7 @@ import { failedGroup, noReply } from '../failures.js';
 
 /** Encodes the arguments that follow the keys. */
 export class Encoder {
-  // Most calls have the same steps as the previous one, with other keys.
+  // The last shape is reused, because most calls have the same steps as the previous one, with other keys.
   private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false, isTimed: false };
 
   /** Appends the arguments for `groups` to `args`. `clock` is an estimate of the server's clock. */

@@ -17,7 +17,7 @@ const OUTCOMES = [
 const FORMAT = '1 ';
 const NONE: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
-/** No process writes a longer caller: keys have at most 256 characters, sealed ones 1,041. */
+/** The longest valid caller. Keys have at most 256 characters, sealed keys 1,041. */
 const MAX_CALLER = 2_000;
 
 /** Format 1: the mode, how long the process has counted, the counts by outcome, and four lists, as JSON. */
