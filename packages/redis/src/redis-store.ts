@@ -44,7 +44,7 @@ const DENIALS_LAST_US = 1_000_000;
 /** All optional. */
 export interface RedisStoreOptions {
   /**
-   * A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 UTF-16 units are
+   * A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 characters are
    * hashed.
    */
   readonly hashKeys?: string | Uint8Array | undefined;
@@ -67,7 +67,7 @@ export interface RedisStoreOptions {
   /**
    * Whether the store may close your client's connection, at most once a minute, if it is open but has had no reply for
    * 2 s; the client then reconnects. For node-redis, and for ioredis without `socketTimeout`. Default false: the store
-   * logs which option to set.
+   * logs the option to set.
    */
   readonly reconnect?: boolean | undefined;
 }

@@ -78,8 +78,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keepHeaders?: readonly string[] | undefined;
   /**
    * Returns the value to compare instead of the body, such as some of its members. Method, host, path, query, media
-   * type and encodings are always compared. May be async. If it returns undefined, the body is compared. The same
-   * applies, with a fault, if it fails or returns a value that cannot be compared, such as a Blob.
+   * type and encodings are always compared. May be async. The body is compared if it returns undefined, and (as a
+   * fault) if it fails or returns an incomparable value, such as a Blob.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
@@ -94,7 +94,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    * In each process at most 32 retries wait for one key; more get the 409 at once.
    */
   readonly wait?: Duration | undefined;
-  /** `enforce` (default), `shadow` (runs every request, and counts those it would replay) or `off`. */
+  /** `enforce` (default), `shadow` (runs every request, counts those it would replay) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * What happens to a request with a key when the store cannot answer: `deny` (default) rejects it with 503; `allow`

@@ -22,8 +22,8 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store, whose
-   * users all use the clock of the first one. Stores decide by their own clock. Default: the process's monotonic clock.
+   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store, which
+   * use the clock of its first user. Stores decide by their own clock. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
