@@ -23,10 +23,7 @@ export interface PriorityOptions<Raw = unknown> {
    * 'test']`.
    */
   readonly classes?: readonly string[] | undefined;
-  /**
-   * Returns a request's class. Default: by method. If it uses a value that clients choose, clients can choose their
-   * class.
-   */
+  /** Returns a request's class. Default: by method. If it uses values that clients choose, they choose their class. */
   readonly classify?: Classify<Raw> | undefined;
   /** Whether a request is test traffic, of the class `test`. Called only if `classify` returns no class. */
   readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;
