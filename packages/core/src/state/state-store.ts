@@ -94,7 +94,8 @@ class StateStore implements Store {
     const group = uniqueGroup(steps);
     const named = group.steps.map((step) => this.named(step));
     const texts = new TextGroup(named);
-    // Refunds, releases and steps that end a claim have no deadline, because they are useful at any time.
+    // Steps at the end of a request, such as refunds and releases, have no deadline, because they are useful at any
+    // time.
     const within = steps.every(isEnd) ? {} : options;
     const answers = await transact(this.backend, texts.names, within, (stored, nowUs) => {
       const decided = texts.decideGroup(stored, nowUs);

@@ -49,8 +49,8 @@ class DeadlineStore implements Store {
     const nowUs = this.clock.nowUs();
     const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs);
     const untilUs = Math.min(ownUs, latestUs);
-    // The store gets no deadline for releases and refunds; only the wait for its answer is limited. A late release is
-    // better than a permit that is held until its lease expires.
+    // The store gets no deadline for steps at the end of a request, such as releases; only the wait for its answer is
+    // limited. A late release is better than a permit that is held until its lease expires.
     const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
     const answers = this.store.apply(steps, { deadlineUs, background });
     if (!isLater(answers) || untilUs === Infinity) return answers;
