@@ -19,9 +19,9 @@ import { addressingFinder } from './trust.js';
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
    * Answers a rejected request instead of the problem document. The status and the headers are already set, except
-   * `Content-Type`. Errors it throws or passes to `next(error)` go to the app's error handler, as a 500. If it calls
-   * `next()`, doesn't start to answer within 10 s, or resolves without an answer, the problem document is sent and
-   * `onFault` is called.
+   * `Content-Type`. Errors it throws or passes to `next(error)` go to the app's error handler, with status 500. If it
+   * calls `next()`, doesn't start to answer within 10 s, or resolves without an answer, the problem document is sent
+   * and `onFault` is called.
    */
   readonly onRejected?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)
@@ -44,7 +44,7 @@ export interface SpillwayHandler extends GuardHandle {
  *
  * While the app's setting `trust proxy` is `true`, no proxy is trusted, and `logger` gets one warning.
  *
- * @throws SpillwayError for wrong options; also those of `createGuard`
+ * @throws SpillwayError for wrong options, and as `createGuard`
  * @example
  * ```ts
  * import { rateLimit, spillway } from '@spillway/express';

@@ -1,4 +1,4 @@
-/** Which proxies are trusted: those of our option, otherwise those of Express' setting `trust proxy`. */
+/** Decides which proxies are trusted: by the option `trustProxy`, otherwise by Express' setting `trust proxy`. */
 
 import { isSpillwayError, type NoticeCode, type TrustProxy } from '@spillway/core';
 import {
@@ -25,7 +25,7 @@ interface Inherited {
  * or is invalid, no proxy is trusted and `notices` gets a warning: a request must not fail because of the setting.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
- * for a wrong option of ours
+ * for a wrong option of the adapter
  */
 export function addressingFinder(
   options: AddressOptions,

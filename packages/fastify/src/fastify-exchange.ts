@@ -24,14 +24,14 @@ export class FastifyExchange extends NodeExchange {
     if (!this.isTaken()) this.reply.header(name, value);
   }
 
-  /** Runs `onRejected`, if there is one. Like a handler's, its return value is sent. */
+  /** Runs `onRejected`, if there is one. Its return value is sent, like that of a handler. */
   answer(report: (fault: unknown) => void): Promise<void> | undefined {
     const { onRejected, reply } = this;
     if (!onRejected) return undefined;
     this.watchSend();
     return this.answerWith((admission) => {
       const own = onRejected(admission, reply.request, reply);
-      // A reply is thenable: it would resolve only when it has been sent.
+      // A returned reply is not awaited: it is thenable, and resolves only when it has been sent.
       return own !== reply && isLater(own) ? own.then(this.sendReply) : this.sendReply(own);
     }, report);
   }
@@ -63,7 +63,7 @@ export class FastifyExchange extends NodeExchange {
   }
 
   protected override end(body: string): void {
-    // Without a serializer, Fastify would add a charset to Content-Type: problem documents have none.
+    // Without this serializer, Fastify would add a charset to Content-Type, which problem documents don't have.
     if (!this.isTaken()) this.reply.serializer(asItIs).send(body);
     // An earlier hook has written the head to Node's response: Fastify's reply can't send any more.
     else if (!this.reply.sent) super.end(body);

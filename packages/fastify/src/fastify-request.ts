@@ -55,7 +55,7 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
  * Returns a function that says how to find the client address of a request: by our options, otherwise by Fastify's own
  * `trustProxy`. If that trusts everyone, no proxy is trusted and `notices` gets a warning.
  *
- * @throws SpillwayError those of `compileAddressing`
+ * @throws SpillwayError as `compileAddressing`
  */
 export function addressingFinder(
   options: AddressOptions,
@@ -72,7 +72,10 @@ export function addressingFinder(
   };
 }
 
-/** Requests through 100 proxies that no real service has: IPv4 documentation addresses, and all over public IPv6. */
+/**
+ * Fake requests, each through 100 proxies that no real service has: at IPv4 documentation addresses, and at addresses
+ * all over public IPv6.
+ */
 const PROBES = [
   { peer: '203.0.113.1', hops: hundred((at) => `198.51.100.${at}`) },
   { peer: '2fff::1', hops: hundred((at) => `${(0x2000 + at * 0x28).toString(16)}::1`) },

@@ -32,7 +32,8 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
   /**
    * Answers a rejected request instead of the problem document, by `reply.send` or by its return value. The status and
-   * the headers are already set, except `Content-Type`. Errors it throws go to the app's error handler, as a 500.
+   * the headers are already set, except `Content-Type`. Errors it throws go to the app's error handler, with status
+   * 500.
    *
    * If it doesn't start to answer within 10 s, or resolves without an answer, the problem document is sent and
    * `onFault` is called.
@@ -61,7 +62,7 @@ declare module 'fastify' {
     spillway?: RouteLimits;
   }
   interface FastifyInstance {
-    /** `inProgress` and `close` of this context's latest registration. Closing the app closes it too. */
+    /** `inProgress` and `close` of this context's latest registration. Closing the app also calls `close`. */
     spillway: GuardHandle;
   }
 }

@@ -15,9 +15,9 @@ import { type Done, Registration } from './registration.js';
 
 /**
  * Fastify plugin: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503). It limits
- * all routes of the context in which it is registered and of that context's children, even if declared before it, and
- * requests that match no route. `admissionsOf(request)` returns the decisions. `register` rejects with a
- * `SpillwayError` for wrong options, for an app with another decoration called `spillway`, and like `createGuard`.
+ * all routes of its context and of that context's children, even routes declared before it. It also limits requests
+ * that match no route. `admissionsOf(request)` returns the decisions. `register` rejects with a `SpillwayError` for
+ * wrong options, for an app with another decoration called `spillway`, and for every error of `createGuard`.
  *
  * @example
  * ```ts
@@ -56,7 +56,7 @@ export const spillway: FastifyPluginAsync<SpillwayOptions> = fastifyPlugin(
       for (let around = parentOf(app); around; around = parentOf(around)) {
         registration.leaveTo(registrationOf(around));
       }
-      // Not in onRoute: a plugin of the route's context may not have been loaded then.
+      // Checked here, not in onRoute, because a plugin of the route's context may be loaded after the route.
       for (const [server, { config, url }] of routes) {
         checkConfig(server, config, url);
         (server.spillway as Registration).gateOf(config?.spillway);

@@ -27,7 +27,7 @@ const TWICE =
 export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
   private readonly limiters: readonly FastifyLimiter[];
-  /** The limiters of outer registrations, which run them. */
+  /** The limiters that outer registrations run. */
   private readonly outside = new Set<FastifyLimiter>();
   private readonly groups: ReadonlyMap<string, Limiters>;
   private readonly addressingOf: ReturnType<typeof addressingFinder>;
@@ -41,7 +41,7 @@ export class Registration implements GuardHandle {
 
   /**
    * @param outer the previous registration, for this context or an outer one
-   * @throws SpillwayError for wrong options; also those of `createGuard`
+   * @throws SpillwayError for wrong options, and as `createGuard`
    */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
     checkGateOptions(options, OWN); // a gate would check them, but without limiters there is none
@@ -63,7 +63,7 @@ export class Registration implements GuardHandle {
     await Promise.all(this.made.map(({ gate }) => gate.close()));
   }
 
-  /** Leaves shared limiters to `others` and the registrations before it. Must be called before the first request. */
+  /** Leaves shared limiters to `others` and its outer registrations. Must be called before the first request. */
   leaveTo(others: Registration | undefined): void {
     for (let other = others; other; other = other.outer) {
       for (const limiter of other.limiters) this.outside.add(limiter);
@@ -91,7 +91,7 @@ export class Registration implements GuardHandle {
   /**
    * The gate of a route with this `config.spillway`; null if nothing limits it. Routes with equal limiters share one.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group; also those of `createGuard`
+   * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group, and as `createGuard`
    */
   gateOf(limits: RouteLimits | undefined): FastifyGate | null {
     if (limits === false) return null;
@@ -112,7 +112,7 @@ export class Registration implements GuardHandle {
       // If several registrations apply to a route, only the innermost adds the route's limits.
       return this.gateOf(limits && request.server.spillway !== this ? undefined : limits);
     } catch (error) {
-      // A route declared before the plugin was loaded. All others were checked in onReady.
+      // Only routes declared before the plugin was loaded can fail here. All others were checked in onReady.
       const { onFault, logger } = this.options;
       tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
       return this.gateOf(undefined);

@@ -1,4 +1,4 @@
-/** The interface of Hono's two exchanges (fetch and node:http), and what they share. */
+/** The interface of Hono's two exchanges (fetch and node:http), and their shared functions. */
 
 import type { Admission } from '@spillway/core';
 import { admissionsOf, type Exchange, isLater, OwnAnswer } from '@spillway/core/adapter';
@@ -30,7 +30,9 @@ export function showDecisions(c: Context): void {
   c.set('spillway', isOnly ? first.decisions : admissions.flatMap(({ decisions }) => decisions));
 }
 
-/** Replaces Hono's response. Set to undefined first, because Hono would copy the old headers to the new response. */
+/**
+ * Replaces Hono's response. It is first set to undefined, because Hono would copy the old headers to the new response.
+ */
 export function replaceResponse(c: Context, response: Response): void {
   if (response === c.res) return;
   c.res = undefined;
@@ -38,8 +40,8 @@ export function replaceResponse(c: Context, response: Response): void {
 }
 
 /**
- * Calls `onRejected` and returns its response; undefined if it gave none, which is reported. If it throws, the status
- * is 500, not that of the rejection.
+ * Calls `onRejected` and returns its response; undefined (and a report) if it gave none. If it throws, the status is
+ * 500, not that of the rejection.
  */
 export async function ownAnswer(
   onRejected: OnRejected,

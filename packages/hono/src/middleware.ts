@@ -26,7 +26,7 @@ export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<read
   /**
    * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. The status and the
    * headers are already set, except `Content-Type`. If it does neither within 10 s, the problem document is sent and
-   * `onFault` is called. Errors it throws go to `app.onError`, as a 500.
+   * `onFault` is called. Errors it throws go to `app.onError`, with status 500.
    */
   readonly onRejected?: OnRejected | undefined;
 }
@@ -51,8 +51,8 @@ export type SpillwayHandler = MiddlewareHandler & GuardHandle;
 /**
  * Hono middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
  *
- * @throws SpillwayError for wrong options; also those of `createGuard`. During a request, `SPW_ADDRESS_REQUIRED` goes
- * to the app's error handler.
+ * @throws SpillwayError for wrong options, and as `createGuard`. During a request, `SPW_ADDRESS_REQUIRED` goes to the
+ * app's error handler.
  * @example
  * ```ts
  * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own

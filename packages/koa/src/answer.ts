@@ -1,6 +1,6 @@
 /**
- * Records the handlers' response from the context as soon as they return: before outer middleware (such as compression)
- * changes it, and even if the client has disconnected, to which Koa writes nothing.
+ * Records the handlers' response from the context as soon as they return, before outer middleware (such as compression)
+ * changes it. It is recorded even if the client has disconnected and Koa writes nothing.
  */
 
 import { STATUS_CODES } from 'node:http';
@@ -17,7 +17,7 @@ export async function watchResponse(
   try {
     result = await next();
   } catch (error) {
-    // If the client is connected, the response of the error handler is recorded on the way to it.
+    // If the client is connected, the response of the error handler is recorded while it is sent.
     if (!ctx.writable) await showResponse(ctx, watcher, statusOf(error), undefined);
     throw error;
   }
@@ -72,7 +72,7 @@ function fieldOf({ res }: Context, name: string): string | undefined {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** The status with which Koa 3 answers an error. Koa 2 also answers 404 if its code is `ENOENT`. */
+/** The status with which Koa 3 answers an error. Koa 2 also answers 404 if the error's code is `ENOENT`. */
 function statusOf(error: unknown): number {
   if (!isError(error)) return 500;
   const { status, statusCode } = error as {

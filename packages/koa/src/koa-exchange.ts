@@ -63,12 +63,12 @@ export class KoaExchange extends NodeExchange {
   }
 
   protected override setStatus(status: number): void {
-    this.ctx.status = status; // set explicitly, or setting a body would make it 200
+    this.ctx.status = status; // must be explicit, because setting a body would make it 200
   }
 
   protected override end(body: string): void {
     const { ctx } = this;
-    // Otherwise Koa would append the body to the sent bytes, or, with `respond` false, send nothing.
+    // Koa would append the body to the sent bytes, or, with `respond` false, send nothing.
     if (ctx.headerSent || ctx.respond === false) super.end(body);
     else ctx.body = body;
   }

@@ -15,8 +15,8 @@ export class KoaRequest extends NodeLimitRequest<Context> {
 }
 
 /**
- * The target as the client sent it. Unlike `ctx.url`, it isn't rewritten or shortened by a mount: neither by Koa's, nor
- * by that of an outer framework, which puts `originalUrl` on the request.
+ * The target as the client sent it. Unlike `ctx.url`, it is not changed by mounts: those of Koa, or those of an outer
+ * framework, which puts `originalUrl` on the request.
  */
 export function targetOf({ req, originalUrl }: Context): string {
   return (req as { readonly originalUrl?: string }).originalUrl ?? originalUrl;

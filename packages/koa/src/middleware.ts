@@ -21,7 +21,7 @@ import { KoaRequest } from './koa-request.js';
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
    * Answers a rejected request instead of the problem document: sets a body or another status. The status and the
-   * headers are already set, except `Content-Type`. Koa handles errors it throws, as a 500.
+   * headers are already set, except `Content-Type`. Koa answers 500 if it throws.
    *
    * If it calls `next()`, or ends without an answer, or doesn't end within 10 s, the problem document is sent and
    * `onFault` is called.
@@ -40,7 +40,7 @@ export interface SpillwayMiddleware extends GuardHandle {
  * Koa middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
  * `admissionsOf(ctx)` returns the decisions.
  *
- * @throws SpillwayError for wrong options; also those of `createGuard`
+ * @throws SpillwayError for wrong options, and as `createGuard`
  * @example
  * ```ts
  * import { rateLimit, spillway } from '@spillway/koa';

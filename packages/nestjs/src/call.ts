@@ -106,8 +106,8 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
 }
 
 /**
- * What the guard of a call and the decorators of its parameters share, and no other call: the request; for a resolver,
- * the description of its field; for a message, its data.
+ * The object that identifies one call, for its guard and for the decorators of its parameters: the request; for a
+ * resolver, the description of its field; for a message, its data.
  */
 export function holderOf(context: ExecutionContext): object {
   const args = context.getArgs<unknown[]>();

@@ -23,8 +23,8 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
  * `Class.method`. With a name, all methods share the count of that name, and the limit overrides one of the same name
  * further out (class, module).
  *
- * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on the
- * same target
+ * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` if the target has another limit of that name, or another
+ * limit without a name
  * @example
  * ```ts
  * import { Controller, Post } from '@nestjs/common';
@@ -51,8 +51,8 @@ export function RateLimit(
  * {@link RateLimit}; the default is `Class.method.concurrent`. It also binds {@link SpillwayInterceptor}, which
  * releases permits of calls that have no HTTP response.
  *
- * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` for a second limit of that name, or without one, on
- * the same target
+ * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` if the target has another limit of that name, or
+ * another limit without a name
  * @example
  * ```ts
  * import { Controller, Get } from '@nestjs/common';
@@ -79,7 +79,7 @@ export function ConcurrencyLimit(
 /**
  * Runs a method once for each idempotency key: {@link idempotency} of core. On a class, it applies to each method. Only
  * HTTP routes can have it. Methods with the same name (default `'once'`) share their keys: a key that was used for
- * another method gets 422. It overrides the one of the same name further out (class, module).
+ * another method gets 422. It overrides an outer one (class, module) of the same name.
  *
  * @throws SpillwayError as `idempotency`; `SPW_NAME_CONFLICT` for a second one of that name on the same target. At
  * startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route

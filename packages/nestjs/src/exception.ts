@@ -8,7 +8,7 @@ export interface RejectionExtensions {
   /**
    * `RATE_LIMITED` (429: a rate or concurrency limit), `OVERLOADED` (503: a load shedder), `UNAVAILABLE` (503 for
    * another reason, such as a store that cannot be reached with `onStoreError: 'deny'`), `FORBIDDEN` (403: a blocked
-   * key) or `BAD_REQUEST` (any other 4xx, of idempotency keys).
+   * key) or `BAD_REQUEST` (any other 4xx, for idempotency keys).
    */
   readonly code: 'RATE_LIMITED' | 'OVERLOADED' | 'UNAVAILABLE' | 'FORBIDDEN' | 'BAD_REQUEST';
   /** Milliseconds until a retry can be admitted; absent if waiting does not help. */
@@ -17,7 +17,7 @@ export interface RejectionExtensions {
 
 /**
  * Thrown for a rejected call that can't be answered directly, and for every rejection with `rejection: 'throw'`. Its
- * response is the problem document, its status that of the rejection, such as 429.
+ * response is the problem document, and it has the status of the rejection, such as 429.
  *
  * @example
  * ```ts

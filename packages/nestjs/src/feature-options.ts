@@ -29,7 +29,10 @@ export interface FeatureShaper {
  */
 export type MakeShaper = (settings: FeatureShaperSettings, name: string) => FeatureShaper;
 
-/** What a limiter of a feature does if the store fails. Default: the module's settings, with a `localShare` of 1. */
+/**
+ * How a limiter of a feature handles a store that is slow or fails. Default: the module's settings, with a `localShare`
+ * of 1.
+ */
 export interface FeatureStoreOptions
   extends Pick<KeyedLimiterOptions<Store>, 'onStoreError' | 'localShare' | 'storeTimeout'> {}
 

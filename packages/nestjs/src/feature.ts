@@ -124,7 +124,8 @@ class Made implements OnApplicationShutdown {
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
     const { storeTimeout, breaker, logger, validate, clock, control, observers, onFault } = module;
-    // Without the module's `onStoreError`: that is for requests, which can't wait. A shaper has its own.
+    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait. A shaper has a separate
+    // option.
     const reporting = { logger, validate, observers, onFault };
     const forShapers = { storeTimeout, breaker, clock, control, store, ...reporting };
     const { onStoreError, denialCache } = module;

@@ -25,7 +25,7 @@ import {
 import { HttpExchange, MessageExchange } from './nest-exchange.js';
 import { NestRequest } from './nest-request.js';
 
-/** The alternative to a number of proxies that warnings suggest: the framework's own setting is not used here. */
+/** Warnings suggest this instead of a number of proxies, because the framework's own setting is not used here. */
 const ADDRESSES = 'a list of their addresses (the setting of Express or Fastify is not read)';
 
 export class NestGate {
@@ -106,7 +106,7 @@ export class NestGate {
       const gate = this.handlers.gateFor(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
       const request = new NestRequest(context, call, this.addressing);
-      // A message has no object with its lifetime except the exchange: on its client, admissions would pile up.
+      // For a message, only the exchange lives as long as the call. On the client, admissions would pile up.
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {

@@ -20,13 +20,13 @@ interface NativeClient {
 
 const OPEN = 1;
 
-/** No frame is sent to a client with more unread bytes than this: one that floods but never reads would fill memory. */
+/** A client with more unread bytes gets no frame, because a client that floods but never reads would fill memory. */
 const MOST_BUFFERED = 65_536;
 
 /**
- * What to throw for a rejected message. If a filter of the gateway catches `error`, the filter answers it. Otherwise
- * Nest's own filter does, and this function adds what that filter leaves out: the acknowledgement of socket.io, and
- * before Nest 12 the frame to a client of ws.
+ * Returns the error to throw for a rejected message. If a filter of the gateway catches `error`, that filter answers.
+ * Otherwise Nest's own filter answers, and this function sends what Nest's filter leaves out: the acknowledgement of
+ * socket.io, and before Nest 12 the frame to a client of ws.
  */
 export function rejectedMessage(error: RejectionError, context: ExecutionContext): Error {
   if (catchesError(context, error)) return error;

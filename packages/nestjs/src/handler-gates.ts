@@ -61,7 +61,10 @@ export class HandlerGates {
     return gate;
   }
 
-  /** Merges the limiters from the outside in: class, then method, each skip, override by name, and add. */
+  /**
+   * Merges the limiters from the outside in. First the class, then the method can skip limiters, override them by name,
+   * and add others.
+   */
   private compose(handler: object & Named, owner: object & Named): HandlerGate | 'none' {
     const merged = new Map(this.limiters.map((limiter) => [limiter.name, limiter]));
     const method = `${owner.name}.${handler.name}`;
@@ -139,7 +142,7 @@ function isPassing(limiter: NestLimiter): boolean {
   return !keeps(limiter);
 }
 
-/** The metadata has a class's own declarations before inherited ones; here they come last, in their order. */
+/** Puts inherited declarations before a class's own ones; the metadata has them the other way round. */
 function outermostFirst(declarations: readonly Declaration[]): readonly Declaration[] {
   const targets = [...new Set(declarations.map(({ on }) => on))].reverse();
   return targets.flatMap((target) => declarations.filter(({ on }) => on === target));

@@ -71,7 +71,7 @@ export function catchesError(context: ExecutionContext, error: Error): boolean {
   ]);
   return lists.flat().some((filter) => {
     if (!filter) return false;
-    // Filters are bound as a class or an instance. One that names no exceptions catches all.
+    // Filters are bound as a class or an instance. A filter that names no exceptions catches all.
     const owner = typeof filter === 'function' ? filter : filter.constructor;
     const types = reflector.get<Type[] | undefined>('__filterCatchExceptions__', owner as Type);
     return !types?.length || types.some((type) => error instanceof type);

@@ -1,4 +1,4 @@
-/** Meters: costs that are known afterwards, by Nest's ExecutionContext. */
+/** Meters, for costs that are known afterwards; they find a call by Nest's ExecutionContext. */
 
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import * as core from '@spillway/core';

@@ -69,7 +69,8 @@ export class HttpExchange extends NodeExchange {
     const { fastify } = this;
     if (fastify?.sent) return;
     if (!fastify || fastify.raw.headersSent) super.end(body);
-    // Through Fastify, whose hooks add headers such as CORS. As bytes, because it adds a charset to the type of text.
+    // Sent through Fastify, whose hooks add headers such as CORS, and as bytes, because Fastify adds a charset to
+    // strings.
     else fastify.send(encoder.encode(body));
   }
 

@@ -15,7 +15,7 @@ export class NestRequest extends NodeLimitRequest<ExecutionContext> {
     this.call = call;
   }
 
-  /** POST for a message, which has no method but may change anything. */
+  /** `POST` for a message, which has no method but may have side effects. */
   override get method(): string {
     return this.call.request?.method?.toUpperCase() ?? 'POST';
   }

@@ -75,13 +75,13 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
     this.latency.record(durationMs / 1000, attributes);
   }
 
-  /** An event of the span in which the job was scheduled. */
+  /** Adds an event to the span in which the job was scheduled. */
   onWait({ limiter, waitMs, outcome }: Wait): void {
     trace.getActiveSpan()?.addEvent('spillway.wait', { limiter, wait_ms: waitMs, outcome });
   }
 }
 
-/** What {@link Observer.onWait} gets. */
+/** The argument of {@link Observer.onWait}. */
 type Wait = Parameters<NonNullable<Observer['onWait']>>[0];
 
 function addInstrument(metric: Metric, tally: Tally, meter: Meter): void {

@@ -109,7 +109,8 @@ function addGauge(metric: Metric, tally: Tally, register: Registry, prefix: stri
     help: metric.help,
     labelNames: metric.labels,
     registers: [register],
-    // How workers of node:cluster are combined: permits and breakers add up, of loads the highest is shown.
+    // How the values of node:cluster workers are combined: permits and breakers are added; of loads, the highest is
+    // shown.
     aggregator: metric.labels.length === 0 ? 'sum' : 'max',
     collect() {
       this.reset();

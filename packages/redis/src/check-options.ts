@@ -12,7 +12,7 @@ interface Shared {
 }
 
 /**
- * @param of the function with these options, as messages name it
+ * @param of the name of the function that takes these options, for messages
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkRedisOptions<Options extends Shared>(

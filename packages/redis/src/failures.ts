@@ -22,13 +22,16 @@ const KINDS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'noreplicas',
 };
 
-/** Replies of a Cluster node to keys in several slots, or to a key that another node has or gets. */
+/** Replies of a Cluster node to keys in several slots, or to a key that another node owns or will own. */
 const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 
 /** The messages of Redis 6.2 to 8 and Valkey if the user may not run a command, directly or in the script. */
 const DENIED =
   /^-?NOPERM\b|ACL failure in script|user executing the script can't|no permissions? to/i;
-/** The command in that message. Redis 7.2 and later always name it, older ones only for the call itself. */
+/**
+ * The command in that message. Redis 7.2 and later always name it, older ones only if it is the command of the call,
+ * not one in the script.
+ */
 const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
 /** Redis 6.2 puts the position before an error in a script: `@user_script: 318: ` or `=(tail call): -1: `. */
@@ -37,10 +40,10 @@ const WORD = /^(?:ERR Error running script .*?: )?(?:[@=][\w()[\] ]+: ?-?\d+: )*
 const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
 
 /**
- * Errors that every call to this server gets. They open the circuit breaker: one report, and requests don't wait. That
- * includes `readonly` and `oom`: such a server can still reject, but it no longer counts, so its answers soon become
- * wrong. `noperm` is not included, because the user may lack a right for one command or for the keys of one limiter,
- * while other calls work.
+ * Errors that every call to this server gets. They open the circuit breaker, so there is one report and requests don't
+ * wait. `readonly` and `oom` are included, because such a server can reject but no longer counts, so its answers soon
+ * become wrong. `noperm` is not included, because the user may lack a right for one command or for the keys of one
+ * limiter, while other calls work.
  */
 const SERVER_WIDE: ReadonlySet<string> = new Set([
   'loading',

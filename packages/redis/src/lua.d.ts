@@ -1,6 +1,6 @@
 /** Lua sources are imported as text; the build inlines them. */
 declare module '*.lua' {
   const text: string;
-  // biome-ignore lint/style/noDefaultExport: what a text import is
+  // biome-ignore lint/style/noDefaultExport: text imports are default imports
   export default text;
 }

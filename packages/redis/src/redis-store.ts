@@ -43,7 +43,10 @@ const DENIALS_LAST_US = 1_000_000;
 
 /** All optional. */
 export interface RedisStoreOptions {
-  /** A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 are hashed. */
+  /**
+   * A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 characters are
+   * hashed.
+   */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
    * The prefix of all key names: 1 to 32 of `A-Z a-z 0-9 : _ - . ,`. Stores and controls with different prefixes share
@@ -64,7 +67,7 @@ export interface RedisStoreOptions {
   /**
    * Whether the store may close your client's connection, at most once a minute, if it is open but has had no reply for
    * 2 s; the client then reconnects. For node-redis, and for ioredis without `socketTimeout`. Default false: the store
-   * logs what to set.
+   * logs the option to set.
    */
   readonly reconnect?: boolean | undefined;
 }
@@ -136,7 +139,7 @@ export class Redis implements RedisStore {
     this.nameOf = keyNamer(hashKeys, prefix);
     this.isCluster = client.isCluster === true;
     if (testClock) this.testClock = testClock;
-    // Groups across slots may hold units that they are about to give back.
+    // A rejection may be due to a group across slots whose charges are refunded a moment later.
     if (this.isCluster) this.denialsLastUs = DENIALS_LAST_US;
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
@@ -176,8 +179,9 @@ export class Redis implements RedisStore {
     this.nameOf(step.limiter, step.key, countOf(step));
 
   /**
-   * A reset clears all counts of its limiter and key: those that this process knows immediately, in the order of its
-   * calls; those of other processes once Redis has listed them. Only the answers to `steps` are returned.
+   * A reset clears all counts of its limiter and key. The counts that this process knows are cleared immediately, in
+   * the order of its calls; those of other processes once Redis has listed them. Only the answers to `steps` are
+   * returned.
    */
   private async askWithResets(
     steps: readonly Step[],

@@ -1,6 +1,9 @@
 import type { Redis } from 'ioredis';
 
-/** Divides all slots among the masters of a cluster, in order. Slot by slot: Redis 6.2 doesn't support ranges. */
+/**
+ * Divides all slots among the masters of a cluster, in order. It assigns single slots, because Redis 6.2 doesn't
+ * support ranges.
+ */
 export declare function assignSlots(masters: readonly Redis[]): Promise<void>;
 
 /** Joins local servers to a cluster, all as masters, and waits until each knows all others. */

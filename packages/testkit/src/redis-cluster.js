@@ -1,4 +1,4 @@
-/** Makes a cluster of servers. Plain JavaScript, because the benchmarks run it with Node as it is. */
+/** Joins servers to a cluster. Plain JavaScript, because the benchmarks run this file in Node without a build. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 

@@ -4,7 +4,7 @@ export interface RedisProcess {
   readonly port: number;
   readonly url: string;
   readonly child: ChildProcess;
-  /** Kills it, and removes its directory. */
+  /** Kills the server, and removes its directory. */
   readonly stop: () => void;
 }
 

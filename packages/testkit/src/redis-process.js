@@ -1,4 +1,4 @@
-/** Starts Redis servers. Plain JavaScript, because the benchmarks run it with Node as it is. */
+/** Starts Redis servers. Plain JavaScript, because the benchmarks run this file in Node without a build. */
 
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where tools/servers.sh puts what it brings. */
+/** The folder of the servers that tools/servers.sh downloads. */
 const CACHE = join(import.meta.dirname, '../../../node_modules/.cache/spillway/servers');
 
 export function findRedis() {
@@ -24,7 +24,7 @@ export function findServers() {
   return servers.filter(({ name }, at) => servers.findIndex((it) => it.name === name) === at);
 }
 
-/** Such as `Redis 7.0.15` or `Valkey 8.1.1`; null for what is no server. */
+/** The name and version, such as `Redis 7.0.15` or `Valkey 8.1.1`; null if the program is no such server. */
 function versionOf(program) {
   const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });
   const said = /^(\w+) server v=(\S+)/.exec(stdout ?? '');
@@ -62,7 +62,7 @@ export async function startRedis(program, { port, args = [] } = {}) {
   throw new Error(`${program} did not start ${port ? `on port ${port}` : 'on any of ten ports'}`);
 }
 
-/** Nothing if somebody else took the port meanwhile. */
+/** Returns undefined if the server did not start, for example because another process took the port. */
 async function tryStart(program, port, args) {
   const dir = mkdtempSync(join(tmpdir(), 'spillway-redis-'));
   const where = ['--port', `${port}`, '--bind', '127.0.0.1', '--dir', dir];

@@ -75,13 +75,13 @@ export class RedisServer {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Restarts it, empty. */
+  /** Restarts the server, without its data. */
   async start(): Promise<void> {
     const { port, args, program } = this;
     this.child = (await startRedis(program, { port, args })).child;
   }
 
-  /** Kills it (`SIGKILL`) or shuts it down (`SIGTERM`), and waits until it has ended. */
+  /** Kills the server (`SIGKILL`) or shuts it down (`SIGTERM`), and waits until it has ended. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -90,12 +90,12 @@ export class RedisServer {
     await gone;
   }
 
-  /** Ends it as in a crash. */
+  /** Ends the server as in a crash. */
   kill(): Promise<void> {
     return this.end('SIGKILL');
   }
 
-  /** Suspends it: connections stay open, but nothing is answered. */
+  /** Suspends the server: connections stay open, but nothing is answered. */
   freeze(): void {
     this.child?.kill('SIGSTOP');
   }

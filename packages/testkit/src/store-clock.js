@@ -1,8 +1,8 @@
-/** What a process of a fleet knows of the clock of its Redis, and of the slots that its shaper has taken there. */
+/** Tracks, in a process of a fleet, the clock of its Redis and the slots that its shaper takes there. */
 
 import { delayOf, remoteStore } from '@spillway/core/store';
 
-/** So many answers are kept, and the fastest of them counts. */
+/** Number of answers that are kept. The fastest one determines the time. */
 const SAMPLES = 20;
 
 export class StoreClock {
@@ -14,7 +14,7 @@ export class StoreClock {
     this.redis = redis;
   }
 
-  /** Asks the Redis for the time, now and again and again until it is stopped. */
+  /** Asks Redis for the time, now and then every 100 ms until `stop` is called. */
   async start() {
     for (let i = 0; i < SAMPLES; i += 1) await this.learn();
     this.timer = setInterval(() => this.learn(), 100);
@@ -24,7 +24,7 @@ export class StoreClock {
     clearInterval(this.timer);
   }
 
-  /** The latest time that the Redis may show now, in milliseconds. */
+  /** The latest time that the clock of Redis may show now, in milliseconds. */
   latestMs() {
     return performance.now() + Math.min(...this.samples);
   }
@@ -37,7 +37,7 @@ export class StoreClock {
   }
 }
 
-/** A store that tells the slots that are taken, in milliseconds of its clock, and what is given back. */
+/** A store that reports each slot that is taken, in milliseconds by its clock, and each refund. */
 export function toldStore(store, { onSlot, onGivenBack = () => undefined }) {
   return remoteStore({
     sync: false,

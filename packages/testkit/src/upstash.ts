@@ -38,7 +38,7 @@ export class UpstashServer {
     });
   }
 
-  /** Stops it: new connections fail. */
+  /** Stops the server: new connections fail. */
   stop(): Promise<void> {
     return this.close();
   }

@@ -1,9 +1,9 @@
-/** What the store keeps with a claim: its owner and, once the request is done, a note of one line. */
+/** The data that the store keeps with a claim: its owner and, once the request has completed, a one-line note. */
 
 import { base64url } from '../base/bytes-text.js';
 
 /**
- * What the digest of a body covers: its bytes (`r`), the parsed body (`p`), or parts chosen by the app (`o`). `x`: no
+ * The source of a body's digest: its bytes (`r`), the parsed body (`p`), or a value chosen by the app (`o`). `x`: no
  * digest, because the parsed body cannot be compared.
  */
 type BodyKind = 'r' | 'p' | 'o' | 'x';
@@ -11,8 +11,8 @@ type BodyKind = 'r' | 'p' | 'o' | 'x';
 /** The note of a claim that is done: whether its response was stored, and the fingerprint of the request. */
 export interface Note {
   /**
-   * Whether the response is known to be stored. If it was stored later, this is false, but retries get the response
-   * anyway.
+   * Whether the response was stored when this note was written. If it was stored later, this stays false, but retries
+   * get the response.
    */
   readonly isStored: boolean;
   /** See `headDigest`. */
@@ -25,12 +25,12 @@ export interface Note {
 
 const FORM = /^1([kn]) ([\w-]{22}) (?:([rpo])([\w-]{22})|(x)|-) (\d{0,15})$/;
 
-/** Such as `1k <head> r<body> 17`. */
+/** Formats a note, such as `1k <head> r<body> 17`. */
 export function noteText({ isStored, head, body, length }: Note): string {
   return `1${isStored ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
 }
 
-/** Undefined for text that is not a note, or is one of a later version. */
+/** Parses a note. Undefined if the text is no note, or was written by a later version. */
 export function noteIn(text: string): Note | undefined {
   const [, kept, head, kind, digest = '', none, length = ''] = FORM.exec(text) ?? [];
   if (kept === undefined || head === undefined) return undefined;

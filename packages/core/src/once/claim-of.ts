@@ -1,12 +1,12 @@
-/** What a handler can know about the claim it runs under. */
+/** Gives a handler access to the claim it runs under. */
 
 import type { HostSignal } from '../base/host.js';
 
 /** The claim of a request. */
 export interface RequestClaim {
   /**
-   * Identifies the run: 16 characters, new for each run. Store it with what the handler writes, and reject a write with
-   * a different token: then a handler that was suspended and lost its claim cannot repeat the work of the run that
+   * Identifies the run: 16 characters, new for each run. Let the handler store it with its writes, and reject writes
+   * with a different token. Then a handler that was suspended and lost its claim cannot repeat the work of the run that
    * replaced it.
    */
   readonly token: string;

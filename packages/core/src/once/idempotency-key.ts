@@ -26,7 +26,7 @@ export interface IdempotencyKeyState {
   readonly owner: string;
   /** When the claim expires, in milliseconds since the epoch by the store's clock; 0 if the key is free. */
   readonly endsMs: number;
-  /** How long until then, in milliseconds. */
+  /** Milliseconds until `endsMs`; 0 if the key is free. */
   readonly leftMs: number;
   /** The fingerprint of the completed request. Undefined if it is not done, or was written by a later version. */
   readonly note: Note | undefined;
@@ -39,8 +39,8 @@ export interface IdempotencyKeyState {
 /**
  * Reads the state of an idempotency key, without changing it.
  *
- * @throws SpillwayError `SPW_SCOPE_INVALID` for an invalid scope, `SPW_KEY_INVALID` for an invalid key; and what the
- * store throws
+ * @throws SpillwayError `SPW_SCOPE_INVALID` for an invalid scope, `SPW_KEY_INVALID` for an invalid key; any error of
+ * the store
  * @example
  * ```ts run
  * import { memoryStore } from '@spillway/core';
@@ -74,10 +74,11 @@ export async function readIdempotencyKey(
 
 /**
  * Frees an idempotency key, whatever its state, and deletes its stored response. The next request with the key runs. A
- * running handler is not stopped: its process takes the key back with its next renewal, if the key is still free.
+ * running handler is not stopped: if the key is still free at the next renewal, the handler's process claims it again.
  *
- * @param seen the state read before: the key is only dropped if it is still in that state, so a newer run stays
- * @returns the state before; undefined if it no longer was `seen`, and nothing was dropped
+ * @param seen a state read earlier: the key is dropped only if it is still in this state, so a newer run keeps its
+ * claim
+ * @returns the state before the drop; undefined if it differed from `seen`, and nothing was dropped
  * @throws SpillwayError as `readIdempotencyKey`
  * @example
  * ```ts run
@@ -110,7 +111,7 @@ export async function dropIdempotencyKey(
     return allowed ? now : undefined;
   }
   const step = stepOn(name, 'reset');
-  // The response first: it is stored under the owner, which nobody knows once the claim is gone.
+  // Delete the response first: its name contains the owner, which is unknown once the claim is gone.
   if (size > 0) {
     const value = { limiter: step.limiter, key: step.key, id: owner };
     await store.values?.set(value, new Uint8Array(0), 1_000);
@@ -119,7 +120,7 @@ export async function dropIdempotencyKey(
   return now;
 }
 
-/** @throws what the store throws */
+/** @throws any error of the store */
 export async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
   const [answer] = await store.apply([step]);
   if (answer?.failure) throw answer.failure;
@@ -152,7 +153,7 @@ function stepOn(
 /** The structured-field string of RFC 9651: printable ASCII in quotes; `"` and `\` are escaped. */
 const QUOTED = /^"((?:[ !#-[\]-~]|\\["\\])*)"$/;
 
-/** What nearly all clients send: a string without quotes, spaces, or separators of lists and parameters. */
+/** The form that nearly all clients send: a string without quotes, spaces, or separators of lists and parameters. */
 const BARE = /^[!#-+\--:<-[\]-~]+$/;
 
 const LONGEST = 255;

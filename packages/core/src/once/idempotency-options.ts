@@ -43,7 +43,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** The request methods it applies to, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
   /**
-   * Whether requests of these methods without a key are rejected (400). Default false: they run, each time they arrive.
+   * Whether requests of these methods without a key are rejected (400). Default false: they run every time they arrive.
    */
   readonly required?: boolean | undefined;
   /**
@@ -77,9 +77,9 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Names of additional response headers to store, but never `Set-Cookie`. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
-   * Returns what to compare instead of the body, such as a few of its members. Method, host, path, query, media type
-   * and encodings are always compared. May be async. If it returns undefined, the body is compared, also if it fails or
-   * returns something that cannot be compared, such as a Blob (a fault).
+   * Returns the value to compare instead of the body, such as some of its members. Method, host, path, query, media
+   * type and encodings are always compared. May be async. The body is compared if it returns undefined, and (as a
+   * fault) if it fails or returns an incomparable value, such as a Blob.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
@@ -94,7 +94,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    * In each process at most 32 retries wait for one key; more get the 409 at once.
    */
   readonly wait?: Duration | undefined;
-  /** `enforce` (default), `shadow` (counts what would be replayed, and runs everything) or `off`. */
+  /** `enforce` (default), `shadow` (runs every request, counts those it would replay) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * What happens to a request with a key when the store cannot answer: `deny` (default) rejects it with 503; `allow`
@@ -155,7 +155,7 @@ function scopeMissing(scope: unknown): Error {
 
 /** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID` */
 export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
-  // Without any options, name the required one.
+  // If the options are missing, the error names the required one.
   if (options === undefined) throw scopeMissing(options);
   checkOptions(options, 'idempotency()', NAMES);
   const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;

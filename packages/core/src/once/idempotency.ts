@@ -30,9 +30,9 @@ import { SeenExchange } from './seen-exchange.js';
 /**
  * Runs a request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07) once for each caller and key.
  * A retry gets the response of the first request: the same status, body and headers, with `Idempotency-Replayed: true`.
- * It charges no limit, and no handler runs. While the first request is running, a retry gets 409, or waits. The same
- * key with a different request gets 422. Stripe describes the same scheme (B. Leach, "Designing robust and predictable
- * APIs with idempotency", 2017).
+ * A replay charges no limit and runs no handler. While the first request is running, a retry gets 409, or waits. The
+ * same key with a different request gets 422. Stripe describes the same scheme (B. Leach, "Designing robust and
+ * predictable APIs with idempotency", 2017).
  *
  * Put it into the list of a guard that runs after your authentication. A request that another limiter rejects leaves no
  * claim behind. It needs the guard of an adapter, because `createGuard` sees no responses. Services that share a store
@@ -75,7 +75,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   private readonly waiting: WaitingRetries;
   private readonly lates = new LateResponses();
   private readonly runs = new WeakMap<Step, Run<Raw>>();
-  /** The digests of what `fingerprint` returned. */
+  /** The digests of the values that `fingerprint` returned. */
   private readonly chosen = new WeakMap<Claim, string>();
 
   constructor(options: IdempotencyOptions<Raw>) {
@@ -129,7 +129,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   finish({ step }: LimiterTurn<Raw>, outcome: RequestOutcome): StepsBack {
     if (!step) return undefined;
     const run = this.runs.get(step);
-    // Without a run, no handler has run: free the key.
+    // No `Run` was created, so no handler has run: free the key.
     return run ? run.finish(outcome) : [{ ...step, op: 'put' }];
   }
 
@@ -171,7 +171,7 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     return isLater(digested) ? digested.then(noteDigest) : noteDigest(digested);
   }
 
-  /** The decision without the store, for an invalid key or scope. */
+  /** The decision for an invalid key or scope, made without the store. */
   private reject(reason: 'key-invalid' | 'store-error', binding: boolean): Decision {
     const isKey = reason === 'key-invalid';
     const passes = !isKey && this.onStoreError === 'allow';

@@ -73,7 +73,7 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
     for (const turn of turns) {
       const { limiter, step, answer } = turn;
       if (!step?.claim || !answer) continue;
-      if (!answer.allowed && !answer.failure) continue; // in shadow mode: another request has the claim
+      if (!answer.allowed && !answer.failure) continue; // in shadow mode, another request may have the claim
       const reportFault = (error: unknown): void =>
         this.context.fault({ limiter: limiter.name, source: 'adapter', error });
       try {
@@ -138,7 +138,7 @@ function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
   }
 }
 
-/** A body that could not be compared is rejected like a different one. */
+/** The detail of a mismatch, also for a body that could not be compared. */
 function mismatchOf(status: number | undefined): string {
   if (status === 413) return 'The body of this repeated request is too large to be compared.';
   if (status === 408) return 'The body of this repeated request did not arrive in time.';

@@ -1,5 +1,6 @@
 /**
- * Responses that the store did not take: kept in memory, and written again when the end of their claim is sent again.
+ * Responses that could not be written to the store. They are kept in memory, and written again when the step that ends
+ * their claim is sent again.
  */
 
 import { SpillwayError } from '../base/errors.js';
@@ -9,17 +10,17 @@ import type { KeepContext } from '../contract/keeping.js';
 import type { ValueName } from '../contract/store.js';
 import type { LateValue } from '../contract/upkeep.js';
 
-/** No request waits for these writes. The same time as for releases. */
+/** Timeout of a write, the same as for releases. No request waits for these writes. */
 const WRITE_MS = 1_000;
 
-/** The memory for waiting responses of one limiter, each counted with {@link OVERHEAD}: at most 16,384 of them. */
+/** Memory for the waiting responses of one limiter. Each counts with {@link OVERHEAD}, so at most 16,384 can wait. */
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
-/** How many are written at a time. After a failure the others wait, to not fill a store that hangs. */
+/** How many responses are written at a time. For 1 s after a failure none is written, because the store may hang. */
 const LANES = 4;
 
-/** How much longer a value lives than its claim, which is marked as done after the value was written. */
+/** How much longer a value lives than its claim, which is marked as done (and starts to expire) after the write. */
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;
 
@@ -28,7 +29,7 @@ export interface AnswerToWrite {
   readonly limiter: string;
   readonly name: ValueName;
   readonly bytes: Uint8Array;
-  /** How long it is stored, from the end of its claim. */
+  /** How long it is stored, counted from the moment its claim is marked as done. */
   readonly keepUs: number;
   readonly context: KeepContext;
 }

@@ -1,4 +1,4 @@
-/** What observers that keep marks in a store share: their options, and what a process remembers of marks. */
+/** Shared by the observers that keep marks in a store: their options, and the marks that a process caches. */
 
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';
@@ -12,11 +12,14 @@ import { tellFault } from '../observe/faults.js';
 
 /** Options of `thresholds` and `restoreFrom`. */
 export interface MarkOptions {
-  /** The store of the limits. It remembers for which keys the callback was called. */
+  /** The store of the limits. It also stores for which keys the callback was called. */
   readonly store: Store;
-  /** Called if the callback fails, or the store. Default: a warning in `logger`. */
+  /** Called if the callback or the store fails. Default: a warning in `logger`. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Logs faults without `onFault`: at most one line a minute for each limiter. `false`: none. Default: the console. */
+  /**
+   * Logs faults if there is no `onFault`: at most one line a minute for each limiter. `false`: none. Default: the
+   * console.
+   */
   readonly logger?: Logger | false | undefined;
 }
 
@@ -31,25 +34,25 @@ export function tellMarkFault(
   tellFault(onFault, { limiter, source: 'observer', error }, logger);
 }
 
-/** The step that reads the count of any calendar, in the period in which it is stored. */
+/** The step that reads the count of a limit with any calendar, in the period stored with the count. */
 export function calendarLook(limiter: string, key: string): Step {
   const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };
 }
 
-/** @throws what the store throws */
+/** @throws any error of the store */
 export async function calendarCount(store: Store, look: Step): Promise<CalendarAnswer> {
   const [answer] = await store.apply([look]);
   if (answer?.failure) throw answer.failure;
   return answer as CalendarAnswer;
 }
 
-/** The marks that a process remembers. */
+/** The most marks that a process caches. */
 const MOST = 10_000;
-/** Longer keys are remembered as fingerprints. */
+/** Longer keys are cached as fingerprints. */
 const LONGEST_KEY = 64;
 
-/** A map that forgets its oldest entries. */
+/** A map that evicts its oldest entries. */
 export class RecentMarks<Value> {
   private readonly values = new Map<string, Value>();
   private seed: Fingerprint | undefined;

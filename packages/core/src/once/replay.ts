@@ -21,7 +21,7 @@ const REPLAYED: Header = ['Idempotency-Replayed', 'true'];
 /**
  * Decides on a request whose key is done: a replay, or a rejection.
  *
- * @param own the digest of what `fingerprint` returned
+ * @param own the digest of the value that `fingerprint` returned, if any
  */
 export async function repeat<Raw>(
   turn: LimiterTurn<Raw>,
@@ -77,20 +77,20 @@ function storeFailed(decision: Decision): Settled {
   };
 }
 
-/** The pause between two polls of the store doubles from the first to the last. */
+/** The first and the longest pause between two polls of the store. The pause doubles after each poll. */
 const FIRST_MS = 50;
 const LAST_MS = 500;
 
-/** The pause after the run has ended in this process: its end is about to reach the store. */
+/** The pause after the run has ended in this process, because its end is about to reach the store. */
 const SOON_MS = 10;
 
-/** The most retries of one key that wait in a process. A well-behaved client has one or two. */
+/** The most retries of one key that wait in a process. A well-behaved client sends one or two. */
 const MOST_WAITING = 32;
 
 /** Retries that wait for the running request with their key. */
 export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
-  /** Until when each claim may wait, in microseconds. */
+  /** The time at which the request of each claim stops waiting, in microseconds. */
   private readonly untilUs = new WeakMap<Claim, number>();
   /** By guard, because each may have a different store. */
   private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
@@ -100,7 +100,7 @@ export class WaitingRetries {
     this.waitUs = waitUs;
   }
 
-  /** Notes a run of this process, which settles `over` when it ends. */
+  /** Notes a run of this process. `over` settles when the run ends. */
   noteRun(step: Step, over: Promise<void>): void {
     if (this.waitUs === 0) return;
     const name = claimNameOf(step);
@@ -191,10 +191,9 @@ class Wait {
   }
 
   /**
-   * Polls until no request waits any more. Never rejects.
+   * Polls until no requests wait. Never rejects.
    *
-   * @param ended called then, before another request could join
-   *
+   * @param ended called when no requests wait, before another one can join
    */
   async poll(running: () => Promise<void> | undefined, ended: () => void): Promise<void> {
     let pauseMs = FIRST_MS;

@@ -25,7 +25,7 @@ function headDigest<Raw>(
 ): string {
   const parts = [
     request.method,
-    // A client can forge `X-Forwarded-Host`, but loses only the replay of a response to its own request.
+    // A client that forges `X-Forwarded-Host` only prevents replays of that client's requests.
     comparesHost ? plainHost(recorder.host) : '',
     comparesHost ? plainHost(request.header('x-forwarded-host')) : '',
     request.path,
@@ -72,9 +72,9 @@ export interface PendingFingerprint {
 
 /**
  * Takes the fingerprint of a request before its handler runs: from the bytes as the handler reads them, or from the
- * parsed body. The handler must wait for a promise, because it may change the parsed body.
+ * parsed body. If this returns a promise, the handler must wait for it, because the handler may change the parsed body.
  *
- * @param own the digest of what `fingerprint` returned
+ * @param own the digest of the value that `fingerprint` returned, if any
  */
 export function takeFingerprint<Raw>(
   request: LimitRequest<Raw>,
@@ -146,13 +146,13 @@ class BodyDigest implements BodyWatcher {
 /** Limits for reading the body of a retry. The bytes are hashed, not buffered. */
 const LIMITS = { maxBytes: 10 * 2 ** 20, timeoutMs: 5_000 };
 
-/** `same`, or why the request does not count as the same. */
+/** `same`, or the reason why the request counts as different. */
 type Comparison = 'same' | 'other' | Extract<BodyEnd, 'too-large' | 'late'>;
 
 /**
  * Compares a retry with the completed request: first everything but the body, then the body.
  *
- * @param own the digest of what `fingerprint` returned
+ * @param own the digest of the value that `fingerprint` returned, if any
  */
 export async function compareRequests<Raw>(
   note: Note,
@@ -212,7 +212,7 @@ export interface ValueDigest {
 
 /**
  * Digests a value that may be large, in slices between which the event loop runs; synchronously if it is small. A
- * promise never rejects, and the value must not change until it settles.
+ * returned promise never rejects, and the value must not change until it settles.
  */
 export function valueDigest(value: unknown): Eventually<ValueDigest> {
   const work = stableDigest(value);

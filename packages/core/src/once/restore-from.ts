@@ -1,4 +1,4 @@
-/** `restoreFrom`: loads calendar counts that a store has lost from the records of the app. */
+/** `restoreFrom`: when a store has lost calendar counts, loads them from the app's records. */
 
 import { MOST_COUNTED } from '../algorithms/calendar/calendar-rule.js';
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
@@ -24,40 +24,40 @@ import {
   tellMarkFault,
 } from './marks.js';
 
-/** Returns the units that `key`, as it is counted, has used in a period: an integer from 0 to 2^51. */
+/** Returns the units that `key` (the counted key) has used in a period: an integer from 0 to 2^51. */
 export type UsedUnits = (
   key: string,
   period: { readonly start: Date; readonly end: Date },
 ) => number | PromiseLike<number>;
 
-/** Loads that run at once in a process. Other keys are loaded when they are used again. */
+/** The most loads that run at once in a process. Other keys are loaded when they are used again. */
 const MOST_LOADING = 8;
-/** A load that takes longer is not waited for. */
+/** Timeout of a load. */
 const PATIENCE_MS = 2_000;
-/** A key whose load failed, or whose process was killed, is loaded again after this. */
+/** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
-/** Only the holder of the lease may add units. What is left of it must suffice for the call. */
+/** Only the holder of the lease may add units. After this time, too little of the lease is left for the call. */
 const SAFE_US = LEASE_US / 2;
 const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
   /** The units used by the last decision. */
   used: number;
-  /** Until when the key needs no load. */
+  /** Before this time, the key needs no load. */
   quietUs: number;
 }
 
 /**
  * Makes an observer that restores the counts of calendar limits which the store has lost, such as Redis after a restart
- * without its data. When a process first meets a key in a period, or finds that fewer units are used than before, and
- * the store has no mark for the key, it loads the units used and raises the count to them. Then it sets the mark. So
- * each key is loaded once per period, and again after the store has lost its data.
+ * without its data. A process checks a key when it first sees the key in a period, or sees fewer units used than
+ * before. If the store has no mark for the key, the process loads the units used, raises the count to them and sets the
+ * mark. So each key is loaded once per period, and again after the store has lost its data.
  *
- * Nothing waits for a load. Until it has ended, the key counts from what the store has: it exceeds its limit by at most
- * the units admitted until then. A count is never lowered. A load that fails or takes more than 2 s is a fault, and is
- * repeated after 10 s when the key is used. At most 8 run at once in a process.
+ * No request waits for a load. Until the load ends, requests are decided on the count in the store, so a key exceeds
+ * its limit by at most the units admitted in that time. A count is never lowered. A load that fails or takes more than
+ * 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once in a process.
  *
- * @param loads by the name of the limit. Each must have a `window` made by `calendar()`
+ * @param loads one function per limit, by its name. Each limit must have a `window` made by `calendar()`
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
  * @example
  * ```ts
@@ -108,7 +108,7 @@ class Restorer {
     const name = this.seen.nameOf(limiter, key);
     const seen = this.seen.get(name);
     if (seen) {
-      // The request has begun a count, or finds less than the one before: it was lost, or units were given back.
+      // The request started the count, or the count is lower than before: it was lost, or units were refunded.
       if (used <= cost || used < seen.used) seen.quietUs = 0;
       seen.used = used;
       if (seen.quietUs > systemClock.nowUs()) return;
@@ -137,7 +137,7 @@ class Restorer {
     // The billing period of the key is unknown.
     if (startUs === 0) return;
     const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), LEASE_US), LONGEST_US);
-    // A period can begin before the end of the one before it.
+    // The mark names its period by the start, because a period can begin before the previous one ends.
     const claim = { id: `restored ${startUs}`, owner: newOwner() };
     const mark: Step = {
       op: 'take',
@@ -161,26 +161,26 @@ class Restorer {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
     const now = await calendarCount(store, count);
-    // Lost again, or of the next period.
+    // The count was lost again, or belongs to the next period.
     if (now.current === 0 || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
     if (systemClock.nowUs() - beginUs > SAFE_US)
       throw new Error('the store was too slow to restore a count');
     const cost = value - now.current;
     if (cost > 0) {
-      // All or nothing: if the mark was lost too, another process may have it now. And what arrives after the lease
-      // could be added to what its next holder has added.
+      // One group, so both apply or neither: if the mark was lost too, another process may hold it now. The call must
+      // arrive before the lease ends, because the next holder may add the same units.
       const raise: Step = { ...count, op: 'take', binding: true, cost };
       const [own] = await store.apply([mark, raise], { deadlineUs: beginUs + LEASE_US });
       if (own?.failure) throw own.failure;
       if (!own?.allowed) return;
     }
-    // In one call, which on a Cluster goes to one node: the count and its mark were lost together.
+    // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
     const [done, { current = 0 } = {}] = (await store.apply([
       { ...mark, op: 'done' },
       count,
     ])) as readonly Partial<CalendarAnswer>[];
     if (done?.failure) throw done.failure;
-    // The store has lost it again, and the mark stands for nothing.
+    // The store has lost the count again, so the mark is wrong.
     if (current < value) return this.startAgain(mark, 'reset', seen);
     if (seen.quietUs > 0) seen.quietUs = beginUs + leftUs;
   }

@@ -20,7 +20,7 @@ import {
   storedHeaders,
 } from './stored-response.js';
 
-/** How long the end of a claim waits for a client that reads slowly, to be sent in one call with permits. */
+/** How long the end of a claim waits for a slow client, to be sent in one call with the release of permits. */
 const SLOW_CLIENT_MS = 1_000;
 
 declare class AbortController {
@@ -29,7 +29,7 @@ declare class AbortController {
 }
 
 export class Run<Raw> implements ResponseWatcher {
-  /** Settles when the response was stored, or will not be. */
+  /** Settles once the response was stored, or will not be stored. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
   private readonly collected = new ResponseCollector();
@@ -46,7 +46,7 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
   private readonly lates: LateResponses;
-  /** The response, if it could not be written. */
+  /** The response, if its write failed. */
   private late: LateValue | undefined;
   /** Undefined if the request could not be watched. */
   private fingerprint: PendingFingerprint | undefined;
@@ -72,11 +72,10 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   /**
-   * Starts watching, before the handler runs. The handler must wait for a promise. If this throws, the handler runs
-   * anyway, but the response is not stored and the claim ends with the response.
+   * Starts watching, before the handler runs. If this returns a promise, the handler must wait for it. If this throws,
+   * the handler runs anyway, but the response is not stored and the claim ends with the response.
    *
-   * @param own the digest of what `fingerprint` returned
-   *
+   * @param own the digest of the value that `fingerprint` returned, if any
    */
   watchExchange(own: string | undefined, comparing: Comparing): Promise<void> | undefined {
     const { recorder } = this.exchange;
@@ -134,7 +133,8 @@ export class Run<Raw> implements ResponseWatcher {
       this.isDetached = true;
       return undefined;
     }
-    // The response bypassed the recorder, or the handler failed. It may have taken effect, so the claim ends as done.
+    // The response bypassed the recorder, or the handler failed. The handler may have taken effect, so the claim ends
+    // as done.
     if (!this.last) this.conclude(this.collected.bodiless() ?? failed(status));
     this.cancel();
     this.isSent = true;
@@ -160,7 +160,7 @@ export class Run<Raw> implements ResponseWatcher {
     this.resolveEnded();
   }
 
-  /** Sends it together with the end of the response, or separately if the response does not end soon. */
+  /** Sends the end of the claim when the response ends, or earlier if the response does not end soon. */
   private sendSoon(): void {
     if (this.isDetached) void this.sendClaim();
     else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());
@@ -233,7 +233,7 @@ export class Run<Raw> implements ResponseWatcher {
   }
 }
 
-/** The response in place of one that was not seen: the handler failed, or bypassed the recorder. */
+/** Replaces a response that was not recorded, because the handler failed or bypassed the recorder. */
 function failed(status = 500): AnswerRecord {
   return { status, fields: [], body: undefined };
 }

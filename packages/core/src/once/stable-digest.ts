@@ -3,7 +3,9 @@
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
-/** Work between two yields to the event loop, a few ms: each character or byte counts 1, each value {@link VALUE}. */
+/**
+ * The work between two yields to the event loop, a few ms. Each character or byte counts 1, each value {@link VALUE}.
+ */
 const SLICE = 2 ** 17;
 
 /** The most work for one value: 10 MB of JSON always need less, but YAML aliases could need any amount. */
@@ -11,7 +13,7 @@ const MOST = 2 ** 26;
 
 const VALUE = 8;
 
-/** A million levels take about 100 MB. A cyclic value exceeds any depth. */
+/** The deepest nesting. A million levels take about 100 MB; a cyclic value exceeds any depth. */
 const DEEPEST = 2 ** 20;
 
 /** Strings are hashed in pieces of this many UTF-16 units. */
@@ -28,15 +30,15 @@ export class Hidden extends TypeError {
 }
 
 /**
- * The SHA-256 of a value as JSON with sorted members. A `Uint8Array` and a list of the same numbers have different
- * digests; a date has that of its JSON string; an iterable, such as a form, that of a list.
+ * The SHA-256 of a value as JSON with sorted members. A date is digested as its JSON string, and an iterable, such as a
+ * form, as a list. A `Uint8Array` and a list of the same numbers have different digests.
  *
  * Yields after each {@link SLICE} of work, and does not recurse. The only step of unbounded length is `Object.keys` of
  * an object with many members.
  *
  * @throws Hidden
  * @throws RangeError for a value that is cyclic, too deep or too large
- * @throws whatever the value's own getters and methods throw
+ * @throws any error of the value's own getters and methods
  */
 export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> {
   const out = new Output();
@@ -90,7 +92,7 @@ function writeText(text: string, out: Output): Frame | undefined {
   return undefined;
 }
 
-/** Unambiguous, because two quotes in a row appear only between the pieces of one string. */
+/** Writes a long string as several quoted pieces. Two quotes in a row appear only between such pieces. */
 class LongText implements Frame {
   readonly value = undefined;
   private at = 0;

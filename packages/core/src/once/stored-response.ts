@@ -62,7 +62,7 @@ export class ResponseCollector {
     this.most = most;
   }
 
-  /** Returns whether to pass further bytes. */
+  /** Returns false once the body is too long to store: further bytes are not needed. */
   addChunk(bytes: Uint8Array): boolean {
     this.length += bytes.length;
     if (this.length > this.most) this.chunks = [];
@@ -70,13 +70,13 @@ export class ResponseCollector {
     return this.length <= this.most;
   }
 
-  /** The response, with its body if that was not too long; undefined if none has begun. */
+  /** The response, with its body unless it was too long; undefined if no response has begun. */
   toRecord(): AnswerRecord | undefined {
     const { answer } = this;
     return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
   }
 
-  /** The response without its body, for a body that did not end; undefined if none has begun. */
+  /** The response without its body, for a body that did not end; undefined if no response has begun. */
   bodiless(): AnswerRecord | undefined {
     return this.answer && { ...this.answer, body: undefined };
   }
@@ -123,7 +123,7 @@ export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array
   return bytes;
 }
 
-/** Undefined for bytes that are not a response, or of a later version. */
+/** Undefined if the bytes are no stored response, or were written by a later version. */
 export function decodeRecord(bytes: Uint8Array): AnswerRecord | undefined {
   if (bytes.length < PREFIX || bytes[0] !== VERSION) return undefined;
   const end = PREFIX + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);

@@ -23,14 +23,14 @@ import {
 
 /** A share of a limit that is used. */
 export interface Crossed {
-  /** The same for each report of this. Use it to do something only once, such as sending a mail. */
+  /** The same if this crossing is reported again. Use it to act only once, such as to send one mail. */
   readonly id: string;
   readonly limiter: string;
-  /** The key, as it is counted. */
+  /** The counted key. */
   readonly key: string;
   /** The share, as in the argument of {@link thresholds}. */
   readonly threshold: number;
-  /** The units used, by the request that was decided. */
+  /** The units used in total, after the request that was decided. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
@@ -38,12 +38,14 @@ export interface Crossed {
   readonly resetsAt: Date;
 }
 
-/** A callback that takes longer may be called again, by any process. One that failed is called again after it. */
+/**
+ * A callback that takes longer may be called again, by any process. A failed callback is called again after this time.
+ */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 34_560_000_000_000;
 
-/** Calls that run at once. Further ones are made when their keys are used again. */
+/** The most callbacks that run at once. Other keys are reported when they are used again. */
 const MOST_RUNNING = 100;
 /**
  * Makes an observer that calls `onCrossed` when a key has used a share of a limit: at least once per key, period and
@@ -51,12 +53,14 @@ const MOST_RUNNING = 100;
  * when all units are available again.
  *
  * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
- * more than a minute, or its process is killed, it is called again with the same `id`, with a request of that key after
- * that minute. A limit with other numbers, such as after a plan change, is reported anew. Limits in shadow mode and
- * decisions without the store are ignored. Observers of one limit with the same store share what was reported.
+ * more than a minute, or its process is killed, the key's next request after that minute calls it again, with the same
+ * `id`. After a change of the limit, such as a new plan, its shares are reported again. Limits in shadow mode and
+ * decisions without the store are ignored. Several observers of one limit with the same store report each share only
+ * once in total.
  *
- * @param shares by the name of the limit: numbers above 0. 0.8 stands for 80 %; more than 1 needs `overage`
- * @param onCrossed may be async; nobody waits for it, except the platform of a Worker
+ * @param shares a list per limit, by its name. The numbers are above 0: 0.8 stands for 80 %; more than 1 needs
+ * `overage`
+ * @param onCrossed may be async; no request waits for it, but on Workers the platform does
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
  * @example
  * ```ts
@@ -102,9 +106,9 @@ function isShare(share: unknown): boolean {
   return typeof share === 'number' && share > 0 && share <= 1_000;
 }
 
-/** A share of a key that was reported, or that somebody reports now. */
+/** A share of a key that was reported, or that a process is reporting now. */
 interface Quiet {
-  /** Until then it needs no call of the store. */
+  /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   readonly isCalendar: boolean;
 }
@@ -134,12 +138,12 @@ class Teller {
     if (!shares || key === undefined || mode !== 'enforce' || outcome === 'error') return;
     if (!policy || policy.limit === 0) return;
     for (const share of shares) {
-      // A quotient, because 0.07 * 100 is more than 7.
+      // Compares the quotient, because 0.07 * 100 is more than 7.
       if (!(used / policy.limit >= share)) return;
       const name = this.quiet.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
       if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
       const { untilUs, isCalendar } = this.quiet.get(name) ?? { untilUs: 0, isCalendar: false };
-      // It is crossed again if a period has begun before the end of the last one.
+      // The share is crossed again if a new period began before the previous one ended.
       const crosses = isCalendar && outcome !== 'denied' && (used - cost) / policy.limit < share;
       if (!crosses && untilUs > systemClock.nowUs()) continue;
       this.running.add(name);
@@ -184,7 +188,7 @@ class Teller {
       new Promise((resolve) => resolve(this.onCrossed(crossed))),
     );
     if ('error' in told) throw told.error;
-    // Kept until the end of the period, however long the callback took.
+    // The mark lasts until the end of the period, however long the callback took.
     const keptUs = Math.max(SHORTEST_US, leftUs - sinceUs(beginUs));
     await askClaim(store, { ...step, rule: makeClaimsRule(LEASE_US, keptUs), op: 'done' });
     beQuiet(keptUs);

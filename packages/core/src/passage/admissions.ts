@@ -26,7 +26,7 @@ export function earlierAdmissions(request: object): readonly Admission[] | undef
   return Object.hasOwn(request, ADMISSIONS) ? (request as Holder)[ADMISSIONS] : undefined;
 }
 
-/** Warns if the last guard of a request has charged a count that an earlier guard had charged. */
+/** Warns if the last guard of a request has charged the same count as an earlier guard. */
 export function noteCountedTwice(request: object, notices: Notices): void {
   const all = admissionsOf(request);
   const last = all.at(-1);

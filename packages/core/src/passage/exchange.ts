@@ -13,20 +13,20 @@ export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
  */
 export interface Exchange {
   /**
-   * Receives the admission first, for adapters that expose it to handlers in a way of their framework. If the guard
-   * runs again for the same request, it receives the first admission again.
+   * Called first, with the admission, for adapters that pass it to handlers by a mechanism of their framework. If the
+   * guard runs again for the same request, this is called again with the first admission.
    */
   decided?(admission: Admission): void;
   /**
-   * Whether nobody waits for the response any more: the client disconnected, or other code has ended it. Called only if
-   * the store answered asynchronously.
+   * Whether the response is no longer needed: the client disconnected, or other code has ended it. Called only if the
+   * store answered asynchronously.
    */
   isGone(): boolean;
   /**
    * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
    * tests of handlers), calls it when the response has finished, or at once if it already has. `aborted` is true if the
    * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission has
-   * something to give back.
+   * something to release or refund.
    */
   onClosed(closed: OnClosed): void;
   /** The value of a response header that is already set; undefined, null or '' if there is none. */

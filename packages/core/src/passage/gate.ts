@@ -51,7 +51,7 @@ export class Gate<Raw> {
 
   /**
    * @param own the names of the adapter's additional options; unknown options are rejected
-   * @throws SpillwayError `SPW_OPTION_INVALID`, and those of `createGuard`
+   * @throws SpillwayError `SPW_OPTION_INVALID`, and as `createGuard`
    */
   constructor(
     limiters: Limiter<Raw> | readonly Limiter<Raw>[],

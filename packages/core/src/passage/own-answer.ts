@@ -55,7 +55,8 @@ export class OwnAnswer {
   /**
    * Calls the app's function. Returns a promise only if the function does; it settles after at most 10 s.
    *
-   * @throws what the function throws, unless the default rejection was already sent; or the promise rejects with it
+   * @throws any error of the function, unless the default rejection was already sent; a returned promise rejects
+   * instead
    */
   run(answer: () => unknown): Promise<void> | undefined {
     let own: unknown;
@@ -150,7 +151,10 @@ export class OwnAnswer {
   }
 }
 
-/** Frameworks treat `undefined` as success, and Express treats `'route'` as a jump to the next route. */
+/**
+ * Wraps thrown primitives, because frameworks treat `undefined` as success, and Express `'route'` as a jump to the next
+ * route.
+ */
 function anError(thrown: unknown): unknown {
   return typeof thrown === 'object' && thrown !== null ? thrown : asError(thrown);
 }

@@ -8,7 +8,7 @@ const PIECE = 2 ** 18;
 
 /**
  * Shows the bytes of a body to a watcher. Between pieces the event loop runs, so a large body does not block other
- * requests. The bytes must not change before the promise settles; undefined if they were shown synchronously.
+ * requests. The bytes must not change before the promise settles. Returns undefined if they were shown synchronously.
  */
 export function showBytes(watcher: BodyWatcher, bytes: Uint8Array): Promise<void> | undefined {
   if (bytes.length > PIECE) return showPieces(watcher, bytes);

@@ -16,13 +16,16 @@ const weightOf = (error: number): number => Math.max(1, error, -2.25 * error);
 /** How much the fraction grows per unit of the current error, if that is positive. */
 const RISING_GAIN = 0.25;
 /**
- * The same for negative errors. Smaller, or a moment without load would admit the lower classes while higher ones are
- * rejected.
+ * The same for negative errors. It is smaller, because otherwise a moment without load would admit the lower classes
+ * while higher ones are rejected.
  */
 const FALLING_GAIN = 0.1;
 /** The largest fraction: some requests must pass, or the controller cannot see when the load ends. */
 const MAX_FRACTION = 0.97;
-/** The largest error, or one long stall would make the integral too large. The smallest is -1, an idle event loop. */
+/**
+ * Errors are capped here, because one long stall would make the integral too large. The smallest is -1: an idle event
+ * loop.
+ */
 const MAX_ERROR = 2;
 /** After this time without a reading, the brake rejects nothing. */
 const SILENCE_US = 8_000_000;
@@ -41,8 +44,8 @@ export function restingController(nowUs: number): ControllerState {
 }
 
 /**
- * The state after a reading (value 1 is the target). Without a reading the state stays as it is; after 8 s without one
- * it is that of no load.
+ * The state after a reading (value 1 is the target). Without a reading the state does not change; after 8 s without one
+ * it is reset to that of no load.
  */
 export function advanceController(
   state: ControllerState,
@@ -80,7 +83,8 @@ function clamp(fraction: number): number {
 const MEMORY_US = 3_000_000;
 
 /**
- * The share of each class in the traffic: tells how to reject a fraction of all requests from the lowest classes first.
+ * The share of each class in the traffic. The brake needs it to reject a fraction of all requests, lowest classes
+ * first.
  */
 export class Mix {
   private readonly counts: number[];

@@ -147,11 +147,11 @@ export class SignalLoop<State> {
     try {
       watchSignal(this.signal, this);
     } catch {
-      // The signal is then read when requests arrive.
+      // The signal can't be watched, so it is read when requests arrive.
     }
   }
 
-  /** The signal has a new reading. */
+  /** Called when the signal has a new reading. */
   measured(): void {
     this.readSignal(this.clock.nowUs());
   }

@@ -10,7 +10,10 @@ import type { LimitRequest } from '../contract/request.js';
 /** The classes, from the one that is shed last to the one that is shed first. */
 const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
-/** Returns the class of a request. For undefined, the method decides; also for an unlisted class, which is a fault. */
+/**
+ * Returns the class of a request. If it returns undefined or an unlisted class (a fault), `isTest` and the method
+ * decide.
+ */
 export type Classify<Raw = unknown> = (request: LimitRequest<Raw>) => string | undefined;
 
 /** How requests are classified. */
@@ -20,10 +23,7 @@ export interface PriorityOptions<Raw = unknown> {
    * 'test']`.
    */
   readonly classes?: readonly string[] | undefined;
-  /**
-   * Returns a request's class. Default: by method. If it depends on something that clients choose, clients choose their
-   * class.
-   */
+  /** Returns a request's class. Default: by method. If it uses values that clients choose, they choose their class. */
   readonly classify?: Classify<Raw> | undefined;
   /** Whether a request is test traffic, of the class `test`. Called only if `classify` returns no class. */
   readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;
@@ -96,8 +96,8 @@ export class Ranking<Raw = unknown> {
   }
 
   /**
-   * The rank of a class that the user's function did not name. It is never the critical rank. A class that is not
-   * listed is shed first.
+   * The rank of a class that `classify` did not return. It is never the critical rank. A class that is missing in
+   * `classes` is shed first.
    */
   private inferred(name: string): number {
     const rank = this.ranks.get(name) ?? 0;

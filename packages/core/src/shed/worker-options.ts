@@ -36,7 +36,7 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   readonly priority?: Priority<Raw> | undefined;
   /** Whether critical requests are shed too, after all others. Default false. */
   readonly shedCritical?: boolean | undefined;
-  /** `enforce` (default), `shadow` (rejects nobody, reports what it would reject) or `off`. */
+  /** `enforce` (default), `shadow` (rejects nothing, reports requests it would reject) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /** Source of time, for tests. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;

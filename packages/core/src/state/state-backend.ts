@@ -4,12 +4,12 @@ import type { StateText } from '../algorithms/texts.js';
 import type { Clock } from '../base/clock.js';
 import type { Step } from '../contract/store.js';
 
-/** What to write: for each name its new text, or undefined to delete it. */
+/** The changes to write: the new text of each name, or undefined to delete it. */
 export type StateChanges = ReadonlyMap<string, StateText | undefined>;
 
 /**
- * Decides a group. It has no side effects and never throws, so a transaction may be retried and call it again; only the
- * last call counts.
+ * Decides a group. It has no side effects and never throws, so a retried transaction may call it again. Only the last
+ * call counts.
  *
  * @param texts the stored texts, in the order of the names; undefined if there is none
  * @param nowUs the clock of the database, in whole microseconds since the epoch

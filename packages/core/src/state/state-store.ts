@@ -94,7 +94,8 @@ class StateStore implements Store {
     const group = uniqueGroup(steps);
     const named = group.steps.map((step) => this.named(step));
     const texts = new TextGroup(named);
-    // Steps that only give back or finish are useful at any time.
+    // Steps at the end of a request, such as refunds and releases, have no deadline, because they are useful at any
+    // time.
     const within = steps.every(isEnd) ? {} : options;
     const answers = await transact(this.backend, texts.names, within, (stored, nowUs) => {
       const decided = texts.decideGroup(stored, nowUs);
@@ -154,8 +155,8 @@ class TextGroup {
   decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();
-    // Each count is read once and changed in place. It can be used to judge a take and then to charge it, because a
-    // take that doesn't charge changes only what charging changes too.
+    // Each count is read once and changed in place. The same count can judge a take and then charge it, because judging
+    // changes nothing that charging would not change too.
     const perform = (step: Step, name: string, charge: boolean): Answer => {
       const count = counts.get(name) ?? readCount(step, stored.get(name));
       counts.set(name, count);

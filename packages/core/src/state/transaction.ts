@@ -35,7 +35,7 @@ export async function transact<Result>(
     throw undecided();
   };
   await backend.transact(names, (texts, nowUs) => {
-    // Errors are rethrown outside: they concern this call, and a backend may wrap errors thrown in a transaction.
+    // Errors are rethrown outside the transaction, because a backend may wrap errors thrown inside it.
     try {
       checkTime();
       checkReading(names.length, texts, nowUs);

@@ -113,12 +113,14 @@ function bucketOf(second: number): number {
 const WATCH_US = 10_000_000;
 
 /**
- * A call is sent, answered and read within this many turns of the event loop, even behind other calls. If it took no
- * more turns, it was their length that made the caller wait, not the store.
+ * A call is sent, answered and read within this many turns of the event loop, even behind other calls. If a late answer
+ * took no more turns, the event loop was slow, not the store.
  */
 const TURNS_OF_A_CALL = 4;
 
-/** Counts turns of the event loop, to tell answers that arrived late from answers that this process read late. */
+/**
+ * Counts turns of the event loop, to distinguish answers that arrived late from answers that this process read late.
+ */
 export class LoopTurns {
   /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
@@ -159,9 +161,9 @@ export class LoopTurns {
 type Listener = (event: BreakerEvent) => void;
 
 /**
- * More parts than any cluster has. A further part takes the place of one that is healthy or no longer requested. While
- * there is none, all further parts share one state, which opens once as many of them have failed without a success in
- * between.
+ * Maximum number of parts with a state each: more than any cluster has. A further part replaces one that is healthy or
+ * no longer requested. If there is none to replace, all further parts share one state, whose breaker opens once this
+ * many of them have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
@@ -174,10 +176,10 @@ const STEP_US = 200;
 /** Failures further apart than this don't count as consecutive. */
 const ROW_US = 60_000_000;
 
-/** How long probes must succeed before a part closes that was slow or had a high failure rate. */
+/** How long probes must succeed before the breaker closes again after slow calls or a high failure rate. */
 const HEALTHY_US = 400_000;
 
-/** If the part opens again within this time, {@link HEALTHY_US} doubles, up to 64-fold. */
+/** If the breaker opens again within this time, {@link HEALTHY_US} doubles, up to 64-fold. */
 const RELAPSE_US = 60_000_000;
 const LONGEST_HEALTHY_US = 64 * HEALTHY_US;
 
@@ -185,7 +187,7 @@ export class CircuitBreaker {
   readonly log: OutageLog;
   readonly clock: Clock;
   readonly turns: LoopTurns;
-  /** Once it is full, least recently called first. */
+  /** Once the map is full, the least recently called part comes first. */
   private readonly parts = new Map<string, StorePart>();
   /** The shared state of all parts that have no room in {@link parts}. */
   private readonly others = new StorePart(OTHER_PARTS);
@@ -216,7 +218,7 @@ export class CircuitBreaker {
 
   /**
    * The error if the store must not be called for this group, which lies in one part; undefined if it may be called.
-   * Returns a promise if this request sends the probe. Background calls never do.
+   * Returns a promise if this request sends the probe. Background calls never send it.
    */
   bar(
     steps: readonly Step[],
@@ -231,7 +233,7 @@ export class CircuitBreaker {
     const isAsked = reason === 'slow' && (background || !steps.every(isDecidedHere));
     if (background) return isAsked ? undefined : unasked(reason);
     part.badUs = this.clock.nowUs();
-    // Probe a part that is not known to fail: one that keeps failing must not keep the breaker of all others open.
+    // Probe a part that is not known to fail: a part that keeps failing must not keep the shared breaker open.
     if (part === this.others && !this.suspects.has(name)) probe.aimAt(step);
     const answered = probe.noteDemand(host);
     if (isAsked) return undefined;
@@ -369,7 +371,7 @@ export class CircuitBreaker {
     this.suspects.add(domainOf(this.store, question));
   }
 
-  /** @param isForgotten if true, the part is dropped without knowing whether it is back */
+  /** @param isForgotten if true, the part is dropped without knowing whether it works again */
   private closePart(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
     const openMs = part.closeCircuit(this.clock.nowUs());
@@ -437,8 +439,8 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process decides a step itself while the store is slow. It does not for claims, for releases and refunds,
- * for `allow` and `deny`, which would give up the limit, and for shapers, whose jobs wait anyway.
+ * Whether this process decides a step itself while the store is slow. Not decided here: claims, releases and refunds;
+ * steps with `allow` or `deny`, which would give up the limit; and steps of shapers, whose jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;
@@ -458,8 +460,8 @@ function unasked(reason: BreakerEvent['reason']): SpillwayError {
 }
 
 /**
- * Whether an error concerns only this call and says nothing about the store: it was thrown before sending, or rejects
- * what this call asked for.
+ * Whether an error concerns only this call and says nothing about the store: it was thrown before sending, or the store
+ * rejects the content of this call.
  */
 function isOfTheCall(error: unknown): boolean {
   if (!isSpillwayError(error)) return false;
@@ -477,7 +479,7 @@ class StorePart {
   badUs: number = -Infinity;
   /** Calls that began before this moment are ignored: they were made before the breaker closed. */
   closedUs: number = -Infinity;
-  /** Why the breaker is open, or was when it last opened. */
+  /** Why the breaker is open, or was open the last time. */
   reason: BreakerEvent['reason'] = 'failures';
   /** How long probes must succeed before the breaker closes; 0: one success is enough. */
   healthyUs: number = 0;

@@ -13,7 +13,10 @@ import {
 import { type Answer, isEnd } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
-/** Calls whose deadlines differ by at most this share one timer, which fires this much later. Not background calls. */
+/**
+ * Calls whose deadlines differ by at most this share one timer, which fires this much later. Background calls don't
+ * share.
+ */
 const SHARED_US = 1_000;
 
 /**
@@ -30,7 +33,7 @@ class DeadlineStore implements Store {
   private readonly store: Store;
   private readonly timeoutUs: number;
   private readonly clock: Clock;
-  /** Not on hosts where a timer ends with the request that set it. */
+  /** Whether calls share timers: not on hosts where a timer ends with the request that set it. */
   private readonly shares = !endsTimersWithRequests();
   /** The timer of the most recent call. */
   private last: Waiting | undefined;
@@ -46,8 +49,8 @@ class DeadlineStore implements Store {
     const nowUs = this.clock.nowUs();
     const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs);
     const untilUs = Math.min(ownUs, latestUs);
-    // Releases and refunds have no deadline in the store, only the wait for them has: a late release is better than a
-    // permit that is held until its lease expires.
+    // The store gets no deadline for steps at the end of a request, such as releases; only the wait for its answer is
+    // limited. A late release is better than a permit that is held until its lease expires.
     const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
     const answers = this.store.apply(steps, { deadlineUs, background });
     if (!isLater(answers) || untilUs === Infinity) return answers;
@@ -84,7 +87,7 @@ class Waiting {
         const message = `the store did not answer within ${timeoutMs} ms`;
         const error = new SpillwayError('SPW_STORE_TIMEOUT', message);
         for (const reject of this.rejects) reject(error); // no effect on calls that were answered
-        // A call that is never answered keeps this object alive, and each of these functions keeps its answers.
+        // Frees the answers that these functions retain, because a call that is never answered keeps this object alive.
         this.rejects.length = 0;
       });
     });

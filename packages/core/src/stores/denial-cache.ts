@@ -29,8 +29,9 @@ const SLOTS = 1_024;
 type Places = Map<string, number>;
 
 /**
- * Exact for rules that count over time: only a refund, a reset or a change of the rule can admit a cost sooner than
- * `retryAfterMs` said. Rejections of permits are never cached, because a permit can be released at any time.
+ * Exact for rules that count over time: before `retryAfterMs` has passed, only a refund, a reset or a change of the
+ * rule can make the store admit the cost. Rejections of permits are never cached, because a permit can be released at
+ * any time.
  */
 export class DenialCache {
   private readonly table = new DenialTable();
@@ -174,7 +175,7 @@ export class DenialCache {
     for (const place of oldest?.values() ?? []) this.drop(place);
   }
 
-  /** Evicts the oldest entry of the code that has the most. */
+  /** Evicts the oldest entry of the rule code that has the most entries. */
   private makeRoom(): void {
     let most: Places | undefined;
     for (const codes of this.limiters.values()) {
@@ -186,7 +187,9 @@ export class DenialCache {
     if (oldest && !oldest.done) this.drop(oldest.value);
   }
 
-  /** Evicts expired entries among the next few. Lookups alone would not: a key may never be requested again. */
+  /**
+   * Evicts expired entries among the next few. Lookups alone don't suffice, because a key may never be requested again.
+   */
   private sweep(): void {
     const { table } = this;
     for (let count = 0; count < SWEEP && this.kept > 0; count += 1) {
@@ -218,9 +221,9 @@ interface Denial {
   readonly rule: Rule;
   readonly cost: number;
   readonly answer: Answer;
-  /** By this process's clock: when the answer arrived, which is later than the store decided. */
+  /** By this process's clock: when the answer arrived, after the store had decided. */
   readonly learnedUs: number;
-  /** By this process's clock: the expiry, counted from the call, which is earlier than the store decided. */
+  /** By this process's clock: the expiry, counted from the call, before the store had decided. */
   readonly untilUs: number;
 }
 

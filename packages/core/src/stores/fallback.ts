@@ -1,4 +1,4 @@
-/** Calls a store; for steps that it can't answer, `onStoreError` answers, and counters of this process. */
+/** Calls a store. Steps that the store can't answer are answered by `onStoreError`, with counters in this process. */
 
 import { unanswered } from '../algorithms/decide.js';
 import { timeoutOf } from '../algorithms/group.js';
@@ -16,9 +16,9 @@ import { type CircuitBreaker, domainOf } from './circuit-breaker.js';
 import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group-parts.js';
 
 /**
- * Answers by {@link Step.onStoreError} where a call fails, with the error in `failure`. If that is a rule, the fallback
- * counters decide; to be prepared, they also count what an asynchronous store admits. A synchronous store lives in this
- * process and needs no fallback.
+ * If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`. If
+ * `onStoreError` is a rule, the fallback counters decide; they also count the requests that an asynchronous store
+ * admits, to be prepared. A synchronous store lives in this process and needs no fallback.
  */
 export class Fallback {
   private readonly calls: Calls;
@@ -27,7 +27,7 @@ export class Fallback {
   private readonly breaker: CircuitBreaker | undefined;
 
   /**
-   * @param store behind `calls`; its `domainOf` tells on which part a step depends
+   * @param store the store that `calls` uses; its `domainOf` names the part on which a step depends
    * @param breaker tells which parts must not be called
    */
   constructor(calls: Calls, counters: FallbackCounters, store?: Store, breaker?: CircuitBreaker) {
@@ -92,8 +92,9 @@ export class Fallback {
   }
 
   /**
-   * Answers by policy for parts whose breaker is open, and for parts that fail. The open ones come first: if their
-   * policy rejects, the other parts are only looked at. The fallback counters are charged last, if all pass.
+   * Answers by policy for parts whose breaker is open, and for parts that fail. Parts with an open breaker are decided
+   * first: if their policy rejects, the other parts only get `look` steps. The fallback counters are charged last, if
+   * all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],
@@ -178,7 +179,7 @@ export class FallbackCounters {
     );
   }
 
-  /** Answers all steps; those that are counted here with the operation that `doing` returns. */
+  /** Answers all steps. Steps that are counted here run with the operation that `doing` returns. */
   private answerAs(
     steps: readonly Step[],
     failure: Error,
@@ -190,7 +191,7 @@ export class FallbackCounters {
     return steps.map((step) => {
       if (isCountedHere(step)) {
         const own = answers[next++] as Answer;
-        // A refund of a charge that only the store has does not succeed here.
+        // A refund fails here if only the store has counted the charge.
         const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
         return { ...own, allowed, failure };
       }
@@ -216,7 +217,10 @@ export class FallbackCounters {
     this.applyInMemory(steps.filter(keepsPermit).map((step) => localStep(step, step.op)));
   }
 
-  /** Counts here what the store has done. Returns its answers, with receipts of what was charged here. */
+  /**
+   * Applies the store's decisions to these counters. Returns the store's answers, with receipts of the charges made
+   * here.
+   */
   follow(steps: readonly Step[], answers: readonly Answer[]): readonly Answer[] {
     if (!steps.some(isCountedHere)) return answers;
     const isRejected = anyRejects(steps, answers);
@@ -228,7 +232,7 @@ export class FallbackCounters {
       const op = opAfter(step, answer, !isRejected);
       if (!op) return answer;
       let own = this.countHere(step, op);
-      // The store has admitted it, so a lock that is known here has ended elsewhere.
+      // The store has admitted the request, so a lock in these counters was ended by another process.
       if (op === 'record' && step.op === 'take' && step.rule.logic?.heldUs?.(own)) {
         this.countHere(step, 'reset');
         own = this.countHere(step, op);
@@ -267,7 +271,7 @@ export class FallbackCounters {
 
 const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
-/** The operation that `follow` applies here; undefined for none. */
+/** The operation that `follow` applies to these counters; undefined for none. */
 function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean): Op | undefined {
   switch (step.op) {
     case 'take':
@@ -284,8 +288,8 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
 }
 
 /**
- * The step with this process's rule and its own receipt, because the store's receipt means nothing here. Listed
- * property by property: a spread costs more than the count.
+ * The step with this process's rule and its own receipt, because the store's receipt means nothing here. The properties
+ * are listed one by one, because a spread costs more than the count.
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;
@@ -313,6 +317,6 @@ function withReceipt(step: CountedStep, answer: Answer, own: Answer): Answer {
   if (!charged) return answer;
   if (own.provisional) return answer; // not counted: there was no room
   const units = unitsOf({ rule, cost, owed }) - (own.forgiven ?? 0);
-  // In this order: in V8, adding a property after the spread takes many times as long.
+  // The property comes before the spread, because in V8 adding it afterwards takes many times as long.
   return { fallbackReceipt: receiptFrom(rule, own, units), ...answer };
 }

@@ -1,4 +1,7 @@
-/** Groups whose steps lie in several parts of a store: all or nothing, by putting back what was taken. */
+/**
+ * Groups whose steps lie in several parts of a store. They charge all or nothing: if a part rejects, the others are
+ * refunded.
+ */
 
 import { groupPasses } from '../algorithms/group.js';
 import { receiptOfStep } from '../algorithms/receipt.js';
@@ -7,7 +10,7 @@ import type { Step } from '../contract/store.js';
 
 /** The steps of a group that are sent together. */
 export interface Part<Name> {
-  /** What the steps have in common, such as a shard or a hash slot. */
+  /** Identifies the part, such as a shard or a hash slot. */
   readonly name: Name;
   readonly steps: readonly Step[];
   /** The place of each step in the whole group. */
@@ -46,7 +49,7 @@ export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): 
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
 
-/** `always`: puts something back, so it must be done even after the deadline. */
+/** `always`: the steps are refunds, which are sent even after the deadline. */
 type Ask<Name> = (
   steps: readonly Step[],
   name: Name,
@@ -57,12 +60,12 @@ type Ask<Name> = (
 type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
- * Sends all parts at once. If one part rejects, or fails and its `answerFailed` rejects, what the others took is put
- * back. Until then, other callers may be rejected because of it: for a moment too little is admitted, never too much.
- * Returns the answers in the order of the whole group.
+ * Sends all parts at once. If one part rejects, or fails and its `answerFailed` rejects, the charges of the others are
+ * refunded. Until then, these charges may cause rejections of other callers: for a moment too little is admitted, never
+ * too much. Returns the answers in the order of the whole group.
  *
- * @param answerFailed without it, the group fails if a part fails, unless another part rejects the group; then the
- * steps of the failed part are answered with `failure`
+ * @param answerFailed without it, a failed part fails the group. If another part rejects the group, it is rejected
+ * instead, and the steps of the failed part are answered with `failure`
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],
@@ -77,7 +80,7 @@ export async function askParts<Name>(
   return parts.length > 1 ? group.answers.map(asProvisional) : group.answers;
 }
 
-/** The rejection may be due to another group that took for a moment and put back, as this one did. */
+/** The rejection may be due to another group, whose charges are refunded a moment later, like those of this group. */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };
 }
@@ -85,9 +88,9 @@ function asProvisional(answer: Answer): Answer {
 /** The outcome of sending all parts. */
 interface Taken<Name> {
   readonly rejected: boolean;
-  /** The first part that failed and for which nothing answered. */
+  /** The error of the first part that failed without an `answerFailed`. */
   readonly failed: PromiseRejectedResult | undefined;
-  /** Neither rejected nor failed. */
+  /** Whether no part rejected or failed. */
   readonly passes: boolean;
   /** The parts that may have been charged. */
   readonly granted: readonly Part<Name>[];
@@ -104,7 +107,7 @@ class GroupInParts<Name> {
     this.answerFailed = answerFailed;
   }
 
-  /** Sends all parts at once, and puts nothing back. */
+  /** Sends all parts at once, without refunding anything. */
   async takeParts(parts: readonly Part<Name>[]): Promise<Taken<Name>> {
     const results = await Promise.allSettled(
       parts.map(async ({ steps, name }) => this.ask(steps, name, false)),
@@ -125,7 +128,7 @@ class GroupInParts<Name> {
   }
 
   /**
-   * Puts back what was taken.
+   * Refunds the charges.
    *
    * @throws the error of a failed part, unless another part rejects the group
    */
@@ -134,7 +137,7 @@ class GroupInParts<Name> {
     if (failed && !rejected) throw failed.reason;
   }
 
-  /** Updates the answers with the state after that. */
+  /** Refunds the charges of these parts, and updates the answers to the state after that. */
   async putBack(parts: readonly Part<Name>[]): Promise<void> {
     await Promise.all(parts.map((part) => this.putBackPart(part)));
   }

@@ -18,7 +18,7 @@ const MOST_NAMES = 8;
 /** Maximum number of parts that have separate lines: more than most clusters have nodes. */
 const MAX_PARTS = 16;
 
-/** The name of all others together. */
+/** The name under which all further parts are logged. */
 export const OTHER_PARTS = 'other parts';
 
 /** What was logged about one part of the store, or about {@link OTHER_PARTS}, and when. */
@@ -31,7 +31,7 @@ interface ReportedOutage {
   /** Outages since the last line, not logged. */
   more: number;
   lastError: unknown;
-  /** Whether the part was slow the last time, not failing. */
+  /** Whether the last outage was a slow part (true) or a failing one. */
   isSlow: boolean;
   /** Whether {@link OutageLog.stillDown} has logged its line. */
   hint: boolean;
@@ -60,7 +60,7 @@ export class OutageLog {
     this.policies.set(limiter, policy);
   }
 
-  /** @param isSlow whether the part is slow, not failing */
+  /** @param isSlow true if the part is slow, false if it fails */
   opened(part: string, error: unknown, isSlow: boolean): void {
     const { parts } = this;
     const name = parts.has(part) || parts.size < MAX_PARTS ? part : OTHER_PARTS;
@@ -83,7 +83,9 @@ export class OutageLog {
     );
   }
 
-  /** @param openMs how long the outage lasted; undefined if the part was dropped, not found healthy */
+  /**
+   * @param openMs how long the outage lasted; undefined if the part was dropped without knowing whether it works again
+   */
   closed(part: string, openMs: number | undefined): void {
     const { parts } = this;
     const name = parts.has(part) ? part : OTHER_PARTS;
@@ -97,7 +99,7 @@ export class OutageLog {
     }
   }
 
-  /** After a failed probe. If the error tells more than the first one, it is logged, once per outage. */
+  /** Call it after a failed probe. If the error says that the store hangs or is slow, it is logged, once per outage. */
   stillDown(part: string, error: unknown): void {
     const told = this.parts.get(part);
     if (!told || told.hint || !isSpillwayError(error)) return;
@@ -106,7 +108,7 @@ export class OutageLog {
     this.warn(`${this.partLabel(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
-  /** Records that a line is written now, and sums up after the quiet time. */
+  /** Records that a line is written now, and schedules a summary after the quiet time. */
   private renew(name: string, now: Pick<ReportedOutage, 'lastError' | 'isSlow' | 'open'>): void {
     const { lastError, isSlow, open } = now;
     const isTold = open > 0;
@@ -146,8 +148,8 @@ export class OutageLog {
   }
 
   /**
-   * As in `Meanwhile: api, login: local; payments: deny.` A slow store is still called for limits that this process
-   * can't count instead.
+   * The end of a line, such as `Meanwhile: api, login: local; payments: deny.` A slow store is still called for limits
+   * that this process can't count instead.
    */
   private meanwhile(isSlow: boolean): string {
     if (this.policies.size === 0) return 'Meanwhile, onStoreError decides.';
@@ -172,7 +174,7 @@ function listOf(names: readonly string[]): string {
   return more > 0 ? `${first} and ${more} more` : first;
 }
 
-/** On one line. */
+/** The error's message on one line. */
 function textOf(error: unknown): string {
   return messageOf(error).replace(/\s+/g, ' ').slice(0, 300);
 }

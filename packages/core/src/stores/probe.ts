@@ -22,7 +22,9 @@ interface ProbeOptions {
   readonly clock: Clock;
   /** How long attempts must succeed until the store is back; 0: one success is enough. */
   readonly healthyUs: () => number;
-  /** Called before an attempt; call the returned function at its answer to learn whether it came fast enough. */
+  /**
+   * Called before an attempt. The returned function is called at the answer, and returns whether that came fast enough.
+   */
   readonly startTiming: () => () => boolean;
   /** Called once, when the store is back. */
   readonly back: () => void;
@@ -61,9 +63,9 @@ export class Probe {
   }
 
   /**
-   * Notes that a request would have called the store, and sends an attempt if one is overdue. The request must await
-   * the attempt, and gets its promise, if it is the first request for a while, or if nothing else keeps the attempt
-   * alive after the request.
+   * Notes that a request would have called the store, and sends an attempt if one is overdue. Returns the promise of
+   * the attempt if the request must await it: if it is the first request for a while, or if nothing else keeps the
+   * attempt alive after the request.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;
@@ -92,7 +94,7 @@ export class Probe {
     this.cancel?.();
   }
 
-  /** Whether an attempt is under way. After its timeout it counts as lost, as it can be with its request on Workers. */
+  /** Whether an attempt is under way. After its timeout it counts as lost: on Workers it can end with its request. */
   private isAsking(nowUs: number): boolean {
     const { sender, everyUs } = this.options;
     return this.isUnderWay && nowUs - this.askedUs < sender.timeoutUs + everyUs;
@@ -111,7 +113,7 @@ export class Probe {
       .then(() => sender.sendProbe(question))
       .then(isWell, (error: unknown) => {
         if (turn === this.turn) failed(error, question);
-        // An error that concerns only this step came from a store that works.
+        // An error that concerns only this step shows that the store works.
         return isSpillwayError(error) && error.code === 'SPW_STORE_ERROR';
       })
       .then((isBack) => {
@@ -136,7 +138,7 @@ export class Probe {
     this.cancel?.();
     this.cancel = afterIdly(Math.ceil(this.pauseUs / 1000), () => {
       const { clock, everyUs } = this.options;
-      // By a manual clock the time may not have come yet; timers can also fire slightly early.
+      // With a manual clock, the time may not have come yet; timers can also fire slightly early.
       if (clock.nowUs() - this.doneUs < everyUs / 2) this.schedule();
       else if (!this.isAsking(clock.nowUs())) void this.sendProbe();
     });
@@ -151,7 +153,7 @@ function isKept(host: Host | undefined, promise: Promise<void>): boolean {
   }
 }
 
-/** Sends a probe by the same way as the failed call. */
+/** Sends a probe in the same way as the failed call. */
 export interface ProbeSender {
   /** Timeout of {@link sendProbe}, in microseconds. */
   readonly timeoutUs: number;
@@ -159,8 +161,8 @@ export interface ProbeSender {
 }
 
 /**
- * A write, because a store that is read-only or out of memory is not back. It lives for a second, under a name that no
- * limiter can have.
+ * The probe writes, because a store that is read-only or out of memory does not work yet. Its count lives for a second,
+ * under a name that no limiter can have.
  */
 const PROBE: Omit<Step, 'key'> = {
   op: 'take',

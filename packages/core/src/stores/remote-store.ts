@@ -162,7 +162,7 @@ function learnt(
   return answers;
 }
 
-/** Uses the system clock, whatever `clock` is set, because stores compare deadlines with it. */
+/** Uses the system clock even if the option `clock` is set, because stores compare deadlines with the system clock. */
 function background(forUs: number | undefined): ApplyOptions | undefined {
   if (forUs === undefined) return undefined;
   return { deadlineUs: systemClock.nowUs() + forUs, background: true };

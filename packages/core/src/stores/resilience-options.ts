@@ -16,8 +16,8 @@ export interface ResilienceOptions {
    */
   readonly storeTimeout?: Duration | undefined;
   /**
-   * What to do when the store can't answer: `local` (default) counts in this process, which includes what it admitted
-   * before the outage; `allow` lets requests pass; `deny` answers 503.
+   * What to do when the store can't answer: `local` (default) counts in this process, including the requests it
+   * admitted before the outage; `allow` lets requests pass; `deny` answers 503.
    */
   readonly onStoreError?: OnStoreError | undefined;
   /**
@@ -36,8 +36,9 @@ export interface ResilienceOptions {
     | false
     | undefined;
   /**
-   * Gets one line when the store fails and one when it is back, at most one per minute. Without `onFault`, also faults:
-   * at most one line per minute for each limiter and source. `false`: no logging. Default: the console.
+   * Gets one line when the store fails and one when it recovers; further outages within a minute share one. Without
+   * `onFault`, also gets faults: at most one line per minute for each limiter and source. `false`: no logging. Default:
+   * the console.
    */
   readonly logger?: Logger | false | undefined;
 }

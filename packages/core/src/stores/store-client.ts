@@ -1,4 +1,6 @@
-/** Connects limits, in guards or used directly, to their store, and keeps what all users of one store share. */
+/**
+ * Connects limits, in guards or used directly, to their store, and holds the state that all users of one store share.
+ */
 
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -20,13 +22,13 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store, where
-   * that of its first user counts. Stores decide by their own clock. Default: the process's monotonic clock.
+   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store, which
+   * use the clock of its first user. Stores decide by their own clock. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
    * Whether a rejected key is rejected again without calling the store until its `retryAfterMs` has passed. Applies to
-   * asynchronous stores such as Redis. Refunds and resets of other processes take effect within a minute. Default true.
+   * asynchronous stores such as Redis. Refunds and resets by other processes take effect within a minute. Default true.
    */
   readonly denialCache?: boolean | undefined;
   /**
@@ -85,7 +87,9 @@ export class StoreClient implements UpkeepClient<Step> {
     return this.memory ? this.memory.limiterNameOf(limiter) : limiter.name;
   }
 
-  /** How many limiters this process has made without a store, including these; 0 if these have one. */
+  /**
+   * How many limiters of this process use the shared memory because they have no store; 0 if this client has a store.
+   */
   get withoutStore(): number {
     return this.memory?.limiters ?? 0;
   }
@@ -108,7 +112,7 @@ export class StoreClient implements UpkeepClient<Step> {
 /** Maximum size of the releases that wait for a store to come back: a million permits can end during an outage. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
-/** What all users of a store object share. */
+/** The state that all users of a store object share. */
 class SharedState {
   readonly clock: Clock;
   readonly names: NameRegistry;

@@ -4,9 +4,9 @@ import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /**
- * The numbers of the operations, as in shared.lua. `together` is a `take` that starts with others of its group.
- * `shadow` is a `take` with `binding: false`. `noPut` is a `put` that gives nothing back: it is answered like a `look`
- * but, like every `put`, is never too late.
+ * The numbers of the operations, as in shared.lua. `together` is a `take` that starts at the same time as others of its
+ * group. `shadow` is a `take` with `binding: false`. `noPut` is a `put` that refunds nothing: it is answered like a
+ * `look` but, like every `put`, is never too late.
  */
 export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>> = {
   together: 0,
@@ -23,9 +23,9 @@ export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>>
 
 /** How steps of one algorithm are encoded and their answers decoded, with the Lua code that runs in Redis. */
 export interface Codec<R extends Rule = Rule> {
-  /** Identifies the algorithm in a call. takes.lua contains those of the bucket and the queue. */
+  /** Identifies the algorithm in a call. takes.lua repeats the letters of the bucket and the queue. */
   readonly letter: string;
-  /** The letter for rules with debt, if steps under them have more numbers. */
+  /** The letter for rules with debt, if their steps have more numbers. */
   readonly debtLetter?: string;
   /** Its Lua code, in the order in which it must run. */
   readonly lua: readonly string[];
@@ -42,7 +42,7 @@ export interface Codec<R extends Rule = Rule> {
    * Appends the numbers of a step, in the order in which its Lua reads them.
    *
    * @param op one of {@link OPS}
-   * @param clock the server's, as far as it is known
+   * @param clock an estimate of the server's clock
    */
   encode(rule: R, step: Step, op: number, args: string[], clock: Clock): void;
   /** Reads the rest of the answer to a step. `state` is its first number, without the verdict. */

@@ -7,8 +7,9 @@ import { askParts, partsOf } from '@spillway/core/store';
 type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<readonly Answer[]>;
 
 /**
- * Asks all slots in parallel. If one slot rejects or fails, refunds what the others took. If one fails, the group
- * fails. Exception: if another slot rejects, the group is rejected, and the answers to the failed steps have `failure`.
+ * Asks all slots in parallel. If one slot rejects or fails, the charges of the others are refunded. If a slot fails,
+ * the group fails. Exception: if another slot rejects, the group is rejected, and the answers to the failed steps have
+ * `failure`.
  */
 export function askSlots(
   steps: readonly Step[],

@@ -74,7 +74,7 @@ export class GroupCalls {
     }
   }
 
-  /** A call has ended. */
+  /** Called when a call has ended. */
   ended(): void {
     this.inFlight -= 1;
   }
@@ -173,8 +173,8 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 
 /**
  * The deadline of a call: the latest of its groups. A group with an earlier deadline may be charged late, but none is
- * rejected too early. Groups of releases, refunds and the like are welcome late and don't count; if there are no
- * others, the result is Infinity.
+ * rejected too early. Groups that may arrive late, such as releases and refunds, don't count. Without other groups, the
+ * result is Infinity.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

@@ -9,7 +9,7 @@ export interface Group {
   readonly redisKeys: string[];
   /** The hash slot of all keys; 0 unless on Cluster. */
   readonly slot: number;
-  /** By the process's clock; Infinity if there is none. */
+  /** By the process's clock; Infinity for no deadline. */
   readonly deadlineUs: number;
   /** True for background work that is never resent. It shares a call only with groups that have the same deadline. */
   readonly isApart: boolean;

@@ -3,17 +3,20 @@
 import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 
-/** Replies older than this (up to twice this) are forgotten, because clocks drift and are adjusted. */
+/**
+ * Replies are forgotten after this time, at the latest after twice this time, because clocks drift and are adjusted.
+ */
 const MEMORY_US = 10_000_000;
 
 /**
  * The offset is the maximum of (server's time at the decision) - (our time when the reply was read). It is below the
- * true offset by the latency of the fastest reply. So a call in time by this offset is also answered in time.
+ * true offset by the latency of the fastest reply. So a call that is decided before its translated deadline also gets
+ * its reply in time.
  */
 export class ServerTime implements Clock {
   private latest = -Infinity;
   private before = -Infinity;
-  /** The offset of the last reply, also if the clock was set back since the others. */
+  /** The offset of the last reply. Unlike the maximum, it is right at once when the server's clock is set back. */
   private last = 0;
   private sinceUs = 0;
   private isNew = false;
@@ -45,13 +48,16 @@ export class ServerTime implements Clock {
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;
   }
 
-  /** The server's time by its last reply; that of this process before the first. */
+  /** The server's time, estimated from its last reply; this process's time before the first reply. */
   nowUs(): number {
     return systemClock.nowUs() + this.last;
   }
 }
 
-/** More nodes than any cluster has. Beyond that all are forgotten, or old addresses would accumulate. */
+/**
+ * Maximum number of nodes, more than any cluster has. At this number, all are forgotten, or old addresses would
+ * accumulate.
+ */
 const MOST_NODES = 1_000;
 
 /** The clocks of several servers. */

@@ -17,7 +17,7 @@ const GRACE_MS = 250;
 /** The minimum time between two actions for one node. */
 const AGAIN_US = 60_000_000;
 
-/** More nodes than any cluster has. */
+/** Maximum number of nodes, more than any cluster has. */
 const MOST_NODES = 1_000;
 
 /** One node's connection. */
@@ -75,7 +75,9 @@ export class Silence {
     return connection;
   }
 
-  /** Also waits two event loop turns: if this process was stalled, a reply may have arrived unread. */
+  /**
+   * Checks after the grace time and two event loop turns: if this process was stalled, a reply may have arrived unread.
+   */
   private checkAgain(node: string, connection: Connection): void {
     const { unansweredSinceUs, actedUs } = connection;
     connection.actedUs = Infinity; // one check at a time

@@ -21,12 +21,14 @@ import { ReadyQueue } from './ready-queue.js';
 import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
-/** How long calls wait for the one that carries the text: a proxy can lose it on a connection that lives on. */
+/**
+ * How long calls wait for the call that carries the script's text. A proxy can lose that call and keep the connection.
+ */
 const LOAD_US = 1_000_000;
 
 /**
- * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. Callbacks, because a promise
- * per call would cost as much as reading the reply.
+ * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. It has callbacks, because a
+ * promise per call would cost as much as reading the reply.
  */
 export interface ScriptCall {
   readonly script: Script;

@@ -13,7 +13,7 @@ import { ClusterOfNodeRedis, type NodeRedisCluster } from './node-redis-cluster.
  */
 export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | RedisClient;
 
-/** Stores and controls on one client share its wrapper, which limits how often they hurry it. */
+/** Stores and controls on one client share its wrapper, because the wrapper limits how often `hurry` reconnects it. */
 const made = new WeakMap<object, RedisClient>();
 
 /**
@@ -48,7 +48,7 @@ function make(given: object): RedisClient {
   throw noClient('another object');
 }
 
-/** Returns a test for members of a type. It reads only members that the object has. */
+/** Returns a function that checks whether the object has a member of a type. It never reads a missing member. */
 function hasOf(object: object): (name: string, type: string) => boolean {
   const members = object as Readonly<Record<string, unknown>>;
   // An Upstash client is a proxy that creates a command for every name.

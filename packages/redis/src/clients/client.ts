@@ -33,13 +33,13 @@ export interface RedisClient {
   /** The server's name in logs, such as `Redis at 10.0.0.7:6379`. It must not contain a user or password. */
   readonly label?: string;
   /**
-   * On Cluster: the address of the node that owns a hash slot; undefined if unknown. It lets one node fail while others
-   * work.
+   * On Cluster: the address of the node that owns a hash slot; undefined if unknown. With it, the failure of one node
+   * doesn't affect calls to others.
    */
   nodeOf?(slot: number): string | undefined;
   /**
-   * Advice that makes the client detect a connection that is open but dead, such as `set socketTimeout: 1000 on the
-   * client`.
+   * Advice for the user on how the client can detect a connection that is open but dead, such as `set socketTimeout:
+   * 1000 on the client`.
    */
   readonly cure?: string;
   /** Closes the connection to a node (`''`: the only one) immediately, so the client opens a new one. */

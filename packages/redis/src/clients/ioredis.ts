@@ -5,7 +5,7 @@ import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
-/** How often a client that waits to reconnect is made to try now. Its own delay grows to seconds. */
+/** How often a client that waits to reconnect is made to try at once, because its own delay grows to seconds. */
 const NUDGE_US = 250_000;
 
 /** The states in which the client is connecting. */
@@ -13,7 +13,10 @@ const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect'
 
 const EVENTS = ['ready', 'close', 'end'] as const;
 
-/** The part of a client of ioredis or iovalkey that the store uses: what `new Redis()` and `new Cluster()` make. */
+/**
+ * The part of a client of ioredis or iovalkey that the store uses. `new Redis()` and `new Cluster()` create such
+ * clients.
+ */
 export interface IoredisClient {
   /** `wait`, `connecting`, `connect`, `ready`, `close`, `reconnecting`, `disconnecting` or `end`. */
   readonly status: string;
@@ -56,7 +59,9 @@ export class Ioredis implements RedisClient {
     return this.client.call('eval', [script, keys.length, ...keys, ...args]);
   }
 
-  /** Otherwise the client writes each call separately, which takes longer than the rest of its work for the call. */
+  /**
+   * Without this, the client writes each call separately, which takes longer than the rest of its work for the call.
+   */
   together(send: () => void): void {
     const streams = streamsOf(this.client);
     for (const stream of streams) stream.cork?.();

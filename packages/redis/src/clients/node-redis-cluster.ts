@@ -6,7 +6,7 @@ import { AnyNodeRedis, type NodeRedisLike } from './node-redis.js';
 
 const EVENTS = ['connect', 'disconnect'] as const;
 
-/** The part of a node-redis cluster that the store uses: what `createCluster()` makes. */
+/** The part of a node-redis cluster that the store uses. `createCluster()` creates it. */
 export interface NodeRedisCluster extends NodeRedisLike {
   /** Since version 6. */
   readonly isReady?: boolean;

@@ -25,7 +25,7 @@ export interface NodeRedisLike {
   removeListener(event: string, listener: () => void): unknown;
 }
 
-/** The part of a node-redis client that the store uses: what `createClient()` makes. */
+/** The part of a node-redis client that the store uses. `createClient()` creates it. */
 export interface NodeRedisClient extends NodeRedisLike {
   readonly isReady: boolean;
   readonly options?: { readonly socket?: object };

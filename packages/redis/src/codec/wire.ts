@@ -1,4 +1,7 @@
-/** Encodes groups of steps as arguments of the script, and decodes its replies. What groups share is sent once. */
+/**
+ * Encodes groups of steps as arguments of the script, and decodes its replies. Arguments that groups share are sent
+ * once.
+ */
 
 import type { Answer, Clock, SpillwayError, Step } from '@spillway/core';
 import { sameRule } from '@spillway/core/store';
@@ -8,10 +11,10 @@ import { failedGroup, noReply } from '../failures.js';
 
 /** Encodes the arguments that follow the keys. */
 export class Encoder {
-  // Most calls have the same steps as the previous one, with other keys.
+  // The last shape is reused, because most calls have the same steps as the previous one, with other keys.
   private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false, isTimed: false };
 
-  /** Appends the arguments for `groups` to `args`. `clock` is the server's, as far as it is known. */
+  /** Appends the arguments for `groups` to `args`. `clock` is an estimate of the server's clock. */
   encode(groups: readonly Asked[], args: string[], clock: Clock): void {
     let from = 0;
     while (from < groups.length) {
@@ -48,7 +51,7 @@ interface Shape {
   /** A shorter form, known to the script, for a call with only such groups. */
   readonly alone: readonly string[] | undefined;
   readonly isNamed: boolean;
-  /** Whether it holds only for the call that is written. */
+  /** Whether the words depend on the time, so they can't be reused for another call. */
   readonly isTimed: boolean;
 }
 
@@ -125,7 +128,7 @@ function onlyLooks(step: Step): boolean {
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
 
-/** A take above the burst starts never, so the others don't start with it. */
+/** A take above the burst never starts, so it is not one of the takes that start together. */
 function startsTogether({ op, together, binding, cost, rule }: Step): boolean {
   const isTake = together === true && op === 'take' && binding && cost > 0;
   return isTake && rule.machine === 'queue' && cost <= rule.burst;
@@ -153,7 +156,8 @@ interface Reply {
 /**
  * Reads the script's reply to `groups`.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if it deviates in any way: something between us and Redis has changed it
+ * @throws SpillwayError `SPW_STORE_ERROR` if the reply deviates in any way, because a proxy or the client has changed
+ * it
  */
 export function readReply(
   reply: unknown,

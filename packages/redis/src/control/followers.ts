@@ -20,10 +20,10 @@ export interface Follower {
  */
 const HELD_MS = ANNOUNCED_EVERY_MS + 60_000;
 
-/** No more are stored, which bounds memory in Redis if processes keep restarting. */
+/** Maximum number of followers in Redis. It bounds memory if processes keep restarting. */
 const MAX_FOLLOWERS = 1_000;
 
-/** Requests neither wait for registration nor fail with it. */
+/** Requests don't wait for the registration, and don't fail if it fails. */
 export class Following {
   readonly id: string = newProcessId();
   private readonly scripts: ControlScripts;
@@ -35,7 +35,7 @@ export class Following {
   private hasRoom = false;
   private closed = false;
 
-  /** @param trouble called with the error if Redis cannot store it */
+  /** @param trouble called with the error if Redis cannot store the registration */
   constructor(
     scripts: ControlScripts,
     names: () => readonly string[],

@@ -1,4 +1,4 @@
-/** What processes announce about their limiters, and its encoding in Redis. */
+/** The limiters that processes announce, and their encoding in Redis. */
 
 import {
   countOf,
@@ -25,7 +25,7 @@ export interface KnownLimiter {
 /** How often a process repeats its announcements. */
 export const ANNOUNCED_EVERY_MS = 300_000;
 
-/** How long an announcement is kept, plus the time until the counts of the rule are idle. */
+/** How long an announcement is kept, in addition to the time until the counts of its rule expire. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
 /** The item that marks limiters of guards with a control. */
@@ -106,7 +106,7 @@ function decodeNumbers(text: string): DeclaredNumbers[] {
   }
 }
 
-/** After this time without a request, a count of the rule decides like that of an unused key. */
+/** A count of the rule expires after this time without a request. */
 function restMsOf(rule: Rule): number {
   return Math.ceil(rule.logic.expiresAfterUs(rule) / 1000);
 }

@@ -57,8 +57,8 @@ export interface Restored {
  */
 export interface RedisControl extends Control {
   /**
-   * Sets mode, share or limits of a limiter. Omitted settings stay as they are. `*` sets them for all limiters without
-   * their own.
+   * Sets mode, share or limits of a limiter. Omitted settings stay as they are. `*` stands for all limiters that have
+   * no separate setting.
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
@@ -92,7 +92,10 @@ export interface RedisControl extends Control {
   forget(limiter: string, key: string, note: ChangeNote): Promise<void>;
   /** The current overrides, latest first. */
   list(): Promise<readonly Override[]>;
-  /** The latest 1,000 changes, latest first. An override that expires adds no entry: its own entry has the end. */
+  /**
+   * The latest 1,000 changes, latest first. The expiry of an override adds no entry, because the entry of the override
+   * contains its end.
+   */
   history(): Promise<readonly Change[]>;
   /**
    * The announced limiters, by name. A process announces a limiter when it is created and every five minutes. The entry
@@ -116,8 +119,8 @@ export interface RedisControl extends Control {
   clearAll(note: ChangeNote): Promise<void>;
   /**
    * Writes back live settings that Redis has lost: those of the newest revision that any process still follows, without
-   * the expired ones. `force` also overwrites settings of another data set, which were set since. A change, such as
-   * `set`, writes lost settings back too.
+   * the expired ones. `force` also overwrites settings of another data set, which were set after the loss. A change,
+   * such as `set`, writes lost settings back too.
    */
   restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;
   /**

@@ -67,7 +67,7 @@ export function redisControl(
   return liveControl(new InRedis(asRedisClient(client), options));
 }
 
-/** By the first number in the reply of control-write.lua. */
+/** Why nothing was restored, by the first number in the reply of control-write.lua. */
 const REASONS: Readonly<Record<number, Restored['refused']>> = {
   [-2]: 'none-kept',
   [-3]: 'not-lost',
@@ -229,7 +229,7 @@ class InRedis implements RedisControl {
     this.following.stopFollowing();
   }
 
-  /** Makes a change about a key. The key itself is validated first, because its hash is always valid. */
+  /** Makes a change for a key. The key is validated before it is hashed, because its hash is always valid. */
   private async keyed(key: string, checked: (key: string) => CheckedChange): Promise<void> {
     checked(key);
     await this.make(checked(this.stored(key)));

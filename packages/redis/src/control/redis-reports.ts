@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** What processes report about their limiters, in Redis. */
+/** The reports of processes about their limiters, in Redis. */
 
 import { checkOptions, type NamesOf } from '@spillway/core/adapter';
 import type { LimiterReport, ReportSink } from '@spillway/core/who';
@@ -21,7 +21,7 @@ export interface RedisReportsOptions {
 
 const NAMES: NamesOf<RedisReportsOptions> = { prefix: 1 };
 
-/** What one process has published. */
+/** The reports that one process has published. */
 export interface ProcessReport {
   /** A random id of the process. */
   readonly process: string;
@@ -33,28 +33,28 @@ export interface ProcessReport {
 /** What {@link redisReports} returns. */
 export interface RedisReports extends ReportSink {
   /**
-   * The reports of all processes, at most 1,000, the latest first. A process that has ended is among them for 15
-   * minutes, and its callers of the last minute for one minute. Rejects with `SPW_STORE_UNAVAILABLE`,
-   * `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`.
+   * The reports of all processes, at most 1,000, the latest first. A process that has ended stays in the list for 15
+   * minutes, its callers of the last minute for one minute. Rejects with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`
+   * or `SPW_STORE_ERROR`.
    *
    * @param limiter only this limiter
    */
   read(limiter?: string): Promise<readonly ProcessReport[]>;
 }
 
-/** How long a report is kept after the last call of its process: as long as it says anything about callers. */
+/** How long a report is kept after the last call of its process: the longest period of its lists of callers. */
 const KEPT_MS = 900_000;
 const MINUTE_MS = 60_000;
 
-/** No more are stored, which bounds memory in Redis if processes keep restarting. */
+/** Maximum number of processes in Redis. It bounds memory if processes keep restarting. */
 const MAX_PROCESSES = 1_000;
 
-/** How many reports are read in one call, which bounds how long it keeps Redis busy. */
+/** How many reports are read in one call. It bounds how long a call keeps Redis busy. */
 const READ_AT_ONCE = 10;
 
 /**
- * Publishes who is rejected to Redis, where `spillway who` and `spillway top` read it. Each process makes at most one
- * call a second, as long as it makes decisions.
+ * Publishes the rejected callers to Redis, where `spillway who` and `spillway top` read them. Each process makes at
+ * most one call a second, as long as it makes decisions.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -91,7 +91,7 @@ class InRedis extends TaggedScripts implements RedisReports {
   async read(limiter?: string): Promise<readonly ProcessReport[]> {
     const [now, listed = []] = await this.readHashes([this.keyOf('reports')], []);
     const processes = pairsOf(listed).flatMap(([process, text]) => {
-      // Negative if the clock of Redis has gone back.
+      // The difference is negative if the clock of Redis was set back.
       const ageMs = Math.abs(Number(now) - Number(/^1 (\d{1,16})/.exec(text)?.[1]));
       return ageMs < KEPT_MS ? [{ process, ageMs }] : [];
     });
@@ -125,7 +125,7 @@ class InRedis extends TaggedScripts implements RedisReports {
   }
 }
 
-/** Fields and texts, of a list in which they alternate. */
+/** Pairs of field and text, from a list in which they alternate. */
 function pairsOf(list: readonly unknown[]): (readonly [string, string])[] {
   const texts = list.map(String);
   return texts.flatMap((field, at) =>

@@ -1,4 +1,4 @@
-/** The list of limiters in Redis: announces those of this process, and finds the counts that a reset concerns. */
+/** The list of limiters in Redis: announces those of this process, and finds the counts that a reset must clear. */
 
 import { isSpillwayError, type Logger, type Step } from '@spillway/core';
 import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
@@ -37,7 +37,9 @@ export class Registry {
     this.announcer.keepUp();
   }
 
-  /** Additional resets for the `steps` that are resets: of the other counts that this process knows. */
+  /**
+   * Additional resets for those `steps` that are resets: one for each other count of the key that this process knows.
+   */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
@@ -73,7 +75,7 @@ export class Registry {
   }
 }
 
-/** Whether a step resets all counts of a key, unlike one that drops a claim. */
+/** Whether a step resets all counts of a key. A reset with a claim drops only the claim. */
 export function resetsKey({ op, claim }: Step): boolean {
   return op === 'reset' && claim === undefined;
 }
@@ -96,7 +98,7 @@ const RETRY_US = 60_000_000;
 /** Called, at most once a minute, with the error if Redis cannot store or read announcements. */
 type TellTrouble = (error: unknown) => void;
 
-/** Requests neither wait for announcements nor fail with them. */
+/** Requests don't wait for announcements, and don't fail if these fail. */
 export class Announcer {
   private readonly scripts: LimiterScripts;
   private readonly limiters: () => readonly Announced[];
@@ -105,7 +107,7 @@ export class Announcer {
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private reportedUs = -Infinity;
-  /** Counts changes: an announcement may have been sent before the last one. */
+  /** Number of changes so far. If it has grown during an announcement, another announcement is due. */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;
@@ -192,7 +194,7 @@ export class Announcer {
     try {
       this.stopTimer = afterIdly(us / 1000, this.tick);
     } catch {
-      // Some hosts have no timers outside of a request. There, only requests drive it.
+      // Some hosts have no timers outside of a request. There, only `keepUp` sends announcements.
     }
   }
 

@@ -1,4 +1,4 @@
-/** The text of what a process reports about one limiter. */
+/** Encodes a process's report about one limiter as text, and decodes it. */
 
 import type { Mode } from '@spillway/core';
 import type { CallerList, CallerTops, LimiterReport, OutcomeCounts } from '@spillway/core/who';
@@ -17,7 +17,7 @@ const OUTCOMES = [
 const FORMAT = '1 ';
 const NONE: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
-/** No process writes a longer caller: keys have at most 256 characters, sealed ones 1,041. */
+/** The longest valid caller. Keys have at most 256 characters, sealed keys 1,041. */
 const MAX_CALLER = 2_000;
 
 /** Format 1: the mode, how long the process has counted, the counts by outcome, and four lists, as JSON. */
@@ -34,7 +34,7 @@ export function encodeReport({
 }
 
 /**
- * The report of a text; undefined if it has another format, or is invalid.
+ * Decodes a report; undefined if the text is invalid or has another format.
  *
  * @param hasMinute false if the text is older than a minute
  */

@@ -28,7 +28,7 @@ const KEPT_MS = 7 * 86_400_000;
 /** The retry delay after Redis did not accept offered settings. */
 const RETRY_US = 10_000_000;
 
-/** As in the scripts: a larger one is invalid. */
+/** The largest valid revision, as in the scripts. */
 const MAX_REVISION = 9e15;
 
 /** The label of offered settings: `1 revision dataset`. */
@@ -65,7 +65,7 @@ export class SettingsPoller {
     return this.lost;
   }
 
-  /** Call at each use. It polls when it is time, even on hosts whose timers stop between requests. */
+  /** Call at each use. It polls if a poll is due, even on hosts whose timers stop between requests. */
   keepUp(): void {
     if (this.closed) return;
     const nowUs = systemClock.nowUs();
@@ -82,7 +82,7 @@ export class SettingsPoller {
     try {
       this.stopTimer = afterIdly(0, this.tick);
     } catch {
-      // Some hosts have no timers outside of a request. There, requests drive it.
+      // Some hosts have no timers outside of a request. There, only `keepUp` polls.
     }
   }
 
@@ -149,7 +149,7 @@ export class SettingsPoller {
     const isOther = dataSet !== this.dataSet && dataSet !== '' && this.dataSet !== '';
     if (isOther || Number(revision) < Number(this.revision)) {
       const had = this.overrides.list().length;
-      // Offered before they are dropped below.
+      // Offers the settings for a restore, before they are dropped below.
       void this.offer();
       this.warn(isOther ? otherSettings(had) : olderSettings(had));
     }
@@ -171,14 +171,17 @@ export class SettingsPoller {
       this.follow(revision, texts);
       this.host.onFollow(revision);
     }
-    // A process that started after the loss had no settings. It must not warn, or the command line would with every
-    // command.
+    // A process that started after the loss had no settings. It must not warn, because the command line would then warn
+    // with every command.
     if (!this.lost && hadSettings) this.warn(lostSettings(this.overrides.list().length));
     this.lost = true;
     if (Number(revision) < Number(this.revision)) void this.offer();
   }
 
-  /** Asks before sending: if a thousand processes have the same settings, only the first few then send them. */
+  /**
+   * Asks Redis before sending the settings: of a thousand processes with the same settings, only the first few send
+   * them.
+   */
   private async offer(): Promise<void> {
     const nowUs = systemClock.nowUs();
     if (nowUs < this.nextOfferUs) return;

@@ -13,13 +13,13 @@ import type {
 } from '@spillway/core';
 import type { Service } from '../http.js';
 
-/** What a handler sees of its request. */
+/** A request, as its handler sees it. */
 export interface Visit {
   readonly method: string;
   readonly path: string;
   /** The result of the adapter's `admissionsOf`. */
   readonly admissions: readonly Admission[];
-  /** What stands for the request, in the framework. */
+  /** The framework's object that stands for the request. */
   readonly holder: object;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The tests of every adapter, or of every adapter of a kind. An adapter calls them with a {@link Driver}, and itself
- * has only tests of its specifics.
+ * Tests that all adapters share, or all adapters of one kind. An adapter calls them with a {@link Driver}; its package
+ * only tests its specifics.
  */
 
 export { answers, ownAnswers } from './answers.js';

@@ -1,4 +1,4 @@
-/** Costs that are known afterwards: what is charged at the end of the response, however it ends. */
+/** Costs that are known afterwards: the units that are charged at the end of the response, however it ends. */
 
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';

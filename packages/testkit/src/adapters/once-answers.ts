@@ -1,4 +1,4 @@
-/** What is stored of a response, and replayed byte for byte. */
+/** The parts of a response that are stored, and replayed byte for byte. */
 
 import { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';

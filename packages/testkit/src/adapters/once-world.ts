@@ -5,7 +5,7 @@ import http from 'node:http';
 import type { Readable } from 'node:stream';
 import type { IdempotencyOptions, Limiter, RateLimitOptions, RequestClaim } from '@spillway/core';
 
-/** What a handler sees of its request. */
+/** A request, as its handler sees it. */
 export interface OnceVisit {
   readonly path: string;
   /** The result of the adapter's `claimOf`. */

@@ -11,7 +11,9 @@ const LATE = /^onRejected has not answered within 10 s/;
 
 const never = (): Promise<never> => new Promise(() => undefined);
 
-/** What `onRejected` does, and the fault that is reported if it has a `next`, and if it has none. */
+/**
+ * What `onRejected` does, and the reported fault: in frameworks that pass it a `next`, and in others (if different).
+ */
 const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],
   ['returns next()', (_, next) => next?.() as undefined, CALLS_NEXT, ENDS],

@@ -1,4 +1,4 @@
-/** What limiters see of a request: the same in every framework. */
+/** A request, as limiters see it: the same in every framework. */
 
 import type { LimitRequest } from '@spillway/core';
 import { expect, it } from 'vitest';

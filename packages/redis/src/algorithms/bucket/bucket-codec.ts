@@ -12,7 +12,7 @@ import {
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
-/** Larger than any bucket: a refund of more than this has the same effect. */
+/** The longest refill time that is sent. It exceeds any bucket, so a larger refund has the same effect. */
 const MOST_REFILL_US = 2 ** 52;
 
 export const bucket: Codec<BucketRule> = {
@@ -55,8 +55,8 @@ export const bucket: Codec<BucketRule> = {
 };
 
 /**
- * The time that `cost` units take to refill, also for a cost above the burst, for which {@link refillTime} only says
- * that it never passes. Refunds need it, because a `record` of more than the burst charges what fits.
+ * The time that `cost` units take to refill. Unlike {@link refillTime}, it is exact for a cost above the burst. Refunds
+ * need that, because a `record` above the burst charges the part that fits.
  */
 export function trueRefillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);

@@ -1,4 +1,4 @@
-/** Calendar counts in calls and replies; calendar.lua does the rest. */
+/** Encodes calls and decodes replies of calendar counts. The rest is in calendar.lua. */
 
 import type { Answer, Clock, Step } from '@spillway/core';
 import { type CalendarRule, periodsOf, unitsOf as unitsCharged } from '@spillway/core/store';
@@ -16,7 +16,8 @@ export const calendar: Codec<CalendarRule> = {
     const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
     args.push(`${cost}`, `${limit}`, `${unitsSent(rule, step)}`, `${limit + (rule.debt ?? 0)}`);
     if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
-    // Redis cannot calculate with calendars, and a period may end before the call arrives.
+    // Two periods are sent, because Redis cannot calculate with calendars, and the current period may end before the
+    // call arrives.
     const { current, next } = periodsOf({ rule, period: step.period }, clock.nowUs());
     for (const { label, startUs, endUs } of [current, next]) {
       args.push(label, `${startUs}`, `${endUs}`);
@@ -40,7 +41,7 @@ export const calendar: Codec<CalendarRule> = {
   },
 };
 
-/** More than the limit and the debt are never charged. */
+/** Caps the units of a step, because never more than limit plus debt are charged. */
 function unitsSent(rule: CalendarRule, step: Step): number {
   return costWithin(rule.limit + (rule.debt ?? 0), unitsCharged(step));
 }

@@ -5,7 +5,10 @@ import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
 import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
-/** Indexed by the number of a state: its name, and the pattern of owner and note after a `k`. */
+/**
+ * Indexed by the state's number in a reply: its name, and the pattern of the next word, which is `k` with owner and
+ * note.
+ */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],
   ['running', /^k([\w-]{16})$/],

@@ -1,4 +1,4 @@
-/** Limits with a penalty in calls and replies; lock.lua does the rest. */
+/** Encodes calls and decodes replies of limits with a penalty. The rest is in lock.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { LockRule } from '@spillway/core/store';
