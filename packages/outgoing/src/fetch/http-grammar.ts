@@ -49,7 +49,7 @@ function instantOf(
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000;
 }
 
-/** A string or a token, with its parameters as they are written. */
+/** A string or a token, with its unparsed parameters. */
 interface Item {
   readonly name: string;
   readonly parameters: ReadonlyMap<string | undefined, string | undefined>;
@@ -63,7 +63,7 @@ const NAME = new RegExp(`${STRING}|${TOKEN}`, 'y');
 const PARAMETER = new RegExp(`; *([a-z*][a-z0-9_.*-]*)(?:=(${BARE_ITEM}))?`, 'y');
 const COMMA = /[ \t]*,[ \t]*/y;
 
-/** The items of a list whose items are strings or tokens; undefined if anything in it is invalid. */
+/** Parses a list of strings and tokens; undefined if any part of it is invalid. */
 export function parseList(field: string): readonly Item[] | undefined {
   const items: Item[] = [];
   let at = 0;
