@@ -356,7 +356,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return Math.max(storeMs, this.queues.queueOf(key)?.pausedMs ?? 0, 0);
   }
 
-  /** Lets the event loop turn now and then. Otherwise a caller in a loop would block the timers of its own slots. */
+  /** Lets the event loop turn now and then. Otherwise a caller in a loop would block the timers of its slots. */
   private yieldAfter<Value>(call: () => Promise<Value>): Promise<Value> {
     return this.turns.after(call());
   }
