@@ -1,4 +1,4 @@
-/** The oracle's different things: each with the time at which it was added, and whether it was repeated since. */
+/** The oracle's distinct items: each with the time at which it was added, and whether it was repeated since. */
 
 import type { DistinctRule } from '@spillway/core/store';
 import { larger, leastWait, type Machine } from './machine.js';
