@@ -35,7 +35,10 @@ function markdownIn(folder, deep = false) {
   ).filter((path) => path.endsWith('.md') && !path.endsWith('CHANGELOG.md')); // those are generated
 }
 
-/** `path:line: columns` of what is too long and could be broken: no tables, no code blocks, no single long word. */
+/**
+ * `path:line: columns` of each line that is too long and could be broken. Skips tables, code blocks and single long
+ * words.
+ */
 function longLines(path) {
   const isProse = path.endsWith('.md');
   let inCode = false;
