@@ -1,4 +1,7 @@
-/** Table F: how many events a second rolling logs count in Redis, by their live entries, one log for an event or three. */
+/**
+ * Table F: how many events per second rolling logs count in Redis, by live entries, with one log or three logs per
+ * event.
+ */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';
