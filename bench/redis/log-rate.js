@@ -1,7 +1,4 @@
-/**
- * Table F: how many events per second rolling logs count in Redis, by live entries, with one log or three logs per
- * event.
- */
+/** How many events per second rolling logs count in Redis, by live entries, with one log or three per event. */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';

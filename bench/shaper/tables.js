@@ -1,6 +1,4 @@
-/**
- * Table I: the cost of a reservation compared with a decision, and of a job at a pace compared with other libraries.
- */
+/** The cost of a reservation compared with a decision, and of a job at a pace compared with other libraries. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';

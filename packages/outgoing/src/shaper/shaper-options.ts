@@ -66,9 +66,8 @@ export interface QueueOptions {
   /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
   /**
-   * Looks up other numbers for a key, which apply from the next job on. Numbers that it leaves out stay as declared. If
-   * it throws or returns invalid numbers, this is a fault, and the declared ones apply. Called often, so it must be
-   * fast.
+   * Looks up other numbers for a key, which apply from the next job on. Numbers left out stay as declared. Errors and
+   * invalid numbers are faults; then the declared ones apply. Called often, so it must be fast.
    */
   readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
 }
