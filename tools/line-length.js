@@ -32,7 +32,7 @@ function under(folder) {
 function markdownIn(folder, deep = false) {
   return (
     deep ? under(folder) : readdirSync(join(ROOT, folder)).map((it) => join(folder, it))
-  ).filter((path) => path.endsWith('.md') && !path.endsWith('CHANGELOG.md')); // those are generated
+  ).filter((path) => path.endsWith('.md') && !path.endsWith('CHANGELOG.md')); // changelogs are generated
 }
 
 /**

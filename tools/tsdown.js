@@ -2,7 +2,7 @@
 
 import { defineConfig } from 'tsdown';
 
-/** Not declarations, which the same build makes. @param {string} id */
+/** Excludes declarations, which the same build creates. @param {string} id */
 const isCode = (id) => !/\.d\.[cm]?ts$/.test(id);
 
 /**

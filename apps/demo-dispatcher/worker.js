@@ -50,7 +50,7 @@ process.on('message', async (next) => {
     process.exit();
   });
 });
-process.once('disconnect', () => process.exit()); // its parent is gone
+process.once('disconnect', () => process.exit()); // the parent has exited
 
 // The first call of a process loads code, which would delay a start.
 await Promise.all([redis.ping(), ...Object.values(urls).map((url) => fetch(url))]);

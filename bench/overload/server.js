@@ -1,4 +1,4 @@
-/** A service that burns the processor, or waits for one of a few connections, behind shedders or none. */
+/** A service that uses CPU time, or waits for one of a few connections, behind shedders or none. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';

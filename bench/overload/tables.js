@@ -71,7 +71,7 @@ export async function overloadTables(say) {
   return parts.join('\n\n');
 }
 
-/** The median, and the least and most of a few runs. */
+/** The median, the minimum and the maximum of a few runs. */
 function rangeOf(values) {
   const whole = (value) => `${Math.round(value)}`;
   if (values.length === 1) return whole(values[0]);

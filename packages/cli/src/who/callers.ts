@@ -61,7 +61,7 @@ export function numberText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** Whether a secret hides the caller. An app's key may also begin with `#`, but hardly matches the whole pattern. */
+/** Whether a secret hides the caller. An app's key may begin with `#`, too, but rarely matches the rest. */
 export function isSealed(caller: string): boolean {
   return /^#[\w-]{16,}$/.test(caller);
 }

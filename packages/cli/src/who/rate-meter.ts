@@ -9,7 +9,7 @@ export interface Rates {
   readonly requests: number;
   readonly rejected: number;
   readonly wouldReject: number;
-  /** Decisions without the store. */
+  /** Decisions that were made without the store. */
   readonly errors: number;
 }
 

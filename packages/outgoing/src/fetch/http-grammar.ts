@@ -14,7 +14,9 @@ const ASCTIME_DATE = new RegExp(`^${DAY} ([A-Z][a-z]{2}) ([ \\d]\\d) ${TIME} (\\
 
 const FIFTY_YEARS_MS = 50 * 365.25 * 86_400_000;
 
-/** In milliseconds since the epoch; undefined if the text is not an HTTP date. `nowMs` completes a two-digit year. */
+/**
+ * Parses an HTTP date into milliseconds since the epoch; undefined for other texts. `nowMs` completes a two-digit year.
+ */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   let parts = IMF_DATE.exec(text);
   if (parts) return instantOf(parts[3], parts[2], parts[1], parts.slice(4));

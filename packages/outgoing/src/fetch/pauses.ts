@@ -42,7 +42,7 @@ interface PausesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A shaper, whatever its paces. */
+/** A shaper with any paces. */
 type AnyShaper = Pick<
   Shaper,
   | 'name'
@@ -58,7 +58,7 @@ type AnyShaper = Pick<
 /** The state of a key. */
 interface KeyState {
   readonly quota: Quota;
-  /** Until when this process has paused it. */
+  /** The end of the pause that this process sent. */
   pausedUntilMs: number;
   /** Rejections in a row that stated no time. */
   untimedRejections: number;
@@ -67,7 +67,7 @@ interface KeyState {
 /** The first pause after a rejection that states no time. Each further one in a row is twice as long. */
 const FIRST_BACKOFF_MS = 1000;
 
-/** Whether a response says that the call came too soon. GitHub sends a 403 with `Retry-After`. */
+/** Whether a response rejects the call as too early. A 403 does so with `Retry-After`, which GitHub sends. */
 export function isRejection({ status, headers }: WebResponse): boolean {
   if (status === 403) return safeHeaders(headers).get('retry-after') !== null;
   return status === 429 || status === 503;
@@ -96,7 +96,7 @@ export class Pauses {
     return this.options.clock.nowUs() / 1000;
   }
 
-  /** Reads a response, and pauses its key or its host if it says so. Never throws. */
+  /** Pauses the key or the host of a response, if the response requires it. Never throws. */
   async handleResponse(
     key: string,
     host: string,
@@ -357,7 +357,7 @@ function withTimeout(ms: number, promise: Promise<void>): Promise<void> {
 
 const MAX_KEYS = 10_000;
 
-/** Makes the value of a new key, and evicts the least recently used one when it is full. */
+/** Creates the value of a new key, and evicts the least recently used key when the map is full. */
 class LruMap<Value> {
   private readonly values = new Map<string, Value>();
   private readonly makeValue: () => Value;

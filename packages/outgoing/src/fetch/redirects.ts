@@ -6,7 +6,7 @@
 import type { WebResponse } from '@spillway/core/fetch';
 import { type Call, hostClasses, readCall } from './call.js';
 
-/** As many as `fetch` follows. */
+/** The limit of `fetch`. */
 const MAX_REDIRECTS = 20;
 
 const REDIRECT_STATUSES: ReadonlySet<unknown> = new Set([301, 302, 303, 307, 308]);

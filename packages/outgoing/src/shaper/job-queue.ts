@@ -448,7 +448,7 @@ export class JobQueue {
     return Math.min(Math.max(isContended ? half : left, freePermits.length, 0), MAX_REFILL);
   }
 
-  /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to its last answer. */
+  /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to the last answer. */
   private async takeEach(costs: readonly Cost[]): Promise<SlotAnswer> {
     const { lastSlot } = this.schedule;
     const takes = costs.map((cost) => this.takeOne(cost));
@@ -598,7 +598,7 @@ export class JobQueue {
   }
 }
 
-/** The first of these costs that add up to at most these units of each pace; at least one. */
+/** The leading costs whose sum fits into these units of each pace; at least one cost. */
 function firstWithin(units: readonly number[], costs: readonly Cost[]): readonly Cost[] {
   const left = [...units];
   const end = costs.findIndex((cost) => {

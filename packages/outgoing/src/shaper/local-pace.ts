@@ -34,7 +34,7 @@ export class LocalPace {
     return this.lastUs;
   }
 
-  /** The earliest start on this slot that keeps the pace behind the counted starts. */
+  /** The earliest start on this slot that still keeps the pace after the counted starts. */
   earliestUs(slot: Slot): number {
     if (slot.isLocal || this.fullUs === -Infinity) return -Infinity;
     const { cost, rule } = this.stepOf(slot);

@@ -93,7 +93,7 @@ export class DecisionReporter {
   private readonly ruleOf: (key: string) => Rule;
   private readonly waitObservers: readonly Observer[];
 
-  /** @param ruleOf the rule whose numbers a decision shows, if no slot was asked for */
+  /** @param ruleOf returns the rule that a decision shows if no slot was requested */
   constructor(
     name: string,
     client: DirectClient,
@@ -121,7 +121,7 @@ export class DecisionReporter {
     this.report(key, cost, rule, isLocal ? 'error' : 'allowed', null, 0);
   }
 
-  /** The store granted no slot that was near enough. */
+  /** Reports that the store granted no slot within the longest wait. */
   reportAnswer({ key, cost, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
     if (!this.client.isObserved) return;
     const rule = slowestOf(steps);

@@ -119,7 +119,7 @@ export class Paces {
     ]);
   }
 
-  /** What an argument says about each pace: its index, its name in the argument, and its units. */
+  /** The units that an argument states for each pace, with the pace's index and its name in the argument. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];
@@ -186,7 +186,7 @@ function dueSoon(step: Step): Step {
 }
 
 /**
- * The same pace with a short longest wait. A higher cost may wait while its units refill. Otherwise smaller jobs of
+ * The same pace with a shorter `maxWait`. A higher cost may wait while its units refill. Otherwise smaller jobs of
  * other processes could take every unit first.
  */
 function dueRule(rule: QueueRule, cost: number): QueueRule {

@@ -139,7 +139,7 @@ export class Permits {
   }
 
   /**
-   * How long to wait before asking again after releasing a permit for others. A store in memory has no others to serve.
+   * How long to wait before asking again after releasing a permit for others. A store in memory has no other processes.
    *
    * @param isContended whether others have taken permits lately
    */

@@ -32,7 +32,7 @@ export class Queues {
   }
 
   queueOf(key: string): JobQueue | undefined {
-    // Usually nothing waits. This saves a lookup, which costs as much as that of a count in memory.
+    // Usually nothing waits. This saves a lookup, which costs as much as finding a count in memory.
     return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
 

@@ -33,7 +33,7 @@ export class Schedule {
   private localSlotCount = 0;
   private readonly isStrict: boolean;
 
-  /** @param isStrict whether jobs start by rank, although others may miss their deadlines */
+  /** @param isStrict whether jobs start by rank, even if others then miss their deadlines */
   constructor(isStrict: boolean) {
     this.isStrict = isStrict;
   }

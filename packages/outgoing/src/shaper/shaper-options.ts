@@ -45,7 +45,7 @@ export interface QueueOptions {
   /**
    * Identifies the shaper in the store, together with the key: 1 to 64 printable ASCII characters. Required with a
    * store. Default: the numbers, as in `4-per-1s`. A pace named `tokens` is stored as `<name>/tokens`, and
-   * `maxConcurrent` as `<name>/permits`, with the same maximum.
+   * `maxConcurrent` as `<name>/permits`, of equal maximum length.
    */
   readonly name?: string | undefined;
   /**

@@ -26,7 +26,7 @@ export class Instant {
     this.time = time;
   }
 
-  /** When it comes by our clock. Each answer can change it a little, as more is known about the store's clock. */
+  /** The same instant by our clock. Each answer can change it a little, as more is known about the store's clock. */
   get localUs(): number {
     return this.time ? this.us - this.time.offsetUs : this.us;
   }
