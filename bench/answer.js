@@ -1,4 +1,4 @@
-/** The few numbers of a run that most readers want, as a table: what is first on docs/benchmarks.md. */
+/** The few numbers of a run that most readers want, as the first tables of docs/benchmarks.md. */
 
 import { table } from './harness/table.js';
 
@@ -21,7 +21,7 @@ const REDIS = [
   'rate-limiter-flexible `RateLimiterRedis.consume`',
 ];
 
-/** What a decision costs: what is told, the head of the table it is in, the column, and the rows. */
+/** The costs of a decision: the label, the head of its source table, the column, and the rows. */
 const DECISIONS = [
   [
     'in memory, 10 000 keys: ns of processor time',
@@ -61,7 +61,9 @@ export function answerOf(tables) {
   ].join('\n\n');
 }
 
-/** The rows of the first table whose first heading is `head`, by their first cells; undefined where there is none. */
+/**
+ * The rows of the first table whose first heading is `head`, by their first cells; undefined if there is no such table.
+ */
 function rowsUnder(tables, head) {
   const lines = tables.split('\n');
   const begin = lines.findIndex((line) => line.startsWith(`| ${head} |`));

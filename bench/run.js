@@ -1,4 +1,7 @@
-/** Runs every section and prints it; with --write also into docs/. --only=redis,http runs some, and keeps the others. */
+/**
+ * Runs and prints every section. --write also writes them into docs/. --only=redis,http runs some, and keeps the
+ * others.
+ */
 
 import { environment } from './harness/environment.js';
 import { findRedis } from './harness/redis-server.js';

@@ -1,4 +1,4 @@
-/** What changesets writes into each CHANGELOG.md: the words of the changesets, and no commits. */
+/** The entries that changesets writes into each CHANGELOG.md: the texts of the changesets, without commits. */
 
 const PACKAGES = 'https://github.com/spillway/spillway/blob/main/packages';
 
@@ -8,9 +8,7 @@ export async function getReleaseLine({ summary }) {
   return `- ${lines.join('\n  ').replace(/ +$/gm, '')}`;
 }
 
-/**
- * Where to read what changed in the packages that come with this one. Of a first version there is nothing to compare.
- */
+/** Links to the changelogs of updated dependencies. A first version has nothing to compare. */
 export async function getDependencyReleaseLine(_changesets, updated) {
   const known = updated.filter(({ oldVersion }) => oldVersion !== '0.0.0');
   return known.map(({ name, newVersion }) => `- ${linkTo(name, newVersion)}`).join('\n');

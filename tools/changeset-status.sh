@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whether a release could be planned from the changesets, whatever clone this is: `changeset status` compares with the branch main, which
-# a clone need not have. So it is asked in a repository of one commit, with what it reads.
+# Checks in any clone that a release can be planned from the changesets. `changeset status` compares with the branch
+# main, which a clone may not have. So it runs in a temporary repository of one commit, with the files that it reads.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -32,10 +32,13 @@ function under(folder) {
 function markdownIn(folder, deep = false) {
   return (
     deep ? under(folder) : readdirSync(join(ROOT, folder)).map((it) => join(folder, it))
-  ).filter((path) => path.endsWith('.md') && !path.endsWith('CHANGELOG.md')); // those are generated
+  ).filter((path) => path.endsWith('.md') && !path.endsWith('CHANGELOG.md')); // changelogs are generated
 }
 
-/** `path:line: columns` of what is too long and could be broken: no tables, no code blocks, no single long word. */
+/**
+ * `path:line: columns` of each line that is too long and could be broken. Skips tables, code blocks and single long
+ * words.
+ */
 function longLines(path) {
   const isProse = path.endsWith('.md');
   let inCode = false;

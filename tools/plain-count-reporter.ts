@@ -18,7 +18,7 @@ export default class PlainCountReporter implements Reporter {
         else if (state === 'skipped') skipped.push(`${module.relativeModuleId} > ${test.fullName}`);
         else failedHere += 1;
       }
-      // A file that did not load, or whose hooks failed, may have no failed test; it failed anyway.
+      // A file that did not load, or whose hooks failed, may have no failed test. It still counts as one failure.
       if (module.state() === 'failed' && failedHere === 0) failedHere = 1;
       failed += failedHere;
     }

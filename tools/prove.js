@@ -1,6 +1,6 @@
 /**
- * `npm run prove`, `prove:all`, `prove:bugs`, `prove:agreement`: bundles what they run, of tests/proof and the packages'
- * sources, and runs it.
+ * `npm run prove`, `prove:all`, `prove:bugs`, `prove:agreement`: bundles the program of each from tests/proof and the
+ * sources of the packages, and runs it.
  */
 
 import { mkdirSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { pathToFileURL } from 'node:url';
 const TESTS = join(import.meta.dirname, '../tests');
 const { build } = createRequire(join(TESTS, 'package.json'))('esbuild');
 
-// There, what the bundle leaves out is found.
+// Modules that are not part of the bundle are resolved from this folder.
 const folder = join(TESTS, 'node_modules/.cache');
 mkdirSync(folder, { recursive: true });
 const outfile = join(folder, `prove-${process.pid}.mjs`);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Brings servers for the tests beside the one on PATH. Nothing is installed: servers and their libraries are unpacked
-# into a folder, with a script for each that starts it.
+# Downloads further servers for the tests, besides the one on PATH. Nothing is installed: servers and their libraries
+# are unpacked into a folder, with a start script for each.
 #
-#   servers.sh                 Redis 8 and Valkey 8 of Debian 13, into the repository's cache. That takes the apt of a
-#                              Debian; where it cannot be done, it says so, and the tests run on the servers there are.
+#   servers.sh                 Redis 8 and Valkey 8 of Debian 13, into the repository's cache. This needs the apt of a
+#                              Debian. Without it, prints a message, and the tests run on the servers that exist.
 #   servers.sh IMAGE FOLDER    the server of a container image, such as valkey/valkey:8. Prints the path of the script
 #                              that starts it: the value for SPILLWAY_REDIS_SERVER.
 set -euo pipefail
@@ -36,7 +36,7 @@ from_image() {
   realpath "$folder/$name"
 }
 
-# The mirrors of the packages that this machine has, for another release of Debian.
+# The Debian mirrors of this machine, for another release of Debian.
 sources() {
   local key=/usr/share/keyrings/debian-archive-keyring.gpg
   apt-get indextargets --no-release-info --format '$(REPO_URI)' 'Created-By: Packages' |
@@ -57,7 +57,7 @@ from_debian() {
   timeout 60 apt-get "${options[@]}" update
   (cd "$work/debs" && timeout 60 apt-get "${options[@]}" download redis-tools valkey-tools "${LIBRARIES[@]}")
   for deb in "$work"/debs/*.deb; do dpkg-deb -x "$deb" "$work/servers/root"; done
-  # In Debian's packages the servers are links to these programs, which look at the name that they are started by.
+  # In Debian's packages the servers are links to these programs, which act by the name they are started with.
   for name in redis valkey; do write_starter "$work/servers" "$name-server" "usr/bin/$name-check-rdb"; done
   mv -T "$work/servers" "$CACHE/$SUITE"
 }

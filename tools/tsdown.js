@@ -2,7 +2,7 @@
 
 import { defineConfig } from 'tsdown';
 
-/** Not declarations, which the same build makes. @param {string} id */
+/** Excludes declarations, which the same build creates. @param {string} id */
 const isCode = (id) => !/\.d\.[cm]?ts$/.test(id);
 
 /**
@@ -20,19 +20,19 @@ export function library(entries, plugins = []) {
     // Readers of node_modules find the doc comments in the declarations.
     outputOptions: {
       comments: { jsdoc: false },
-      // Constants are folded: bundlers keep what they cannot calculate. Names, lines and statements stay as written.
+      // Folds constants, because bundlers keep expressions that they cannot evaluate. Names, lines and statements stay.
       minify: {
         compress: { joinVars: false, sequences: false, keepNames: { function: true, class: true } },
         mangle: false,
         codegen: { removeWhitespace: false },
       },
-      // What several entries share is one file: each file that Node loads takes as long as 20 kB of code.
+      // Code that several entries share is one file, because each file costs Node as much time as 20 kB of code.
       advancedChunks: { groups: [{ name: 'shared', test: isCode, minShareCount: 2 }] },
     },
     inputOptions: (options) => ({
       ...options,
       experimental: { attachDebugInfo: 'none' },
-      // A field that the constructor sets needs no declaration in JavaScript.
+      // Drops declarations of fields that the constructor sets: JavaScript does not need them.
       tsconfig: false,
       transform: {
         ...options.transform,

@@ -1,10 +1,10 @@
-/** The health page: for each partner what waits and runs in all workers, and what the store knows of it. */
+/** The health page: for each partner, the jobs that wait and run in all workers, and its state in the store. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { NAMES } from './partners.js';
 
-/** Collects what workers report, and serves it at `GET /health`. */
+/** Collects the reports of the workers, and serves them at `GET /health`. */
 export async function openHealthPage(port) {
   const byWorker = new Map();
   const health = () => Object.fromEntries(NAMES.map((name) => [name, sumOf(name, byWorker)]));

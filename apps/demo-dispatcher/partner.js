@@ -1,4 +1,6 @@
-/** A partner: an HTTP server that takes messages at `POST /<name>`, and now and then takes none for a second. */
+/**
+ * A partner: an HTTP server that accepts messages at `POST /<name>`, and sometimes rejects all of them for a second.
+ */
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -7,8 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const SHUT_MS = 1000;
 
 /**
- * Opens a partner on a free port. It shuts with each `rejectEach`-th message, by default never. `onMessage` gets every
- * message that arrives.
+ * Opens a partner on a free port. With each `rejectEach`-th message (default: never) it starts rejecting for a second.
+ * `onMessage` receives every message that arrives.
  */
 export async function openPartner(name, { workMs, rejectEach = Infinity, onMessage }) {
   let messages = 0;

@@ -1,4 +1,4 @@
-/** The partners: how many messages a second and how many at once each takes, and how long it works on one. */
+/** The partners: how many messages each accepts per second and at once, and how long it works on one. */
 
 export const PARTNERS = {
   north: { limit: 8, maxConcurrent: 4, workMs: 200 },

@@ -1,4 +1,4 @@
-/** What is printed: where messages start in each half second, and in the end what each partner saw. */
+/** The output: when messages start in each half second, and at the end the totals of each partner. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NAMES, PARTNERS } from './partners.js';
@@ -21,7 +21,9 @@ export class Report {
     this.messages.push({ ...message, atMs: message.atMs - this.startMs });
   }
 
-  /** Waits until the next row has passed, and prints it: which worker sent, and how many milliseconds into the row. */
+  /**
+   * Waits until the next row has passed, and prints it: the worker of each message, and its milliseconds into the row.
+   */
   async row() {
     const fromMs = this.rows * ROW_MS;
     this.rows += 1;

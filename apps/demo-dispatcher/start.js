@@ -1,4 +1,4 @@
-/** Starts three partners and eight workers over one Redis, and shows where messages start. */
+/** Starts three partners and eight workers that share a Redis, and shows when messages start. */
 
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -64,9 +64,9 @@ page.close();
 for (const partner of partners) partner.close();
 report.say(`drained: ${left.rejected} messages did not start in time, ${left.running} still ran`);
 report.summary();
-if (codes.some(([code]) => code > 0)) process.exitCode = 1; // a worker has ended by an error
+if (codes.some(([code]) => code > 0)) process.exitCode = 1; // a worker ended with an error
 
-/** Has the workers send at this pace for so many rows. */
+/** Makes the workers send in this phase for `count` rows. */
 async function run(phase, text, count) {
   report.say(text);
   tell(phase);
@@ -77,7 +77,7 @@ function tell(phase) {
   for (const worker of workers) if (worker.connected) worker.send(phase);
 }
 
-/** Whether there is a Redis; if not, says what to do. */
+/** Whether a Redis answers; if not, prints what to do. */
 async function hasRedis() {
   if (!REDIS_URL) {
     console.error(

@@ -22,12 +22,12 @@ const shaper = createShaper(
     maxWait: '20s',
     plan: (partner) => PARTNERS[partner],
   },
-  // Without Redis each of the workers keeps its share.
+  // If Redis fails, each worker keeps its share of the pace.
   {
     store: redisStore(redis),
     storeTimeout: '1s',
     localShare: 1 / WORKERS,
-    random: () => (worker - 1) / WORKERS, // the workers have numbers, so they start apart without chance
+    random: () => (worker - 1) / WORKERS, // spreads the workers' starts by number, not at random
     logger: worker === '1' ? console : false, // one worker reports an outage for all
   },
 );
@@ -50,9 +50,9 @@ process.on('message', async (next) => {
     process.exit();
   });
 });
-process.once('disconnect', () => process.exit()); // its parent is gone
+process.once('disconnect', () => process.exit()); // the parent has exited
 
-// What the first call of a process loads would make a start late.
+// The first call of a process loads code, which would delay a start.
 await Promise.all([redis.ping(), ...Object.values(urls).map((url) => fetch(url))]);
 process.send('ready');
 setInterval(report, 250).unref();
@@ -71,11 +71,11 @@ async function dispatch(partner, isUrgent) {
     });
     await response.arrayBuffer();
   } catch {
-    // Too much is waiting, the partner does not answer, or the shaper is closed. A real worker keeps the message.
+    // Too many jobs wait, the partner does not answer, or the shaper is closed. A real worker would keep the message.
   }
 }
 
-/** For the health page of the parent. */
+/** Sends the stats to the parent, for its health page. */
 async function report() {
   const all = NAMES.map(async (partner) => [partner, await shaper.stats(partner)]);
   const stats = Object.fromEntries(await Promise.all(all));

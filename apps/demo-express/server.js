@@ -24,7 +24,7 @@ import { Redis } from 'ioredis';
 const { PORT = 3000, LIMIT = 20, WINDOW = '1m', FOUR, TRUST_PROXY, REDIS_URL } = process.env;
 const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each process counts alone
 
-// All that differs between one process and a fleet.
+// The only difference between one process and a fleet.
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();
@@ -33,8 +33,8 @@ const callers = topCallers({ publishTo: redis && redisReports(redis) }); // for 
 const observers = [decisionTable(), callers]; // the table is for development: a line for each rejection
 const onFault = ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`);
 
-// A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
-const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
+// A demo has no accounts: a header and a path replace the account and its plan. Your service uses its authentication.
+const apiKey = (request) => request.header('x-api-key'); // without one, the client's address is the key
 const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
 const once = idempotency({ scope: (request) => apiKey(request) ?? request.clientIp });
 const overload = [
@@ -74,7 +74,7 @@ app.get('/things', perKey, (req, res) => {
 });
 app.post('/charges', express.json(), async (req, res) => {
   const { amount, note } = req.body ?? {};
-  await sleep(Math.min(Number(req.query.ms ?? 0), 5000)); // a bank that takes its time
+  await sleep(Math.min(Number(req.query.ms ?? 0), 5000)); // a slow bank
   res.status(201).json({ charged: true, id: randomUUID(), amount, note });
 });
 app.get('/report', (req, res) => {
@@ -99,11 +99,11 @@ const server = app.listen(Number(PORT), (error) => {
   if (error) cannotListen(error);
   welcome(server.address().port, `Express, counting in ${redis ? 'Redis' : 'memory'}`);
 });
-server.on('error', cannotListen); // where Express 4 tells it
+server.on('error', cannotListen); // Express 4 reports it here
 
 process.once('SIGTERM', () => {
   server.close(async () => {
-    // Gives back what this process still holds, and publishes whom it rejected last.
+    // Releases what this process still holds, and publishes the callers that it rejected last.
     await Promise.all([front.close(), perKey.close(), callers.close()]);
     redis?.disconnect();
   });

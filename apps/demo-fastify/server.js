@@ -17,8 +17,8 @@ const { FOUR, REDIS_URL, TRUST_PROXY = 0 } = process.env;
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 
-// A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
-const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
+// A demo has no accounts: a header and a path replace the account and its plan. Your service uses its authentication.
+const apiKey = (request) => request.header('x-api-key'); // without one, the client's address is the key
 const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
 const once = spw.idempotency({ scope: (request) => apiKey(request) ?? request.clientIp });
 const shedders = [
@@ -51,12 +51,12 @@ app.get('/things', { config: { spillway: 'things' } }, (request) => {
 });
 app.post('/charges', async ({ body, query }, reply) => {
   const { amount, note } = body ?? {};
-  await sleep(Math.min(Number(query.ms ?? 0), 5000)); // a bank that takes its time
+  await sleep(Math.min(Number(query.ms ?? 0), 5000)); // a slow bank
   return reply.code(201).send({ charged: true, id: randomUUID(), amount, note });
 });
 app.get('/report', ({ query }) => {
   const end = performance.now() + Math.min(Number(query.ms ?? 50), 1000);
-  while (performance.now() < end); // work that keeps the event loop from everyone else
+  while (performance.now() < end); // work that blocks the event loop
   return 'done\n';
 });
 app.all('/stream', ({ query, socket }, reply) => {
@@ -65,12 +65,12 @@ app.all('/stream', ({ query, socket }, reply) => {
 });
 app.all('/fails', () => Promise.reject(new Error('the handler failed; the limits went on')));
 
-const host = '0.0.0.0'; // else Fastify listens on the loopback only
+const host = '0.0.0.0'; // otherwise Fastify listens only on the loopback
 await app.listen({ port: Number(PORT), host }).catch(cannotListen);
 welcome(app.server.address().port, `Fastify, counting in ${redis ? 'Redis' : 'memory'}`);
-process.once('SIGTERM', () => app.close().then(() => redis?.disconnect())); // gives permits back
+process.once('SIGTERM', () => app.close().then(() => redis?.disconnect())); // releases permits
 
-/** Looks for itself whether the client is there: Fastify is not told while the response waits behind another one. */
+/** Checks for a closed socket: Fastify does not notice it while the response waits behind another one. */
 async function* lines(count, socket) {
   for (let line = 1; line <= count && !socket.destroyed; line += 1) {
     await sleep(100);

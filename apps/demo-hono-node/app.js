@@ -1,4 +1,4 @@
-/** The service, for every runtime of Hono: what differs between them is passed in. */
+/** The service, for every runtime of Hono. Differences between runtimes are passed in. */
 
 import {
   concurrencyLimit,
@@ -15,8 +15,8 @@ import { cors } from 'hono/cors';
 import { stream } from 'hono/streaming';
 
 /**
- * `clientIp` names the client of a request, `signal` is the load of this process, where there is a way to know it.
- * `storeTimeout` is for a store that is farther away than the default allows.
+ * `clientIp` returns the client address of a request. `signal` is the load of this process, if the runtime can measure
+ * it. `storeTimeout` is for a store that is too far away for the default.
  */
 export function createApp({ env, store, storeTimeout, clientIp, signal, streamFields = {} }) {
   const { LIMIT = '20', WINDOW = '1m', FOUR, TRUST_PROXY = '0' } = env;
@@ -29,8 +29,8 @@ export function createApp({ env, store, storeTimeout, clientIp, signal, streamFi
     onFault: ({ limiter, source, error }) => complain(`${limiter}: ${source}: ${error.message}`),
     observers: [decisionTable()], // while you develop: a line for each rejection
   };
-  // A header and a path stand for an account and its plan: a demo has no accounts. Yours are found by authentication.
-  const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
+  // A demo has no accounts: a header and a path replace the account and its plan. Your service uses its authentication.
+  const apiKey = (request) => request.header('x-api-key'); // without one, the client's address is the key
   const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
 
   const once = idempotency({ scope: (request) => apiKey(request) ?? request.clientIp });
@@ -44,7 +44,7 @@ export function createApp({ env, store, storeTimeout, clientIp, signal, streamFi
       once,
       ...(FOUR === '1' ? shedders : []),
       rateLimit({ name: 'per-address', limit: 60, window: WINDOW }),
-      rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // clients see nothing of it
+      rateLimit({ name: 'trial', limit: 1, window: WINDOW, mode: 'shadow' }), // clients do not notice it
     ],
     options,
   );
@@ -66,7 +66,7 @@ export function createApp({ env, store, storeTimeout, clientIp, signal, streamFi
   app.post('/charges', async (c) => {
     const { amount, note } = JSON.parse((await c.req.text()) || '{}');
     const ms = Math.min(Number(c.req.query('ms') ?? 0), 5000);
-    await new Promise((resolve) => setTimeout(resolve, ms)); // a bank that takes its time
+    await new Promise((resolve) => setTimeout(resolve, ms)); // a slow bank
     return c.json({ charged: true, id: crypto.randomUUID(), amount, note }, 201);
   });
   app.get('/report', (c) => {
@@ -88,7 +88,7 @@ export function createApp({ env, store, storeTimeout, clientIp, signal, streamFi
   return { app, close: () => Promise.all([front.close(), perKey.close()]) };
 }
 
-/** Counts too, for a Worker's clock stands still while it computes. */
+/** Also counts rounds, because the clock of a Worker stands still while it computes. */
 function burn(ms) {
   const end = performance.now() + ms;
   for (let round = 0; performance.now() < end && round < ms * 20_000; round += 1);

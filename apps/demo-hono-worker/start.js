@@ -1,4 +1,4 @@
-/** Runs the Worker in workerd, Cloudflare's own runtime, by its wrangler.jsonc and with the environment as its settings. */
+/** Runs the Worker in workerd, Cloudflare's runtime. Its wrangler.jsonc and environment variables configure it. */
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

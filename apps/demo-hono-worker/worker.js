@@ -1,4 +1,4 @@
-/** The service in a Cloudflare Worker: the same app as on Node, with what a Worker has instead. */
+/** The service in a Cloudflare Worker: the same app as on Node, with the store and the client address of a Worker. */
 
 import { env } from 'cloudflare:workers';
 import { durableObjectStore } from '@spillway/cloudflare';
@@ -10,9 +10,9 @@ export { RateLimitObject } from '@spillway/cloudflare';
 const { app } = createApp({
   env,
   store: durableObjectStore(env.LIMITS),
-  storeTimeout: '1s', // an object that nobody has asked for a while must be started first
+  storeTimeout: '1s', // an idle object must be started first
   clientIp: (c) => getConnInfo(c).remote.address,
-  // Or else the development server would hold the lines back to compress them.
+  // Otherwise the development server would buffer the lines to compress them.
   streamFields: { 'Content-Encoding': 'identity' },
 });
 

@@ -26,8 +26,8 @@ const options = {
   observers: [spw.decisionTable()], // while you develop: a line for each rejection
 };
 
-// A header and a path stand for an account and its plan here: a demo has no accounts. Yours are found by authentication.
-const apiKey = (request) => request.header('x-api-key'); // none: the client's address counts
+// A demo has no accounts: a header and a path replace the account and its plan. Your service uses its authentication.
+const apiKey = (request) => request.header('x-api-key'); // without one, the client's address is the key
 const priority = ({ path }) => (path.startsWith('/charges') ? 'critical' : undefined);
 const once = spw.idempotency({ scope: (request) => apiKey(request) ?? request.clientIp });
 const shedders = [
@@ -52,13 +52,13 @@ router.get('/things', perKey, (ctx) => {
 });
 router.post('/charges', async (ctx) => {
   const { amount, note } = JSON.parse((await textOf(ctx.req)) || '{}');
-  await sleep(Math.min(Number(ctx.query.ms ?? 0), 5000)); // a bank that takes its time
+  await sleep(Math.min(Number(ctx.query.ms ?? 0), 5000)); // a slow bank
   ctx.status = 201;
   ctx.body = { charged: true, id: randomUUID(), amount, note };
 });
 router.get('/report', (ctx) => {
   const end = performance.now() + Math.min(Number(ctx.query.ms ?? 50), 1000);
-  while (performance.now() < end); // work that keeps the event loop from everyone else
+  while (performance.now() < end); // work that blocks the event loop
   ctx.body = 'done\n';
 });
 router.all('/stream', (ctx) => {
@@ -84,7 +84,7 @@ process.once('SIGTERM', () =>
   }),
 );
 
-/** Looks for itself whether the client is there: Koa is not told while the response waits behind another one. */
+/** Checks for a closed socket: Koa does not notice it while the response waits behind another one. */
 async function* lines(count, socket) {
   for (let line = 1; line <= count && !socket.destroyed; line += 1) {
     await sleep(100);

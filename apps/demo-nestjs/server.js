@@ -17,9 +17,9 @@ const { FOUR, REDIS_URL, TRUST_PROXY = 0 } = process.env;
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 
-// A header stands for an account: a demo has no accounts. Yours are found by authentication.
-const key = (request) => request.header('x-api-key'); // none: the client's address counts
-const priority = spw.priorityOf; // what Priority() says of a handler
+// A demo has no accounts: a header replaces the account. Your service uses its authentication.
+const key = (request) => request.header('x-api-key'); // without one, the client's address is the key
+const priority = spw.priorityOf; // reads the Priority() of a handler
 const shedders = [
   spw.workerShedder({ name: 'workers', signal: eventLoopSignal(), priority }),
   spw.fleetShedder({ name: 'fleet', capacity: 20, reserve: 0.2, priority }),
@@ -50,12 +50,12 @@ class Demo {
     return { things: ['a dam', 'a gate'], remaining }; // null while Redis is away
   }
   async charge({ amount, note } = {}, ms = 0) {
-    await sleep(Math.min(Number(ms), 5000)); // a bank that takes its time
+    await sleep(Math.min(Number(ms), 5000)); // a slow bank
     return { charged: true, id: randomUUID(), amount, note };
   }
   report(ms = 50) {
     const end = performance.now() + Math.min(Number(ms), 1000);
-    while (performance.now() < end); // work that keeps the event loop from everyone else
+    while (performance.now() < end); // work that blocks the event loop
     return 'done\n';
   }
   stream(chunks = 5) {
@@ -66,7 +66,7 @@ class Demo {
   }
 }
 
-// What stands above a class or a method in TypeScript, as @Get('things') @RateLimit({ ... }), is applied by hand in JavaScript.
+// JavaScript has no decorators such as @Get('things') @RateLimit({ ... }), so they are applied by calls.
 const type = 'text/plain; charset=utf-8';
 const text = nest.Header('Content-Type', type);
 nest.Controller()(Demo);
@@ -89,16 +89,16 @@ const adapter = new (PLATFORM === 'fastify' ? FastifyAdapter : ExpressAdapter)()
 const app = await NestFactory.create(App, adapter, { logger: ['error'] });
 const exposedHeaders = ['RateLimit', 'RateLimit-Policy', 'Retry-After', 'Idempotency-Replayed'];
 app.enableCors({ exposedHeaders });
-await app.listen(Number(PORT), '0.0.0.0').catch(cannotListen); // Fastify would listen on the loopback only
+await app.listen(Number(PORT), '0.0.0.0').catch(cannotListen); // by default, Fastify listens only on the loopback
 const { port } = app.getHttpServer().address();
 welcome(port, `Nest on ${PLATFORM}, counting in ${redis ? 'Redis' : 'memory'}`);
 
 process.once('SIGTERM', async () => {
-  await app.close(); // the module gives permits back
+  await app.close(); // the module releases permits
   redis?.disconnect();
 });
 
-/** Nest destroys the stream, and so ends this, when the client goes away. */
+/** If the client disconnects, Nest destroys the stream, which ends this generator. */
 async function* lines(count) {
   for (let line = 1; line <= count; line += 1) {
     await sleep(100);

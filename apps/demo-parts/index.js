@@ -1,8 +1,8 @@
-/** What every demo says: that it listens, which limits it has, what to try, what it complains of. */
+/** The output of every demo: its port and limits, commands to try, and its warnings. */
 
 const { LIMIT = '20', WINDOW = '1m', FOUR } = globalThis.process?.env ?? {};
 
-/** Every demo has these limits, in this order: the second says of whom it counts what. */
+/** The limits of every demo, in this order: name, what is counted for whom, and mode. */
 const LIMITS = [
   ['once', 'each POST with an Idempotency-Key runs once, for each x-api-key', 'enforce'],
   ...(FOUR === '1'
@@ -38,7 +38,7 @@ Each rejection prints a line here, including would-be rejections of the trial, w
 `);
 }
 
-/** For the error of a server that cannot listen: says what to do, and ends the process. Other errors are thrown. */
+/** Handles the error of a server whose port is in use: prints what to do, and exits. Other errors are thrown. */
 export function cannotListen(error) {
   if (!/^(EADDRINUSE|ERR_ADDRESS_IN_USE)$/.test(error?.code)) throw error;
   const { PORT = '3000' } = process.env;
@@ -48,7 +48,7 @@ export function cannotListen(error) {
   process.exit(1);
 }
 
-/** Prints to standard error, a line a second at most: an outage is not a line for each request. */
+/** Prints to standard error, at most one line per second: an outage must not print a line for each request. */
 export function complain(text) {
   if (Date.now() - lastMs < 1000) return;
   lastMs = Date.now();

@@ -1,4 +1,4 @@
-/** A child process that answers calls: one contender each, so that none warms or spoils the compiled code of another. */
+/** A child process that answers calls. Each runs one contender, so none affects the compiled code of another. */
 
 import { fork, spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -8,12 +8,12 @@ import { fileURLToPath } from 'node:url';
 export const canPin =
   availableParallelism() > 1 && spawnSync('taskset', ['-p', `${process.pid}`]).status === 0;
 
-/** Binds a process and its threads to one core, where that is possible. */
+/** Binds a process and its threads to one core, if possible. */
 export function pin(pid, core) {
   if (canPin) spawnSync('taskset', ['-a', '-c', '-p', `${core}`, `${pid}`]);
 }
 
-/** Starts `module` (beside `base`); returns functions to call it and to end it. */
+/** Starts `module`, relative to `base`. Returns functions to call it and to end it. */
 export function startChild(base, module, { args = [], execArgv = [], core } = {}) {
   const path = fileURLToPath(new URL(module, base));
   const child = fork(path, args, { execArgv, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
@@ -37,7 +37,7 @@ export function startChild(base, module, { args = [], execArgv = [], core } = {}
   };
 }
 
-/** In the child: `methods` by name, one call at a time. */
+/** In the child: answers calls of `methods` by name, one at a time. */
 export function answerCalls(methods) {
   process.on('message', async ([name, ...args]) =>
     process.send((await methods[name](...args)) ?? null),

@@ -1,4 +1,4 @@
-/** What this process has used of the processor: user and system time of all its threads. */
+/** The CPU time that this process has used: user and system time of all its threads. */
 
 export function cpuUs() {
   const { user, system } = process.cpuUsage();

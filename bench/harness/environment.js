@@ -1,4 +1,4 @@
-/** Where and with what a run was made: what a reader needs to compare it with another. */
+/** The machine and the versions of a run, which readers need to compare it with another. */
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ function versionOf(name) {
   return JSON.parse(readFileSync(path, 'utf8')).version;
 }
 
-/** `v=7.0.15` among what redis-server says of itself. */
+/** Finds `v=7.0.15` in the version line of redis-server. */
 export function redisVersion(program) {
   if (!program) return 'none';
   const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8' });

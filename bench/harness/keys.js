@@ -1,6 +1,6 @@
-/** Keys of fifteen characters, and the order in which every contender is asked for them. */
+/** Keys of fifteen characters, and the order in which every contender receives them. */
 
-/** A flat string, like one parsed from a request; not two halves glued together. */
+/** A flat string, like one parsed from a request, and not a concatenation that V8 has yet to flatten. */
 export function makeKey(index) {
   return Buffer.from(`user:${String(index).padStart(10, '0')}`).toString('latin1');
 }
@@ -9,7 +9,7 @@ export function makeKeys(count) {
   return Array.from({ length: count }, (_, index) => makeKey(index));
 }
 
-/** All keys in a random order, the same in every process; few keys again and again until there are enough. */
+/** All keys in a random order, which is the same in every process. Repeats them until there are at least `atLeast`. */
 export function shuffled(keys, atLeast) {
   const copy = [...keys];
   const sequence = [];

@@ -1,11 +1,11 @@
-/** A private redis-server, on its own core. */
+/** A private redis-server, bound to a separate core. */
 
 import { findRedis, startRedis as start } from 'spillway-testkit/redis-process';
 import { pin } from './child.js';
 
 export { findRedis };
 
-/** Its port, and how to end it. */
+/** Returns the port of the server, and a function to stop it. */
 export async function startRedis(program, core, args = []) {
   const { child, port, stop } = await start(program, { args });
   pin(child.pid, core);

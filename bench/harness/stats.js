@@ -13,7 +13,7 @@ export function median(values) {
   return quantile(values, 0.5);
 }
 
-/** Three digits that mean something, thousands apart. */
+/** About three significant digits, with thousands separated by spaces. */
 export function digits(value) {
   if (!Number.isFinite(value)) return '–';
   const size = Math.abs(value);
@@ -33,14 +33,14 @@ export function spread(values) {
   return `${digits(middle)} ±${Math.round((100 * half) / Math.abs(middle || 1))}%`;
 }
 
-/** Where a median lies, 19 times of 20, told from the order of the values alone. */
+/** The 95 % confidence interval of a median, from the order of the values alone. */
 export function interval(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
   const place = Math.max(0, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)));
   return `${digits(sorted[place])} to ${digits(sorted[sorted.length - 1 - place])}`;
 }
 
-/** The median over rounds of `values[round] / base[round]`: what loads the machine loads both. */
+/** The median over rounds of `values[round] / base[round]`: load on the machine affects both. */
 export function ratio(values, base) {
   return median(ratios(values, base));
 }

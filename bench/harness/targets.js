@@ -1,11 +1,11 @@
-/** What Spillway is held to: judged in the tables of a section, and summed up before them. */
+/** The targets of Spillway: judged in the tables of a section, and summarized before them. */
 
 import { digits } from './stats.js';
 import { table } from './table.js';
 
 let verdicts = [];
 
-/** `what`, then the bound: `[name, '<=' or '>=', number]`. Without a target, just the number. */
+/** Formats a value with its target `[name, '<=' or '>=', bound]`. Without a target, only the number. */
 export function judged(value, target) {
   if (!target || !Number.isFinite(value)) return digits(value);
   const [what, comparison, bound] = target;
@@ -15,7 +15,7 @@ export function judged(value, target) {
   return `**${digits(value)}** (${limit})`;
 }
 
-/** Every target that was judged since the last call, as a table; an empty text if none was. */
+/** A table of all targets judged since the last call; an empty string if there were none. */
 export function targets() {
   const rows = verdicts;
   verdicts = [];

@@ -6,7 +6,7 @@ import { makeKeys, shuffled } from '../harness/keys.js';
 
 const CONNECTIONS = 50;
 
-/** So many requests: how many passed, and how long it took in all. */
+/** Sends `amount` requests. Returns how many passed, and the total time. */
 async function fire(port, keyCount, amount) {
   const keys = shuffled(makeKeys(keyCount), keyCount);
   let next = 0;
@@ -21,7 +21,7 @@ async function fire(port, keyCount, amount) {
     sampleInt: 100,
     requests: [{ method: 'GET', path: '/', setupRequest }],
   };
-  // autocannon's own end is only as exact as its sampling: the first and the last response are timed here.
+  // The first and the last response are timed here, because autocannon's duration is only as exact as its sampling.
   let first = 0;
   let last = 0;
   const result = await new Promise((resolve, reject) => {

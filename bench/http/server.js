@@ -1,4 +1,4 @@
-/** A server of one framework behind one limiter; tells how much processor time it has used. */
+/** A server of one framework behind one limiter. It reports the CPU time that it has used. */
 
 import { once } from 'node:events';
 import { Redis } from 'ioredis';

@@ -1,4 +1,4 @@
-/** Table E: what a limiter adds to a request, in each framework. */
+/** What a limiter adds to a request, in each framework. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';
@@ -15,10 +15,12 @@ import { contenders as nest } from './frameworks/nest.js';
 const ROUNDS = 7;
 /** Requests in a turn; twice as many to warm up. */
 const AMOUNT = 3_000;
-/** The server has a core to itself; the load and Redis share the other. */
+/** The server has one core; the load and Redis share the other. */
 const SERVER_CORE = 0;
 const OTHER_CORE = 1;
-/** Added CPU microseconds to which Spillway in memory is held, and for a rejection a multiple of a bare request. */
+/**
+ * Targets for Spillway in memory: added CPU microseconds, and the cost of a rejection as a multiple of a bare request.
+ */
 const FRAMEWORKS = {
   express: { title: 'Express 5', contenders: express, addedUs: 8, rejected: 1 },
   koa: { title: 'Koa 3', contenders: koa, addedUs: 4 },
@@ -70,7 +72,7 @@ function tableOf(framework, kind, names, results) {
 
 async function measure(framework, kind, redisPort, say) {
   const { title, contenders } = FRAMEWORKS[framework];
-  // Shedders reject nothing here: the load is less than a process can carry.
+  // Shedders are left out for rejections: they reject nothing, because the load does not exceed the capacity.
   const names = Object.keys(contenders).filter((name) => {
     const { redis, sheds } = contenders[name];
     return (redisPort || !redis) && (kind.limit > 1 || !sheds);

@@ -1,4 +1,4 @@
-/** What decides in memory: each entry makes a function from key to whether it passes, or to a promise of that. */
+/** Contenders in memory: each makes a function from a key to whether it passes, or to a promise of that. */
 
 import { createGuard, createLimiter, memoryStore, rateLimit } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
@@ -7,13 +7,13 @@ import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { UserRequest } from '../harness/user-request.js';
 
-// Nothing is rejected, and no entry but those of `passing` expires: a unit refills in 35 s, and the burst is large.
+// Nothing is rejected, and only entries of `passing` expire: a unit refills in 35 s, and the burst is large.
 const RATE = 1_000_000;
 const BURST = 60_000_000;
 const WINDOW_US = 400 * 86_400_000_000;
 const LIMIT = 1_000_000_000;
 const ROOM = { maxEntries: 100_000_000 };
-/** Peers keep a timer for a window, and timers end at 24 days. */
+/** Other libraries use a timer for a window, and timers support at most 24 days. */
 const DAY_MS = 86_400_000;
 
 function floor() {
@@ -46,10 +46,10 @@ function floorWithResult() {
   return (key) => decide(key).allowed;
 }
 
-/** So many decisions are a window of the log whose entries end. */
+/** The number of decisions in a window of the log whose entries expire. */
 const PASSING = 200_000;
 
-/** Reads the time as the system's clock does, but goes on by a microsecond with each decision. */
+/** Takes as long to read as the system's clock, but advances by a microsecond with each decision. */
 function countingClock() {
   let us = Date.now() * 1000;
   return {
@@ -61,7 +61,7 @@ function countingClock() {
   };
 }
 
-/** One step on the memory store; the step is made once and only its key changes. */
+/** One step on the memory store. The step object is created once, and only its key changes. */
 function applyOf(algorithm, { windowUs = WINDOW_US, clock = () => undefined } = {}) {
   return () => {
     const store = memoryStore({ ...ROOM, clock: clock() });
@@ -92,7 +92,7 @@ function guardOf(numbers, observers) {
   return createGuard(limiter, { store: memoryStore(ROOM), observers });
 }
 
-/** A guard's answer, read as adapters do. The limit refills as fast as it is used, with numbers of a usual size. */
+/** A guard's answer, read as adapters read it. The limit refills as fast as it is used, with numbers of usual size. */
 function admit(observers) {
   const guard = guardOf({ limit: 10_000, window: '1ms' }, observers);
   return (key) => {
@@ -101,7 +101,7 @@ function admit(observers) {
   };
 }
 
-/** Every request but the first of a key is rejected; reported as passed, which the harness counts. */
+/** Every request but the first of a key is rejected. A correct rejection is reported as passed, for the harness. */
 function rejection(observers) {
   const guard = guardOf({ limit: 1, window: '400d' }, observers);
   return (key) => {
@@ -121,7 +121,7 @@ function expressRateLimit() {
   return (key) => store.increment(key);
 }
 
-/** `later`: answers with a promise, which is awaited. */
+/** `later`: the contender returns a promise, which is awaited. */
 export const contenders = {
   loop: { title: '_an empty loop_', make: () => (key) => key.length > 0 },
   floor: { title: '_raw `Map` of objects, fixed window, `Date.now()`_', make: floor },
@@ -152,7 +152,7 @@ export const contenders = {
   },
 };
 
-/** The same guards with an observer that does nothing, and with the one that knows who is rejected. */
+/** The same guards with an observer that does nothing, and with `topCallers`. */
 export const observed = {
   admitObserved: { make: () => admit([{ onDecision() {} }]) },
   admitWho: { make: () => admit([topCallers()]) },

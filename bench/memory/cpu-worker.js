@@ -28,7 +28,7 @@ async function runLater(list, from, to) {
 
 const run = later ? runLater : runNow;
 
-/** The next decisions of the sequence, from its start when it has ended. */
+/** Makes the next `count` decisions of the sequence, which repeats at its end. */
 async function turn(count) {
   let passed = 0;
   for (let left = count; left > 0; ) {
@@ -42,7 +42,7 @@ async function turn(count) {
 
 answerCalls({
   async warm() {
-    // Filled in another order than it is asked for later, or a `Map` would be read like an array.
+    // Filled in a different order than it is read later. Otherwise a `Map` would be read like an array.
     await run(keys, 0, keys.length);
     return turn(2 * TURN);
   },

@@ -1,4 +1,4 @@
-/** Table A: CPU time of a decision in memory, as a multiple of the least that any limiter could do. */
+/** CPU time of a decision in memory, as a multiple of the minimum for any limiter. */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';
@@ -8,8 +8,8 @@ import { judged } from '../harness/targets.js';
 import { contenders } from './contenders.js';
 
 /**
- * `laps`: how many times every contender gets a new process; `rounds`: how many turns each then has. `targets` are for
- * the ratio to a raw `Map`, `beside` for that to express-rate-limit.
+ * `laps`: how often every contender gets a new process. `rounds`: the number of turns in each process. `targets` are
+ * for the ratio to a raw `Map`, and `beside` for the ratio to express-rate-limit.
  */
 const COLUMNS = [
   {
@@ -61,7 +61,7 @@ export async function measure(names, { keys, laps, rounds }) {
     const children = names.map((name) => {
       return startChild(import.meta.url, './cpu-worker.js', { args: [name, `${keys}`] });
     });
-    // Two at a time: while one is measured, nothing else of ours runs.
+    // Two warm up at a time. While one is measured, the others are idle.
     for (let i = 0; i < names.length; i += 2) {
       await Promise.all(children.slice(i, i + 2).map((child) => child.call('warm')));
     }

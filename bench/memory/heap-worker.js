@@ -1,4 +1,4 @@
-/** One contender filled with keys: what it holds in memory, and how long the garbage collector stops for it. */
+/** One contender filled with keys: its memory, and the pause of a full garbage collection. */
 
 import { answerCalls } from '../harness/child.js';
 import { makeKey } from '../harness/keys.js';
@@ -35,7 +35,7 @@ async function fill(name, count, times) {
     globalThis.gc();
     pauses.push(performance.now() - start);
   }
-  await decide(makeKey(0)); // still needed: nothing of it was collected before
+  await decide(makeKey(0)); // keeps the contender alive until here
   return {
     heap: (after.heapUsed - before.heapUsed) / count,
     outside: (after.external - before.external) / count,

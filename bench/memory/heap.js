@@ -1,4 +1,4 @@
-/** Table B: memory and garbage collection of a million keys. */
+/** Memory and garbage collection of a million keys. */
 
 import { startChild } from '../harness/child.js';
 import { digits } from '../harness/stats.js';
@@ -6,12 +6,12 @@ import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { contenders } from './contenders.js';
 
-/** What keeps nothing, or as much as another row. */
+/** Contenders that store nothing, or as much as another row. */
 const SAME_SPACE = new Set(['loop', 'result', 'passing']);
 
 const KEYS = 1_000_000;
 
-/** The most bytes a key, by contender; of a log with ten entries a key under its own name. */
+/** The targets in bytes per key, by contender. A log with ten entries per key has a separate name. */
 const MOST_BYTES = {
   bucket: ['bytes per key in memory, 1 000 000 keys', 45],
   fixed: ['the same, fixed windows', 48],
@@ -28,7 +28,7 @@ async function measure(name, times) {
   return result;
 }
 
-/** Each contender with one decision a key, and the log with ten besides. */
+/** Each contender with one decision per key, and the log also with ten. */
 function fillings() {
   const names = Object.keys(contenders).filter((name) => !SAME_SPACE.has(name));
   return names.flatMap((name) => {

@@ -1,4 +1,4 @@
-/** What `topCallers` adds to a decision in memory, as a share of the decision. */
+/** The cost that `topCallers` adds to a decision in memory, as a share of the decision. */
 
 import { ratio, spread } from '../harness/stats.js';
 import { table } from '../harness/table.js';

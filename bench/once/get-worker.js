@@ -1,4 +1,4 @@
-/** Requests without an idempotency key past a gate in memory, which has `idempotency` in its list or not. */
+/** Requests without an idempotency key through a gate in memory, with or without `idempotency` in its list. */
 
 import { idempotency, rateLimit } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
@@ -21,7 +21,7 @@ const LISTS = {
 };
 const gate = new Gate(LISTS[name], {});
 
-/** A response that takes headers and says when it ended. */
+/** A response that stores headers and reports its end. */
 class Exchange {
   fields = new Map();
   closed = undefined;

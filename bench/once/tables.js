@@ -1,4 +1,4 @@
-/** Table J: what an idempotency key costs Redis, and what it costs a request that has none. */
+/** What an idempotency key costs Redis, and what it costs a request that has none. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';
@@ -10,7 +10,7 @@ import { judged } from '../harness/targets.js';
 const ROUNDS = 9;
 const COUNT = 1_000;
 
-/** Each with the row that it is compared with, and what it is held to. */
+/** The rows, each with its base for comparison and its target. */
 const KINDS = {
   limits: { title: '_three token buckets_', base: 'limits' },
   admission: {
@@ -36,7 +36,7 @@ const KINDS = {
   },
 };
 
-/** What a gate may have in its list. */
+/** The variants of the gate's list of limiters. */
 const LISTS = {
   without: { title: '_three limits_' },
   off: { title: 'the same with a limit that is off' },

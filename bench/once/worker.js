@@ -1,4 +1,6 @@
-/** Requests with idempotency keys, as a guard with three limits sends them, on one ioredis connection: what they cost the server. */
+/**
+ * The server's cost of requests with idempotency keys, sent as by a guard with three limits, on one ioredis connection.
+ */
 
 import { randomBytes, randomUUID } from 'node:crypto';
 import { makeClaimsRule, makeLeasesRule, makeRule } from '@spillway/core/store';
@@ -16,7 +18,7 @@ const bucket = makeRule('token-bucket', 1_000_000, 400 * DAY_US);
 const permits = makeLeasesRule(1_000_000, 60_000_000);
 const claims = makeClaimsRule(30_000_000, DAY_US);
 const ANSWER = Buffer.alloc(1_024, '{"charge":17,"amount":5}');
-/** As long as that of a request whose body was read. */
+/** Has the length of the note of a request whose body was read. */
 const NOTE = `1k ${'h'.repeat(22)} r${'b'.repeat(22)} 17`;
 const done = new Map();
 let asked = 0;
@@ -39,7 +41,7 @@ async function firstUse(store, own, steps, ends) {
   await store.apply([ended(own), ...ends]);
 }
 
-/** One request, by what is done for it. */
+/** The kinds of requests. */
 const kinds = {
   limits: (store, key) => store.apply(limits(key)),
   admission: (store, key) => store.apply([claim(key), ...limits(key)]),
@@ -69,7 +71,7 @@ async function serverUs() {
   return (field('used_cpu_user') + field('used_cpu_sys')) * 1e6;
 }
 
-/** An answer that is kept for each key, and the counts of all. */
+/** Stores a response for each key, and creates all counts. */
 async function fill() {
   for (const key of keys) {
     const own = claim(key);
@@ -78,7 +80,10 @@ async function fill() {
   }
 }
 
-/** So many requests, so many at a time: one alone without coalescing, many with it. Microseconds of the server for each. */
+/**
+ * Sends `count` requests, `inFlight` at a time, with coalescing if there are several. Returns the server's CPU time per
+ * request, in microseconds.
+ */
 async function turn(kind, count, inFlight) {
   const store = inFlight === 1 ? stores.single : stores.shared;
   const before = await serverUs();

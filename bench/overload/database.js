@@ -1,4 +1,4 @@
-/** A slow database at twice what it serves: a pool of 10 connections, 50 ms for each query, next to no processor time. */
+/** A slow database at twice its capacity: a pool of 10 connections, 50 ms per query, and almost no CPU time. */
 
 import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
@@ -13,7 +13,7 @@ const PROTECTIONS = {
 
 export async function databaseTable(say) {
   const rows = [];
-  // A little less than the 200 a second of 10 connections and 50 ms: timers are late.
+  // Slightly below 200 a second, the limit of 10 connections and 50 ms, because timers are late.
   const { perSecond: capacity } = await capacityOf({ slow: 'database' });
   for (const [protection, name] of Object.entries(PROTECTIONS)) {
     say(`overload, slow database, ${name}`);

@@ -1,4 +1,4 @@
-/** Table G: a service with next to nothing to do, which others keep from the processor. */
+/** A service with almost nothing to do, while other processes use its core. */
 
 import { startChild } from '../harness/child.js';
 import { digits } from '../harness/stats.js';
@@ -20,7 +20,7 @@ const SITUATIONS = {
   'stopped for 40 ms of each 60 ms': (pid) => pauses(pid, 60, 20),
 };
 
-/** A container with two processes, one of which uses the limit up. */
+/** A container with two processes, one of which uses up the CPU limit. */
 function sharedLimit(pid, part) {
   const neighbour = burners(1, SERVER_CORE);
   const group = limitCpu([pid, ...neighbour.pids], part);

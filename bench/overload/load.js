@@ -1,24 +1,24 @@
-/** Clients of an overloaded service, in a process of their own: requests come when they come, whatever became of those before. */
+/** Clients of an overloaded service, in a separate process. Requests arrive independently of the earlier responses. */
 
 import http from 'node:http';
 import { setPriority } from 'node:os';
 import { answerCalls } from '../harness/child.js';
 
-/** Of a hundred requests. */
+/** The classes of 100 requests. */
 const MIX = { critical: 20, post: 30, get: 40, test: 10 };
 const DEADLINE_MS = 1_000;
-/** A client that waits at all ends some time. */
+/** Even clients that wait give up after this time. */
 const PATIENCE_MS = 10_000;
 
 const agent = new http.Agent({ keepAlive: true });
-/** What clients do: how long they wait for an answer, and how they connect. */
+/** The behavior of clients: how long they wait for an answer, and how they connect. */
 const CLIENTS = {
   'give up': { patienceMs: DEADLINE_MS, agent },
   wait: { patienceMs: PATIENCE_MS, agent },
   reconnect: { patienceMs: DEADLINE_MS, agent: false },
 };
 
-// It stands for other machines: what else runs on this one must not make it late. Only some users may ask for that.
+// This process represents other machines, so other processes must not delay it. Not every user may set the priority.
 try {
   setPriority(-10);
 } catch {}
@@ -61,7 +61,7 @@ function ask(port, name, { patienceMs, agent } = CLIENTS.wait, path = '/') {
   });
 }
 
-/** Forty clients, each of which asks again when it has its answer; resolves with how many were served in a second. */
+/** Forty clients, each of which sends the next request after its answer. Resolves to the requests served per second. */
 async function closedLoop(ms, next) {
   const start = performance.now();
   let served = 0;
@@ -75,7 +75,7 @@ async function closedLoop(ms, next) {
   return (served * 1000) / (performance.now() - start);
 }
 
-/** Has the server compile what serves and what rejects. */
+/** Makes the server compile the code that serves and the code that rejects. */
 function warm(port, ms, clients) {
   let asked = 0;
   const next = () => {
@@ -85,12 +85,12 @@ function warm(port, ms, clients) {
   return closedLoop(ms, next);
 }
 
-/** What a closed loop gets served in a second: the capacity. */
+/** The capacity: the requests per second that are served in a closed loop. */
 function capacity(port, ms, clients) {
   return closedLoop(ms, () => ask(port, draw(), CLIENTS[clients]));
 }
 
-/** For `calmMs` a quarter of the rate, then `rate` requests a second; those of the first `warmMs` are not counted. */
+/** Sends a quarter of the rate for `calmMs`, then `rate` requests a second. The first `warmMs` are not counted. */
 async function overload(port, rate, { calmMs, warmMs, ms }, clients) {
   const counts = Object.fromEntries(
     Object.keys(MIX).map((name) => [name, { offered: 0, served: 0 }]),
@@ -113,7 +113,7 @@ async function overload(port, rate, { calmMs, warmMs, ms }, clients) {
   return { counts, ...tally, seconds: (ms - warmMs) / 1000 };
 }
 
-/** One request after another, so many a second. */
+/** One request after another, at most `rate` per second. */
 async function steady(port, rate, ms) {
   const answers = [];
   for (const start = performance.now(); performance.now() - start < ms; ) {

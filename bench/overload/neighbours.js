@@ -1,4 +1,4 @@
-/** What takes the processor from a service that is not overloaded: neighbours on its core, and a limit on its CPU time. */
+/** Takes CPU time from a service that is not overloaded: by neighbours on its core, or by a limit on its CPU time. */
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ export function burners(count, core) {
   return { pids: all.map(({ pid }) => pid), end };
 }
 
-/** Lets processes run for a part of each 100 ms, all together; undefined where control groups cannot be written. */
+/** Limits the total CPU time of processes to a part of each 100 ms; undefined if control groups cannot be written. */
 export function limitCpu(pids, part) {
   for (const root of CGROUPS) {
     const group = join(root, `spillway-bench-${process.pid}`);
@@ -47,7 +47,7 @@ function limit(group, quotaUs) {
   }
 }
 
-/** A group can go only when the processes in it have gone. */
+/** A group can be removed only when its processes have ended. */
 function removeSoon(group, tries = 20) {
   try {
     rmdirSync(group);
@@ -56,7 +56,7 @@ function removeSoon(group, tries = 20) {
   }
 }
 
-/** Stops a process for the rest of each period, where nothing else can be done; returns how to end that. */
+/** Stops a process for the rest of each period, without control groups. Returns a function to end that. */
 export function pauses(pid, everyMs, ownMs) {
   let timer;
   const run = () => {

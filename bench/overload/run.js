@@ -1,17 +1,17 @@
-/** One run of the overloaded server: a server and clients of their own, so that no run inherits a queue. */
+/** One run of the overloaded server. Each run has a new server and new clients, so it inherits no queue. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startChild } from '../harness/child.js';
 import { burners } from './neighbours.js';
 
-/** Overloads come to servers that have been running: their code is compiled, and they have connections. */
+/** In production, an overloaded server has been running: its code is compiled, and it has connections. */
 const WARM_MS = 2_000;
 const TIMES = { calmMs: 1_500, warmMs: 4_000, ms: 9_000 };
 const CAPACITY_MS = 3_000;
 const SERVER_CORE = 0;
 const LOAD_CORE = 1;
 
-/** Calls `use(load, port, server)`; `besides` is how many busy neighbours each core has. */
+/** Calls `use(load, port, server)`. `besides` is the number of busy neighbours on each core. */
 async function withServer(args, clients, besides, use) {
   const server = startChild(import.meta.url, './server.js', { args, core: SERVER_CORE });
   const load = startChild(import.meta.url, './load.js', { core: LOAD_CORE });
@@ -26,8 +26,8 @@ async function withServer(args, clients, besides, use) {
 }
 
 /**
- * What a closed loop of such clients gets served, without shedders: requests a second, and in a second of processor
- * time, which does not depend on what else the core does.
+ * The requests that a closed loop of such clients gets served without shedders: per second, and per second of CPU time.
+ * The latter is independent of other processes on the core.
  */
 export function capacityOf({ clients = 'wait', besides = 0, slow } = {}) {
   return withServer(
@@ -43,7 +43,7 @@ export function capacityOf({ clients = 'wait', besides = 0, slow } = {}) {
   );
 }
 
-/** What was served of `rate` requests a second: a second, and in per cent of each class. */
+/** Sends `rate` requests a second. Returns the number served per second, and the percentage served of each class. */
 export async function overload(args, rate, clients, besides = 0) {
   const { result, spent } = await withServer(args, clients, besides, async (load, port, server) => {
     const ended = load.call('overload', port, rate, TIMES, clients);
@@ -71,9 +71,9 @@ export async function overload(args, rate, clients, besides = 0) {
 }
 
 /**
- * What was served, in per cent of what the server could have served with the processor time that was there for it: what
- * it got while it had something to do, and as large a part of the time in which it was idle. `times` is how often that
- * was offered, and `idle` is in per cent too.
+ * The served requests, in percent of the server's capacity with the CPU time available to it. This assumes that it
+ * would get the same share of the core while idle as it got while busy. `times` is the offered load as a multiple of
+ * that capacity. `idle` is in percent, too.
  */
 export function againstCapacity({ perSecond, offered, spent }, capacities) {
   const { processorMs, active, idle } = spent;

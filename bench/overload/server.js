@@ -1,4 +1,4 @@
-/** A service that burns the processor, or waits for one of a few connections, behind shedders or none. */
+/** A service that uses CPU time, or waits for one of a few connections, behind shedders or none. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -17,7 +17,9 @@ const exponential = (mean) => -mean * Math.log(1 - Math.random());
 const works = Array.from({ length: 200 }, (_, i) => -WORK_MS * Math.log((i + 0.5) / 200));
 let drawn = 0;
 
-/** Exponentially distributed, each 200 with the same sum: else a run of seconds has some 3 % more to do than another. */
+/**
+ * Exponentially distributed, but each 200 have the same sum. Otherwise runs of a few seconds would differ by some 3 %.
+ */
 function drawWork() {
   const left = works.length - (drawn % works.length);
   const at = Math.floor(Math.random() * left);
@@ -33,7 +35,7 @@ function processorUs() {
   return user + system;
 }
 
-/** Processor time, not time: what others take of the core must not count as work. */
+/** By CPU time, because the time that other processes use on the core must not count as work. */
 function burn(ms) {
   const endUs = processorUs() + ms * 1000;
   while (processorUs() < endUs);
@@ -64,7 +66,7 @@ function busyHandler(_req, res) {
 let free = CONNECTIONS;
 const waiting = [];
 
-/** As with a pool of connections: who comes when all are in use waits in a line, also if its client has gone. */
+/** Like a pool of connections: if all are in use, a request waits in a queue, even if its client has disconnected. */
 function poolHandler(_req, res) {
   const query = () =>
     setTimeout(() => {
@@ -78,7 +80,7 @@ function poolHandler(_req, res) {
   query();
 }
 
-// An overload comes to a server that has been running, and lasts: what serves and what rejects is compiled.
+// Warms up the code that serves and the code that rejects: in production, both are compiled when an overload starts.
 const late = { name: 'late', read: () => ({ value: 3, ageMs: 0 }) };
 const WARM = '/warm';
 const rejecter = () =>

@@ -1,4 +1,4 @@
-/** Table F: a real server under twice the load that it can carry, with and without shedders. */
+/** A real server under twice its capacity, with and without shedders. */
 
 import { digits, median } from '../harness/stats.js';
 import { table } from '../harness/table.js';
@@ -26,7 +26,7 @@ const CLIENTS = {
     rows: ['none', 'workers', 'front'],
   },
 };
-/** With --long, so that ranges say something. */
+/** Several rounds with --long, to get ranges. */
 const ROUNDS = process.argv.includes('--long') ? 3 : 1;
 const HEAD = ['served in time, % of capacity', 'critical, %', 'POST, %', 'GET, %', 'test, %'];
 
@@ -37,7 +37,7 @@ async function clientsTable(say, clients, { title, rows: chosen = Object.keys(LO
     say(`overload, ${name}, clients ${clients}`);
     const runs = [];
     for (let round = 0; round < ROUNDS; round += 1) {
-      // Measured beside each run: what else the machine does changes from minute to minute.
+      // Measured before and after each run, because other load on the machine changes from minute to minute.
       const before = await capacityOf({ clients });
       const result = await overload([loops], 2 * before.perSecond, clients);
       const capacities = [before, await capacityOf({ clients })];
@@ -71,7 +71,7 @@ export async function overloadTables(say) {
   return parts.join('\n\n');
 }
 
-/** The median, and the least and most of a few runs. */
+/** The median, the minimum and the maximum of a few runs. */
 function rangeOf(values) {
   const whole = (value) => `${Math.round(value)}`;
   if (values.length === 1) return whole(values[0]);

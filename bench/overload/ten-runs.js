@@ -1,4 +1,4 @@
-/** Ten runs at twice the capacity with other work on both cores, each beside its own capacity. */
+/** Ten runs at twice the capacity with other work on both cores. The capacity is measured before and after each run. */
 
 import { digits } from '../harness/stats.js';
 import { table } from '../harness/table.js';
@@ -9,7 +9,10 @@ const RUNS = 10;
 const NEIGHBOURS = 1;
 const KINDS = ['give up', 'wait'];
 const PLACES = { workers: 'in Express', front: 'before Express' };
-/** Where others take more of the core than before, or less, the run was not at twice the capacity: it is made again. */
+/**
+ * If other processes used more or less of the core than before, the load was not twice the capacity: the run is
+ * repeated.
+ */
 const TIMES = { least: 1.8, most: 2.2 };
 const MOST_AGAIN = 5;
 
@@ -20,7 +23,7 @@ export async function neighboursTable(say) {
   let again = 0;
   let before = await capacityOf({ besides: NEIGHBOURS });
   while (rows.length < 2 * RUNS) {
-    // In turns: what the machine gives changes from minute to minute.
+    // In turns, because the CPU time that the machine provides changes from minute to minute.
     const place = runs.workers > runs.front ? 'front' : 'workers';
     const clients = KINDS[runs[place] % KINDS.length];
     say(`overload beside neighbours, ${rows.length + 1} of ${2 * RUNS}`);

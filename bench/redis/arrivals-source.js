@@ -1,9 +1,9 @@
-/** Sends what stands for requests to a contender at random instants: a Poisson process, one byte each. */
+/** Sends requests, of one byte each, to a contender at random instants: a Poisson process. */
 
 import { connect } from 'node:net';
 import { answerCalls } from '../harness/child.js';
 
-/** As requests come on many connections, so that one turn of the event loop may find several. */
+/** Several connections, as in production, so one turn of the event loop may find several requests. */
 const CONNECTIONS = 16;
 
 const nap = new Int32Array(new SharedArrayBuffer(4));
@@ -17,7 +17,7 @@ function open(port) {
   });
 }
 
-/** So many a second, for so many milliseconds. */
+/** Sends `rate` requests a second for `ms` milliseconds. */
 async function send(port, rate, ms) {
   const sockets = await Promise.all(Array.from({ length: CONNECTIONS }, () => open(port)));
   let at = performance.now();

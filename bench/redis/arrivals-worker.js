@@ -1,4 +1,4 @@
-/** One contender whose requests come from another process, one for each byte; how long each waits for its decision. */
+/** One contender. Each byte from another process is a request; measures how long each waits for its decision. */
 
 import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
@@ -45,7 +45,7 @@ function begin() {
   own = cpuUs();
 }
 
-/** All waits since `begin`, in microseconds, once all have an answer. */
+/** Waits until all requests are answered. Returns all waits since `begin`, in microseconds. */
 async function end() {
   while (open > 0 || (await connections()) > 0) {
     await new Promise((resolve) => setTimeout(resolve, 5));

@@ -1,4 +1,4 @@
-/** Decisions for requests that come at random, over a network: how long each waits, by how many come a second. */
+/** Decisions for requests that arrive at random, over a network: the wait of each, by the arrival rate. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';
@@ -34,7 +34,7 @@ const target = (name, rate, field) => {
   ];
 };
 
-/** A quantile of all waits of some turns: one turn has too few for its slowest hundredth. */
+/** A quantile of all waits of several turns, because one turn has too few waits for a 99th percentile. */
 function waitOf(turns, share) {
   return quantile(
     turns.flatMap(({ waits }) => waits),
@@ -42,7 +42,7 @@ function waitOf(turns, share) {
   );
 }
 
-/** Without the fifth that a pause of the machine has hit hardest: a few pauses would be the slowest hundredth. */
+/** Drops the slowest fifth of the turns. Otherwise a few pauses of the machine would determine the 99th percentile. */
 function calm(turns) {
   const worst = (turn) => waitOf([turn], 0.99);
   const sorted = turns.map((turn) => ({ turn, wait: worst(turn) })).sort((a, b) => a.wait - b.wait);
@@ -50,7 +50,7 @@ function calm(turns) {
   return turns.filter((turn) => kept.has(turn));
 }
 
-/** The least and the largest ratio if a fifth of the rounds is left out: how much it depends on a few of them. */
+/** The least and the largest ratio if a fifth of the rounds is left out. Shows how much it depends on a few rounds. */
 function without(turns, yard, share) {
   const parts = Array.from({ length: PARTS }, (_, part) => {
     const some = (all) => all.filter((_, round) => round % PARTS !== part);

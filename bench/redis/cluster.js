@@ -1,4 +1,4 @@
-/** What a Cluster of three masters costs beside one server: the same decisions on both. */
+/** The cost of a Cluster of three masters compared with one server, for the same decisions. */
 
 import { Redis } from 'ioredis';
 import { joinCluster } from 'spillway-testkit/redis-cluster';

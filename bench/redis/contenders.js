@@ -1,4 +1,4 @@
-/** What decides in Redis: each entry makes a function from key to a promise, on one client of ioredis. */
+/** Contenders in Redis: each makes a function from a key to a promise, on one client of ioredis. */
 
 import { readFileSync } from 'node:fs';
 import { createLimiter } from '@spillway/core';
@@ -7,7 +7,7 @@ import { redisStore } from '@spillway/redis';
 import { RedisStore } from 'rate-limit-redis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 
-// As in memory: nothing is rejected and no key expires meanwhile.
+// As in memory: nothing is rejected, and no key expires during a run.
 const LIMIT = 1_000_000;
 const WINDOW_US = 400 * 86_400_000_000;
 const UNIT_US = WINDOW_US / LIMIT;
@@ -19,7 +19,7 @@ export function mastersOf(client) {
   return client.isCluster ? client.nodes('master') : [client];
 }
 
-/** The SHA-1 by which all of them know a script. */
+/** Loads a script on all servers. Returns its SHA-1. */
 async function load(client, text) {
   const shas = await Promise.all(mastersOf(client).map((master) => master.script('LOAD', text)));
   return shas[0];
@@ -94,7 +94,7 @@ export const contenders = {
   flexible: { title: 'rate-limiter-flexible `RateLimiterRedis.consume`', make: flexible },
 };
 
-/** One request that three limits guard. */
+/** Contenders for a request with three limits. */
 export const threefold = {
   three: { title: '_bare script: three `EVALSHA` at once_', make: threeCalls },
   apply3: { title: 'Spillway, one `apply` of three steps', make: apply({}, THREE) },

@@ -1,6 +1,6 @@
 /**
- * A network between client and server, in a separate process: a TCP proxy that holds what it gets for a quarter of a
- * millisecond in each direction. Timers of Node count whole milliseconds, so a thread sleeps instead of them.
+ * A network between client and server, in a separate process: a TCP proxy that delays data by a quarter of a
+ * millisecond in each direction. A sleeping thread measures the time, because timers of Node count whole milliseconds.
  */
 
 import { connect, createServer } from 'node:net';
@@ -8,13 +8,13 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { answerCalls } from '../harness/child.js';
 
 const HOLD_MS = 0.25;
-/** More chunks than are ever on their way. */
+/** More chunks than are ever in flight. */
 const RING = 1 << 16;
 
 /** The same clock in all threads. */
 const now = () => performance.timeOrigin + performance.now();
 
-/** Tells the main thread how many chunks are due, as they become due. */
+/** Notifies the main thread of the number of chunks that have become due. */
 function sleep({ due, counts }) {
   let told = 0;
   for (;;) {

@@ -1,4 +1,4 @@
-/** Decisions that hold permits, on one ioredis connection: what they cost the server, and what it costs to give them back. */
+/** Decisions that hold permits, on one ioredis connection: the server's cost to take and to release them. */
 
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';
@@ -27,7 +27,7 @@ function permit(limiter, key, rule) {
   return { op: 'take', limiter, key, rule, cost: 1, binding: true, lease };
 }
 
-/** The steps of one request, by what guards it. */
+/** The steps of one request, by its limiters. */
 const guarded = {
   bucket: (key) => [{ op: 'take', limiter: 'rate', key, rule: bucket, cost: 1, binding: true }],
   concurrency: (key) => [permit('in-flight', key, inFlight)],
@@ -44,7 +44,7 @@ function nextOf(kind) {
   return guarded[kind](keys[asked % keys.length]);
 }
 
-/** Time spent inside scripts, by the server's own count. */
+/** The time spent inside scripts, as the server counts it. */
 async function scriptUs() {
   const text = await client.info('commandstats');
   return Number(text.match(/cmdstat_evalsha:calls=\d+,usec=(\d+)/)?.[1] ?? 0);
@@ -62,7 +62,7 @@ function releases(requests) {
   );
 }
 
-/** One request after the other: so many decisions, then all their releases; the two are timed apart. */
+/** Makes `count` decisions one after another, then all releases. Both are timed separately. */
 async function oneByOne(kind, count) {
   const requests = Array.from({ length: count }, () => nextOf(kind));
   const latencies = [];
@@ -85,7 +85,9 @@ async function oneByOne(kind, count) {
   };
 }
 
-/** 100 requests of a fleet at once, each released in the next turn, beside so many that stay in progress. */
+/**
+ * Takes 100 permits of the fleet's key at once, releases them in the next turn, and repeats that for `count` requests.
+ */
 async function hotKey(count) {
   const before = await serverUs();
   for (let done = 0; done < count; done += 100) {
@@ -96,7 +98,7 @@ async function hotKey(count) {
   return { serverUs: ((await serverUs()) - before) / count };
 }
 
-/** Puts so many requests in progress; tells the bytes that the fleet's key takes. */
+/** Takes `size` permits that stay held. Returns the bytes of the fleet's key. */
 async function fill(size) {
   await client.flushall('SYNC');
   for (let held = 0; held < size; held += 100) {

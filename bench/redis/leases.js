@@ -1,4 +1,4 @@
-/** Table D: permits in Redis: three stored rules in one call, and the one key that a whole fleet shares. */
+/** Permits in Redis: three stored rules in one call, and the one key that a whole fleet shares. */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';

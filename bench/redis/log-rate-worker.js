@@ -1,4 +1,4 @@
-/** A stream of events that rolling logs of so many live entries count in Redis, one log or three for each event. */
+/** Counts a stream of events in rolling logs in Redis: one log or three logs for each event. */
 
 import { makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
@@ -9,12 +9,12 @@ import { answerCalls } from '../harness/child.js';
 
 const [port, kind] = process.argv.slice(2);
 const client = new Redis({ host: '127.0.0.1', port: Number(port) });
-client.setMaxListeners(0); // each store listens
+client.setMaxListeners(0); // each store adds a listener
 const WINDOW_US = 3_600_000_000;
 const IN_FLIGHT = 100;
 const START_US = 1_767_225_600_000_000;
 
-/** The published shape in one script, for any number of sorted sets: all are counted, or none. */
+/** The published algorithm in one script, for any number of sorted sets: it counts in all of them, or in none. */
 const SORTED_SETS = `
 local now, window, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 for _, key in ipairs(KEYS) do
@@ -30,9 +30,9 @@ end
 return 1
 `;
 
-/** Each makes what counts one event: it gets the instant, and which of those in flight it is. */
+/** Each makes a function that counts one event, given its instant and its index among the events in flight. */
 const MAKERS = {
-  // A store has one clock, and the calls of one turn are sent together: each in flight has its own store.
+  // Each event in flight has a separate store, because a store has one clock, and sends the calls of one turn together.
   spillway(logs, size) {
     const askers = Array.from({ length: IN_FLIGHT }, () => {
       const clock = new ManualClock();
@@ -81,7 +81,7 @@ let nowUs = 0;
 const names = (logs, size) =>
   Array.from({ length: logs }, (_, at) => `${kind}-${logs}-${size}-${at}`);
 
-/** Counts so many events, each as the oldest of a full log expires. */
+/** Counts `many` events, each when the oldest entry of a full log expires. */
 async function events(many) {
   for (let done = 0; done < many; done += IN_FLIGHT) {
     const calls = Array.from({ length: IN_FLIGHT }, (_, at) => {
@@ -98,15 +98,15 @@ async function serverUs() {
   return (spent('user') + spent('sys')) * 1e6;
 }
 
-/** Makes so many logs of so many live entries. */
+/** Creates `logs` logs of `size` live entries. */
 async function fill(logs, size) {
   [gapUs, nowUs] = [WINDOW_US / size, START_US];
   count = await MAKERS[kind](logs, size);
-  // What counts in fixed windows has no entries.
+  // rate-limiter-flexible counts in fixed windows, which have no entries.
   await events(kind === 'flexible' ? 1_000 : Math.max(size, 1_000));
 }
 
-/** Events a second, and the server's processor time for each. */
+/** The events per second, and the server's CPU time for each. */
 async function turn(many) {
   const server = await serverUs();
   const start = performance.now();

@@ -1,4 +1,4 @@
-/** Table F: how many events a second rolling logs count in Redis, by their live entries, one log for an event or three. */
+/** How many events per second rolling logs count in Redis, by live entries, with one log or three per event. */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';

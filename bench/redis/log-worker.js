@@ -1,4 +1,4 @@
-/** One sliding log of so many live entries in Redis, in virtual time: what a step on it costs inside the script. */
+/** One sliding log in Redis, in virtual time: the time that a step on it takes inside the script. */
 
 import { makeRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
@@ -11,7 +11,7 @@ const [port] = process.argv.slice(2);
 const client = new Redis({ host: '127.0.0.1', port: Number(port) });
 const WINDOW_US = 3_600_000_000;
 
-/** The published shape: a sorted set with a member for each request. */
+/** The published algorithm: a sorted set with a member for each request. */
 const SORTED_SET = `
 local now, window, limit = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, now - window)
@@ -31,7 +31,7 @@ let name = '';
 let sha = '';
 let member = 0;
 
-// A store has one clock, and the calls of one turn are sent together: each has its own store.
+// Each call has a separate store, because a store has one clock, and sends the calls of one turn together.
 const askers = Array.from({ length: 100 }, () => {
   const clock = new ManualClock();
   return { clock, store: redisStoreAt(client, clock, { coalesce: false }) };
@@ -55,7 +55,7 @@ async function scriptUs() {
   return Number(text.match(/cmdstat_evalsha:calls=\d+,usec=(\d+)/)?.[1] ?? 0);
 }
 
-/** So many grants, each as another entry expires; tells what each took inside the script. */
+/** Makes `count` grants, each when another entry expires. Returns their total time inside the script. */
 async function grants(count) {
   const before = await scriptUs();
   for (let done = 0; done < count; done += askers.length) {
@@ -68,7 +68,7 @@ async function grants(count) {
   return (await scriptUs()) - before;
 }
 
-/** Makes a log of so many live entries; tells the bytes that each takes. */
+/** Creates a log of `entries` live entries. Returns the bytes per entry. */
 async function fill(newKind, entries) {
   await client.flushall('SYNC');
   [kind, size, nowUs] = [newKind, entries, 1_767_225_600_000_000];
@@ -83,7 +83,7 @@ async function fill(newKind, entries) {
 const half = () => Math.max(1, Math.floor(size / 2));
 const atEntry = (back) => nowUs - (back * WINDOW_US) / size;
 
-/** Each after so much of a window has passed: its part, and the step. */
+/** The measured steps, each with the part of a window that passes before it. */
 const STEPS = {
   rejectOne: [0, (asker) => take(asker)],
   rejectHalf: [0, (asker) => ask(asker, 'take', half())],
@@ -95,7 +95,7 @@ const STEPS = {
   grantHalf: [0.5, (asker) => take(asker)],
 };
 
-/** One step on the full log; tells what it took inside the script. */
+/** Makes one step on the full log. Returns its time inside the script. */
 async function once(step) {
   const [part, act] = STEPS[step];
   await client.copy('full', name, 'REPLACE');

@@ -1,4 +1,4 @@
-/** Table E: the sliding log in Redis by the number of its entries, beside the sorted set that is mostly used for it. */
+/** The sliding log in Redis by the number of its entries, compared with the usual sorted set. */
 
 import { startChild } from '../harness/child.js';
 import { digits, spread } from '../harness/stats.js';
@@ -19,7 +19,7 @@ const STEPS = {
   lookHalf: 'looks when half has expired',
   grantHalf: 'grants when half has expired',
 };
-/** A sorted set has no costs, no records, no refunds, and cannot look without removing. */
+/** The steps that a sorted set supports: it has no costs, records or refunds, and cannot look without removing. */
 const COMPARED = ['rejectOne', 'grantHalf'];
 const TARGET = ['Redis, sliding log of 100,000 entries: longest step, µs', '<=', 1000];
 

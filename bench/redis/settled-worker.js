@@ -18,7 +18,7 @@ const rate = { limit: 1_000_000, window: '1h', key };
 const plain = rateLimit({ ...rate, name: 'plain' });
 const metered = rateLimit({ ...rate, name: 'metered', cost: rows.cost((count) => count) });
 
-/** The limits of a request, and what it settles. */
+/** The limits of a request, and the units that it settles. */
 const kinds = {
   permit: { limits: [permit] },
   plain: { limits: [plain, permit] },
@@ -31,7 +31,7 @@ for (const kind of Object.values(kinds)) {
 }
 let asked = 0;
 
-/** Time spent inside scripts, by the server's own count. */
+/** The time spent inside scripts, as the server counts it. */
 async function scriptUs() {
   const text = await client.info('commandstats');
   return Number(text.match(/cmdstat_evalsha:calls=\d+,usec=(\d+)/)?.[1] ?? 0);

@@ -1,4 +1,4 @@
-/** What a request costs Redis whose cost is settled at its end, beside one that only releases a permit. */
+/** The cost in Redis of a request that is settled at its end, compared with one that only releases a permit. */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';

@@ -1,4 +1,4 @@
-/** Table C: decisions in Redis on one connection, by how many are in flight. */
+/** Decisions in Redis on one connection, by how many are in flight. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';
@@ -14,14 +14,16 @@ import { settledTable } from './settled.js';
 
 const IN_FLIGHT = [1, 10, 100, 1000];
 const ROUNDS = 12;
-/** Further rounds of what is held to a target, and its yardstick: latencies differ much from round to round. */
+/**
+ * Additional rounds for contenders with a target and for their yardstick, because latencies vary much between rounds.
+ */
 const MORE_ROUNDS = { 1: 48, 10: 48, 100: 8 };
 const TURN_MS = 40;
 const WARM_MS = 500;
 const CLIENT_CORE = 0;
 const SERVER_CORE = 1;
 
-/** What Spillway is held to, by decisions in flight and contender. */
+/** The targets of Spillway, by decisions in flight and contender. */
 const TARGETS = {
   1: {
     apply: { p50Us: ['Redis, 1 in flight: p50 ÷ bare script', '<=', 1.1] },
@@ -43,7 +45,7 @@ const TARGETS = {
   },
 };
 
-/** The ratios are to the yardstick; of the rate, to the emptiest script there is. */
+/** Ratios are to the yardstick, except that of the rate, which is to an empty script. */
 function tableOf(title, entries, results, { yard, empty, targets = {} }) {
   const pick = (name, field) => results.get(name).map((turn) => turn[field]);
   const rows = Object.entries(entries).map(([name, entry]) => [
@@ -79,7 +81,8 @@ async function measure(port, say) {
     children[name] = startChild(import.meta.url, './worker.js', { args, core: CLIENT_CORE });
     bytes[name] = await children[name].call('bytes');
   }
-  // Code is compiled as it is called: what shares calls makes few of them with many in flight.
+  // Two warm-ups: contenders that share calls make few of them with many in flight, so their code would not be
+  // compiled.
   for (const name of Object.keys(all)) {
     await children[name].call('turn', 100, 300);
     await children[name].call('turn', 1, WARM_MS);

@@ -1,6 +1,6 @@
 /**
- * One contender on one connection, or one to each of a Cluster whose ports are given: a closed loop of so many decisions
- * in flight, and what it cost both sides.
+ * One contender on one connection, or on one connection to each of the given Cluster nodes: a closed loop with several
+ * decisions in flight, and its cost for client and server.
  */
 
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ async function info(master, section, ...fields) {
   return fields.map((field) => Number(text.match(new RegExp(`${field}:(\\S+)`))[1]));
 }
 
-/** Processor time of the server, user and system; of a Cluster that of all masters. */
+/** CPU time of the server, user and system. For a Cluster, the sum over all masters. */
 async function serverUs() {
   const fields = ['used_cpu_user', 'used_cpu_sys'];
   const all = await Promise.all(mastersOf(client).map((one) => info(one, 'cpu', ...fields)));
@@ -40,7 +40,7 @@ async function loop(until, latencies, sampleMask) {
     next = next + 1 === sequence.length ? 0 : next + 1;
     const sampled = (count & sampleMask) === 0;
     const start = sampled ? performance.now() : 0;
-    // Looked at no more often than the time is read.
+    // Checked only when the time is read.
     if (start >= until) return count;
     await decide(key);
     if (sampled) latencies.push(performance.now() - start);
@@ -53,7 +53,7 @@ async function turn(inFlight, ms) {
   const server = await serverUs();
   const own = cpuUs();
   const start = performance.now();
-  // Reading the clock costs: with many in flight one decision in four is timed.
+  // Reading the clock takes time, so with many in flight only one decision in four is timed.
   const sampleMask = inFlight > 1 ? 3 : 0;
   const loops = Array.from({ length: inFlight }, () => loop(start + ms, latencies, sampleMask));
   const counts = await Promise.all(loops);
@@ -75,15 +75,15 @@ async function askAll() {
   }
 }
 
-/** What the server holds beside the buffers of its clients. */
+/** The memory of the server, without the buffers of its clients. */
 async function held() {
   const [used, clients] = await info(client, 'memory', 'used_memory', 'mem_clients_normal');
   return used - clients;
 }
 
-/** Bytes of the server's memory for each key, all of them being new. */
+/** Bytes of the server's memory per new key. */
 async function bytes() {
-  await askAll(); // the script is known now
+  await askAll(); // loads the script
   await client.flushall('SYNC');
   const before = await held();
   await askAll();

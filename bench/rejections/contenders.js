@@ -6,7 +6,7 @@ import { RateLimiterRedis } from 'rate-limiter-flexible';
 
 const DAY_MS = 86_400_000;
 
-/** Every limiter's store here: the key was used up long ago. It counts how often it is asked. */
+/** The store of every contender: it rejects all keys, as if they were used up long ago, and counts its calls. */
 const store = remoteStore({
   sync: false,
   asked: 0,
@@ -18,7 +18,7 @@ const store = remoteStore({
   },
 });
 
-/** The least that can be done: one look into a map, one at the clock. */
+/** The minimum: one lookup in a map, and one read of the clock. */
 function floor() {
   const until = new Map();
   return {
@@ -39,7 +39,7 @@ function spillway() {
   return { reject: (key) => limiter.consume(key), passes: ({ allowed }) => allowed };
 }
 
-/** A client whose every key was used up long ago. */
+/** A Redis client that answers as if every key was used up long ago. */
 const usedUp = {
   status: 'ready',
   defineCommand() {},

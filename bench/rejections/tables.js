@@ -1,4 +1,7 @@
-/** CPU time of rejecting a key that was rejected before: it must not grow with their number, save for what the processor's caches cost the floor too. */
+/**
+ * CPU time of rejecting a key that was rejected before: it must not grow with the number of keys, except for CPU cache
+ * misses, which the raw `Map` has too.
+ */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';
@@ -10,7 +13,7 @@ import { contenders } from './contenders.js';
 const COUNTS = [1, 1_000, 40_000];
 const ROUNDS = 7;
 
-/** All counts of one contender in turn, so that what loads the machine loads all alike. */
+/** Measures one contender with all numbers of keys in turn, so load on the machine affects all equally. */
 async function measure(name) {
   const children = COUNTS.map((count) =>
     startChild(import.meta.url, './worker.js', { args: [name, `${count}`] }),

@@ -1,4 +1,4 @@
-/** One contender with so many blocked keys: each `turn` measures the CPU time of a rejection. */
+/** One contender with many blocked keys: each `turn` measures the CPU time of a rejection. */
 
 import { answerCalls } from '../harness/child.js';
 import { cpuUs } from '../harness/cpu.js';
@@ -6,7 +6,7 @@ import { makeKeys, shuffled } from '../harness/keys.js';
 import { asked, contenders } from './contenders.js';
 
 const [name, keyCount] = process.argv.slice(2);
-/** What `reject` resolves to, unless told otherwise, is whether the key passed. */
+/** By default, `reject` resolves to whether the key passed. */
 const { reject, passes = (answer) => answer } = contenders[name].make();
 const TURN = 200_000;
 const keys = makeKeys(Number(keyCount));

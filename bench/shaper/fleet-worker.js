@@ -1,4 +1,4 @@
-/** One process of a fleet that shares a pace: each of its jobs is a call to the receiver, with what it knows of its slot. */
+/** One process of a fleet that shares a pace. Each job calls the receiver, and reports its slot in headers. */
 
 import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
@@ -24,9 +24,9 @@ async function call() {
   starts += 1;
   const come = slots.filter((slotMs) => slotMs <= nowMs);
   const headers = {
-    // Each start needs a slot of its own that has come.
+    // Each start needs a separate slot whose time has come.
     'x-early': come.length < starts ? '1' : '0',
-    // By the clock that all processes of a machine have.
+    // By the clock that all processes of a machine share.
     'x-slot-ms': String(wallMs() - (nowMs - Math.max(...come))),
   };
   await (await fetch(receiver, { headers })).arrayBuffer();
@@ -35,15 +35,15 @@ async function call() {
 answerCalls({
   async prepare() {
     await clock.start();
-    // What the first call of a process loads would make a start late.
+    // The first call of a process loads code, which would delay a start.
     await (await fetch(receiver)).arrayBuffer();
   },
-  /** Schedules so many jobs; done when all have run. */
+  /** Schedules `jobs` jobs, and waits until all have run. */
   async run(jobs) {
     const all = [];
     for (let i = 0; i < jobs; i += 1) {
       all.push(shaper.schedule('acme', call));
-      if (i % 5 === 4) await redis.ping(); // so that the slots of all processes are mixed
+      if (i % 5 === 4) await redis.ping(); // mixes the slots of all processes
     }
     await Promise.all(all);
   },

@@ -1,4 +1,4 @@
-/** Table J: eight processes that share a pace, as the receiver of their calls sees it. It takes some six minutes. */
+/** Eight processes that share a pace, as the receiver of their calls sees it. Takes about six minutes. */
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -14,13 +14,13 @@ const PROCESSES = 8;
 const LIMIT = 4;
 const PERIOD_MS = 1_000 / LIMIT;
 const JOBS = 1_000;
-/** After so many calls in all, one process is killed. */
+/** One process is killed after this many calls of all processes. */
 const KILL_AT = 400;
 
 const TARGETS = {
   early: ['a fleet at 4 a second: starts before their slot', '<=', 0],
   even: ['the same: % of gaps from 248 to 252 ms', '>=', 99.9],
-  // By how much the least gap is below a period less the lateness that was measured.
+  // How far the least gap is below a period minus the largest measured lateness.
   short: ['the same: least gap, below a period less the largest lateness by ms', '<=', 0.5],
 };
 
@@ -90,7 +90,7 @@ async function paceTable(port, say) {
 
 function paceOf(calls) {
   const gaps = calls.slice(1).map(({ atMs }, at) => atMs - calls[at].atMs);
-  // Slots of the process that was killed stay empty: then the gap is of several periods.
+  // Slots of the killed process stay empty, which causes gaps of several periods.
   const whole = gaps.filter((ms) => ms < 1.5 * PERIOD_MS);
   const even = whole.filter((ms) => ms >= PERIOD_MS - 2 && ms <= PERIOD_MS + 2);
   const late = calls.map(({ lateMs }) => lateMs);

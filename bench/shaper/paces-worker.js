@@ -1,4 +1,4 @@
-/** One contender that starts jobs at a pace: what a job costs, and how even the starts are. */
+/** One contender that starts jobs at a pace: the cost of a job, and how even the starts are. */
 
 import { Redis } from 'ioredis';
 import { answerCalls } from '../harness/child.js';
@@ -17,7 +17,7 @@ async function serverUs() {
   return (field('used_cpu_user') + field('used_cpu_sys')) * 1e6;
 }
 
-/** Schedules so many jobs at once. Of the starts in milliseconds: all gaps, and how long after its turn the last came. */
+/** Schedules `jobs` jobs at once. Returns costs, all gaps between starts, and the lateness of the last start, in ms. */
 async function turn(jobs, periodMs) {
   const { schedule, end } = await make(periodMs, Number(port));
   const starts = [];

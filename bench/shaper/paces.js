@@ -1,4 +1,6 @@
-/** What starts jobs one by one at a pace: each entry makes a function that schedules one job, and one that ends it all. */
+/**
+ * Contenders that start jobs at a pace: each makes a function that schedules one job, and one that ends the contender.
+ */
 
 import { createRequire } from 'node:module';
 import { createShaper } from '@spillway/outgoing';
@@ -40,7 +42,7 @@ function throttle(periodMs) {
   return { schedule: throttled, end: () => undefined };
 }
 
-/** It counts tokens, and its users queue by themselves: each waits for the one before. */
+/** This library only counts tokens, so its users need a queue: each job waits for the previous one. */
 function limiter(periodMs) {
   const tokens = new RateLimiter({ tokensPerInterval: 1, interval: periodMs });
   let last = Promise.resolve();
@@ -68,7 +70,7 @@ async function bottleneckRedis(periodMs, port) {
   return { schedule: (work) => paced.schedule(async () => work()), end: () => paced.disconnect() };
 }
 
-/** As even as this machine can be: a timer for each start. */
+/** A timer for each start: as even as this machine allows. */
 function timer(periodMs) {
   let dueMs = -Infinity;
   const schedule = (work) => {

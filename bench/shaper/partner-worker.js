@@ -1,4 +1,4 @@
-/** One process of a fleet that calls a partner as often as it may. */
+/** One process of a fleet that calls a partner as often as its shaper allows. */
 
 import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';

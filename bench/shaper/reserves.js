@@ -1,11 +1,14 @@
-/** A reservation beside a decision: each entry makes a function from key to a promise, as the contenders beside it do. */
+/**
+ * Reservations and decisions for comparison: each entry makes a function from a key to a promise, like other
+ * contenders.
+ */
 
 import { createLimiter, memoryStore } from '@spillway/core';
 import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
 import { makeKeys } from '../harness/keys.js';
 
-// Nothing is rejected: a unit comes back in 35 s, and a reservation may wait for it.
+// Nothing is rejected: a unit refills in 35 s, and a reservation may wait for it.
 const RATE = { name: 'api', limit: 1_000_000, window: '400d' };
 const WAITS = { ...RATE, maxWait: '400d' };
 const KEYS = 10_000;
@@ -22,7 +25,7 @@ function reserveOf(store, name = WAITS.name) {
 }
 
 async function reservePausedOf(store) {
-  // Of its own name: the contenders share a Redis, and a pause holds back every shaper of that name.
+  // With a different name, because the contenders share a Redis, and a pause holds back every shaper of that name.
   const name = 'paused';
   const shaper = createShaper({ ...WAITS, name }, { store, localShare: 1, storeTimeout: '5s' });
   for (const key of makeKeys(KEYS)) await shaper.pause(key, '24h');

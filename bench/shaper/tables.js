@@ -1,4 +1,4 @@
-/** Table I: what a reservation costs beside a decision, and a job at a pace beside other libraries. */
+/** The cost of a reservation compared with a decision, and of a job at a pace compared with other libraries. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';
@@ -20,11 +20,11 @@ const IN_REDIS = {
 };
 const IN_MEMORY = { reserves: ['Memory, a reservation: CPU ÷ `consume`, both awaited', '<=', 1.3] };
 
-/** By how many milliseconds the 99.9 % quantile of a gap's error exceeds that of timers: medians of five turns. */
+/** How much the 99.9 % quantile of gap errors exceeds that of timers, in milliseconds: medians of five turns. */
 const PRECISION = ['Memory, jobs at a pace: p99.9 of gap errors − that of timers, ms', '<=', 1];
 const TURNS = 5;
 const PACE_MS = 10;
-/** Of these the first are left out: they are due while the others are still being scheduled. */
+/** The first gaps are left out, because their jobs are due while the others are still being scheduled. */
 const FIRST = 10;
 const STARTS = FIRST + 1_001;
 
@@ -48,7 +48,7 @@ export async function shaperTables(say) {
   return parts.join('\n\n');
 }
 
-/** A child for each contender, and how to end them. */
+/** Starts a child for each contender. Returns them with a function to end them. */
 function startAll(entries, module, argsOf) {
   const names = Object.keys(entries);
   const children = Object.fromEntries(
@@ -104,7 +104,7 @@ async function reserveInRedis(port, say) {
   return parts.join('\n\n');
 }
 
-/** How even the starts are, beside timers in alternation. */
+/** Measures how even the starts are, in turns with plain timers. */
 async function precision(say) {
   const { spillway, timer } = inMemory;
   const contenders = { spillway, timer };
@@ -131,7 +131,7 @@ async function precision(say) {
   return table([`1,000 gaps of ${PACE_MS} ms, medians of ${TURNS} turns`, ...head], rows);
 }
 
-/** Jobs that are scheduled at once: many at a fast pace for what one costs, fewer at a slower pace for the gaps. */
+/** Jobs that are scheduled at once: many at a fast pace to measure their cost, fewer at a slower pace for the gaps. */
 async function jobs(entries, port, say) {
   const argsOf = (name) => [name, ...(port === undefined ? [] : [`${port}`])];
   const { names, children, end } = startAll(entries, './paces-worker.js', argsOf);

@@ -1,4 +1,4 @@
-/** Calls modules in the API reference as users import them: `@spillway/core/node`, not `core/src/node`. */
+/** Names modules in the API reference as users import them: `@spillway/core/node`, not `core/src/node`. */
 
 import { Converter, ReflectionKind } from 'typedoc';
 

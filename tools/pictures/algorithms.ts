@@ -15,7 +15,7 @@ import { circle, line, svg, text } from './svg.js';
 const ALGORITHMS = { tokenBucket, fixedWindow, slidingWindow, slidingLog };
 const LIMIT = 5;
 const WINDOW_S = 10;
-/** One request each 0.4 s, from shortly before the end of a window on. */
+/** One request every 0.4 s, starting shortly before the end of a window. */
 const REQUESTS_S: readonly number[] = Array.from({ length: 48 }, (_, at) => 7 + at * 0.4);
 
 interface Decided {
@@ -72,7 +72,7 @@ export function decide(algorithm: RateAlgorithm): Decided[] {
   });
 }
 
-/** The most that were allowed in any interval of so many seconds. */
+/** The most requests that were allowed in any interval of this length. */
 export function mostIn(seconds: number, decided: readonly Decided[]): number {
   const times = decided.filter(({ allowed }) => allowed).map(({ atSeconds }) => atSeconds);
   const counts = times.map(

@@ -1,10 +1,10 @@
-/** Charts of the tables in docs/benchmark-tables.md, which are the only place where the numbers stand. */
+/** Charts of the tables in docs/benchmark-tables.md, which are the only source of the numbers. */
 
 import { bar, svg, text } from './svg.js';
 
 export interface Chart {
   readonly title: string;
-  /** How the table begins: its first cell. */
+  /** The first cell of the table, which identifies it. */
   readonly table: string;
   /** The heading of the column. */
   readonly column: string;
@@ -37,7 +37,7 @@ interface Row {
   readonly value: number;
 }
 
-/** Each label is above its bar, so that the chart fits the width of a phone and no label is cut. */
+/** Each label is above its bar, so the chart fits the width of a phone and no label is cut. */
 export function chart(page: string, chart: Chart): string {
   const rows = rowsOf(page, chart);
   const most = Math.max(...rows.map(({ value }) => value));
@@ -57,7 +57,7 @@ export function chart(page: string, chart: Chart): string {
   return svg(440, y + 14, chart.alternative, shapes);
 }
 
-/** A label, broken between words where it is wider than the chart. */
+/** The lines of a label, broken between words if it is wider than the chart. */
 function linesOf(label: string): string[] {
   const lines: string[] = [];
   for (const word of label.split(' ')) {

@@ -1,6 +1,6 @@
 /**
- * The dashboard of ops/grafana, drawn from what a Prometheus answered to its queries. `tests/metrics/board/measure.js`
- * has asked them, and written the answers to board.json.
+ * Draws the dashboard of ops/grafana from the answers of a Prometheus to its queries. `tests/metrics/board/measure.js`
+ * has sent these, and written the answers to board.json.
  */
 
 import { readFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ export interface Series {
 
 interface Answers {
   readonly title: string;
-  /** What was asked. */
+  /** The queries that were sent. */
   readonly queries: readonly string[];
   readonly series: readonly Series[];
 }
@@ -56,7 +56,7 @@ const NAMED: Readonly<Record<string, number>> = {
   blue: 2,
   yellow: 1,
 };
-/** In a picture of this width the text of the other pictures would be too large. */
+/** The text size of the other pictures would be too large for this width. */
 const STYLE = `<style>.p text { font-size: 11px } .p .legend { font-size: 10px } .frame { fill: none; stroke: #8c959f; stroke-opacity: .4 }
     .grid { stroke: #8c959f; stroke-opacity: .25 } .mark { stroke: #d64550; stroke-dasharray: 2 3 }
     polyline { fill: none; stroke-width: 1.5 } polygon { fill-opacity: .35; stroke-width: 1 }
@@ -153,7 +153,7 @@ function areas(series: readonly Series[], colors: readonly number[], at: Place):
   });
 }
 
-/** When the annotation of the board begins, for each process once in an outage. */
+/** The times at which annotations of the board begin: once per process and outage. */
 export function marksOf({ marks }: Measured): number[] {
   const begins = marks.flatMap(({ series }) =>
     series.flatMap(({ points }) =>
@@ -194,7 +194,7 @@ function colorOf({ fieldConfig }: Panel, name: string, index: number): number {
 
 const wide = (name: string): number => 26 + name.length * 5.4;
 
-/** Which series stand in which row of the legend, from the last row up. */
+/** The series in each row of the legend, starting with the last row. */
 function legendRows(series: readonly Series[], width: number): number[][] {
   const rows: number[][] = [[]];
   let used = 0;

@@ -39,7 +39,7 @@ export function limiters(): string {
   return svg(440, bottom + 64, alternative, shapes);
 }
 
-/** A line with a head at its end. */
+/** A line with an arrowhead at its end. */
 function arrow(from: Point, to: Point): string[] {
   const isDown = from[0] === to[0];
   const [x, y] = to;

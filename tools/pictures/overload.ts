@@ -1,4 +1,6 @@
-/** The fraction that a worker shedder rejects, in and after an overload of two minutes, in the model of tests/model. */
+/**
+ * The fraction that a worker shedder rejects during and after an overload of two minutes, by the model in tests/model.
+ */
 
 import { type Loops, run } from '../../tests/model/scenarios.js';
 import { bar, line, type Point, path, svg, text } from './svg.js';

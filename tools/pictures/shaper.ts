@@ -1,11 +1,11 @@
-/** The slots that two processes get from one shaper: both reserve, one store keeps the pace. */
+/** The slots that two processes get from one shaper: both reserve in one store, which keeps the pace. */
 
 import { memoryStore } from '../../packages/core/src/index.js';
 import { ManualClock } from '../../packages/core/src/testing.js';
 import { createShaper } from '../../packages/outgoing/src/index.js';
 import { circle, line, svg, text } from './svg.js';
 
-/** When each process asks, in milliseconds. */
+/** When each process reserves a slot, in milliseconds. */
 const ASKED_MS: readonly (readonly [process: 0 | 1, atMs: number])[] = [
   [0, 0],
   [0, 0],

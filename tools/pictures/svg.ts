@@ -1,4 +1,4 @@
-/** The few shapes that the pictures are made of. Each picture draws its background and so is legible on any page. */
+/** The few shapes that the pictures are made of. Each picture draws its background, so it is legible on any page. */
 
 const STYLE = `
     .ground { fill: #fff } text { fill: #24292f; font: 13px system-ui, "Liberation Sans", sans-serif }

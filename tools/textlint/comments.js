@@ -1,4 +1,4 @@
-/** The comments of a source as a page: each stands on the lines on which it stands there. */
+/** Converts the comments of a source to a Markdown page, on the same line numbers. */
 
 import { parseSync } from 'oxc-parser';
 

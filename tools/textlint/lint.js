@@ -1,6 +1,6 @@
 /**
- * Reads our pages and comments as an editor would: phrases, long sentences, in pages terms that nobody explains. And
- * counts the words of all Markdown.
+ * Lints our pages and comments: phrases, long sentences, and in pages also unexplained terms. Counts the words of all
+ * Markdown.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -15,7 +15,7 @@ import { sentences } from './sentences.js';
 import { terms } from './terms.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Words that all Markdown may have, as `wc -w` counts them. */
+/** The most words that all Markdown may have, as `wc -w` counts them. */
 const MOST_WORDS = 75_000;
 
 const kernel = new TextlintKernel();
@@ -47,17 +47,17 @@ const tracked = (...patterns) =>
 export const sources = () =>
   tracked('packages/*/src/*.ts').filter((path) => !path.endsWith('.d.ts'));
 
-/** The Markdown whose words count: no changelogs, and no tables that `npm run bench` writes. */
+/** The Markdown pages to check and count, except changelogs and the tables that `npm run bench` writes. */
 export const pages = () =>
   tracked('*.md').filter((path) => !/(^|\/)(CHANGELOG|benchmark-tables)\.md$/.test(path));
 
-/** Whether people wrote a page for others to read: of these the sentences count too. */
+/** Whether a page is prose for readers. Only these pages are linted. */
 const isProse = (path) => !/^\.changeset\/|^tests\/proof\/planted\.md$/.test(path);
 
-/** Words as `wc -w` counts them. */
+/** The number of words, as `wc -w` counts them. */
 export const wordsIn = (text) => text.split(/\s+/).filter((word) => word !== '').length;
 
-/** What is wrong with pages, given their texts. */
+/** The mistakes and the word count of pages, given their texts. */
 export async function review(texts, most = MOST_WORDS) {
   const prose = [...texts].filter(([page]) => isProse(page));
   const found = await Promise.all(prose.map(([page, text]) => mistakesOf(page, text)));

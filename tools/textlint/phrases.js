@@ -1,4 +1,4 @@
-/** What our pages do not say, with what they say instead. Phrases are found in any case, as whole words. */
+/** Phrases that our pages avoid, with replacements. They are matched as whole words, in upper or lower case. */
 
 export const PHRASES = [
   ['all the same', 'anyway, still'],
@@ -30,7 +30,7 @@ export const PHRASES = [
   ['whoever', 'anyone who'],
 ];
 
-/** A port refuses connections, in everybody's English. */
+/** An exception: "refuse connections" is the usual term for ports. */
 const USUAL = '\\s+connections?\\b';
 
 const PATTERN = new RegExp(
@@ -39,7 +39,7 @@ const PATTERN = new RegExp(
 );
 const INSTEAD = new Map(PHRASES);
 
-/** A rule of textlint: each phrase of the list is a mistake. Code is not looked at. */
+/** A rule of textlint: each phrase of the list is a mistake. Code is not checked. */
 export function phrases({ Syntax, RuleError, report, getSource, locator }) {
   return {
     [Syntax.Str](node) {

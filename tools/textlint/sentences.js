@@ -1,15 +1,15 @@
-/** A sentence has at most so many words. */
+/** Limits the number of words in a sentence. */
 
 const MOST = 40;
 
-/** The words of a node as a reader counts them: a piece of code is one. */
+/** The words of a node as a reader counts them: inline code is one word. */
 function textOf(node) {
   if (node.type === 'Code' || node.type === 'Html' || node.type === 'Image') return 'Code'; // may begin a sentence
   if (node.type === 'Break') return ' ';
   return node.children ? node.children.map(textOf).join('') : (node.value ?? '');
 }
 
-/** Sentences of a paragraph. A point before a small letter, such as that of "e.g.", ends none. */
+/** Sentences of a paragraph. A point before a lower-case letter, as in "e.g. this", does not end a sentence. */
 export function sentencesOf(text) {
   return text
     .split(/(?<=[.!?:;][)"']*)\s+(?=[^a-z\s])/)

@@ -1,4 +1,4 @@
-/** A page that uses a term of ours explains it, or links to a page that does. */
+/** A rule of textlint: a page that uses a term of ours explains it, or links to a page that does. */
 
 import { posix } from 'node:path';
 
@@ -12,10 +12,10 @@ export const TERMS = {
   oracle: ['packages/conformance/README.md'],
 };
 
-/** In small letters: Oracle is a company. */
+/** Case-sensitive, because Oracle is a company. */
 const patternOf = (term) => new RegExp(`\\b${term}s?\\b`);
 
-/** A rule of textlint, not for decisions, which contributors read. `page` is the path of the page in the repository. */
+/** A rule of textlint. It skips decision records, which are for contributors. `page` is the path in the repository. */
 export function terms({ Syntax, RuleError, report }, { page }) {
   if (page.startsWith('docs/adr/')) return {};
   const used = new Map();

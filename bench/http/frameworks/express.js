@@ -1,4 +1,4 @@
-/** Express 5, and what protects it: a limit per day, the key being a header. */
+/** Express 5 and its limiters: each has a limit per day, with a header as the key. */
 
 import { createServer } from 'node:http';
 import { spillway, rateLimit as spillwayRateLimit } from '@spillway/express';
@@ -9,7 +9,7 @@ import { RedisStore } from 'rate-limit-redis';
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 
 const DAY_MS = 86_400_000;
-/** A server behind what a contender's `make` made; undefined for none. */
+/** A server behind the middleware of a contender; undefined means none. */
 export function serve(middleware) {
   const app = express();
   if (middleware) app.use(middleware);
@@ -40,7 +40,7 @@ function expressRate(limit, store) {
   });
 }
 
-/** As its documentation shows it: headers by hand. */
+/** As in its documentation, which sets the headers by hand. */
 function flexible(limiter, limit) {
   return async (req, res, next) => {
     let state;

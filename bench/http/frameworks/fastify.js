@@ -1,4 +1,4 @@
-/** Fastify 5, and what protects it: a limit per day, the key being a header; and two ways to notice an overload. */
+/** Fastify 5 and its limiters, each with a limit per day and a header as the key, and two load shedders. */
 
 import fastifyRateLimit from '@fastify/rate-limit';
 import underPressure from '@fastify/under-pressure';
@@ -9,7 +9,7 @@ import Fastify from 'fastify';
 
 const DAY_MS = 86_400_000;
 
-/** A server behind the plugin that a contender's `make` made, with its options; undefined for none. */
+/** A server behind the plugin of a contender, with its options; undefined means none. */
 export async function serve(made) {
   const app = Fastify();
   if (made) await app.register(...made);

@@ -1,4 +1,4 @@
-/** Hono 4 on Node, and what protects it. */
+/** Hono 4 on Node, and its limiters. */
 
 import { createAdaptorServer } from '@hono/node-server';
 import { rateLimit, spillway } from '@spillway/hono';

@@ -1,4 +1,4 @@
-/** Koa 3, and what protects it. */
+/** Koa 3, and its limiters. */
 
 import { createServer } from 'node:http';
 import { rateLimit, spillway } from '@spillway/koa';

@@ -1,4 +1,4 @@
-/** NestJS 11 on Express, and what protects it. */
+/** NestJS 11 on Express, and its limiters. */
 
 import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
@@ -18,7 +18,7 @@ Controller()(HelloController);
 const { prototype } = HelloController;
 Get()(prototype, 'hello', Object.getOwnPropertyDescriptor(prototype, 'hello'));
 
-/** `setUp`: what a contender adds to the module. */
+/** `setUp` contains the imports and providers of a contender. */
 export async function serve(setUp = { imports: [], providers: [] }) {
   class AppModule {}
   Module({ ...setUp, controllers: [HelloController] })(AppModule);

@@ -1,4 +1,4 @@
-/** What commands that change live settings share. */
+/** The common part of the commands that change live settings. */
 
 import type {
   ChangeNote,

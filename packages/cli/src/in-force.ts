@@ -1,4 +1,6 @@
-/** A limiter's current settings: its override, else that for every limiter, else what the code declares. */
+/**
+ * A limiter's current settings: its override, else the override for every limiter, else the declaration in the code.
+ */
 
 import type { LiveLimits, Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';
@@ -60,7 +62,7 @@ function findOverride(overrides: readonly Override[], limiter: string, what: Ove
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 
-/** The part of live limits that a limiter with these numbers lacks; undefined if they can be applied. */
+/** The part of live limits that cannot be applied to these numbers; undefined if all can be applied. */
 export function lackedBy(
   { algorithm, windowMs }: DeclaredNumbers,
   live: LiveLimits,

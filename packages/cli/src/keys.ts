@@ -145,7 +145,9 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
   ];
 }
 
-/** The rules of declared numbers; none for claims, which have a count for each id, or for a later release. */
+/**
+ * The rules of declared numbers; none for claims, which have a count for each id, or for algorithms of a later release.
+ */
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
   const [, calendar] = algorithm.split('calendar:');
@@ -172,7 +174,7 @@ function microseconds(ms: number): number {
   return Math.round(ms * 1000);
 }
 
-/** If this release or machine doesn't have the calendar, one that never ends a stored period. */
+/** If this release or machine doesn't know the calendar, returns one that never ends a stored period. */
 function calendarOf(name: string): Calendar {
   try {
     return calendarNamed(name);

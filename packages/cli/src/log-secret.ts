@@ -11,7 +11,7 @@ export const SECRET_FILE = '--secret-file <path>';
 export const SECRET_HELP = 'a file with the secret (default: SPILLWAY_LOG_SECRET)';
 
 /**
- * Never an argument, which others on the machine can see.
+ * Reads the secret from a file or the environment, never from an argument, which other users of the machine can see.
  *
  * @param hint what to do without a secret
  * @throws UsageError

@@ -15,6 +15,6 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
 const args = process.argv.slice(2);
 process.exitCode = await run(args);
 if (args[0] === 'replay') {
-  // A policy may have connections or timers, which would keep the process alive. After all output:
+  // Exit once all output is written: a policy may have connections or timers that keep the process alive.
   process.stdout.write('', () => process.stderr.write('', () => process.exit()));
 }

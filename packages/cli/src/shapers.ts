@@ -85,7 +85,7 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
   };
 }
 
-/** Who paused the key. One of several paces is named after its shaper, which has the note. */
+/** Who paused the key. With several paces, the note is stored under the name of the shaper. */
 async function noteOf(
   limiter: string,
   key: string,

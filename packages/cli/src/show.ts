@@ -22,7 +22,7 @@ interface Count {
   readonly resetMs: number;
 }
 
-/** A rule in force for a key, and the store's answer to a look at its count. */
+/** A rule in force for a key, and the store's answer about its count. */
 export interface LookedAt {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;

@@ -1,4 +1,4 @@
-/** What the kit needs of a store, and what it returns: named checks, for any test runner. */
+/** What the kit requires of a store, and what it returns: named checks, for any test runner. */
 
 import type { Store } from '@spillway/core';
 

@@ -64,7 +64,7 @@ export const nearMoves: fc.Arbitrary<Move> = fc.record({
   n: fc.integer({ min: 1, max: 3 }),
   plus: fc.constant(0),
 });
-/** The instant to which the clock moves from `nowUs`. `waitUs` and `resetUs` are what the last answer promised. */
+/** The instant to which the clock moves from `nowUs`. `waitUs` and `resetUs` come from the last answer. */
 export function destination(
   move: Move,
   rules: readonly Rule[],

@@ -79,7 +79,7 @@ export class Oracle {
     );
   }
 
-  /** By key: when its takes that start together start. */
+  /** By key: the common start of its takes that start together. */
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {
@@ -97,7 +97,7 @@ export class Oracle {
     return starts;
   }
 
-  /** The view of a step that is to be charged. */
+  /** The view from which a step is charged. */
   private viewFrom(
     { step, together }: MergedStep,
     now: bigint,

@@ -66,7 +66,7 @@ export function claim(id: string, owner: number, note?: string): Required<Pick<S
   return { claim: { id, owner: `${owner}`.padStart(16, 'o'), ...kept } };
 }
 
-/** An answer with its numbers, calculated as in every user of a store. */
+/** An answer with its numbers, calculated as every user of a store does. */
 export function seen(rule: Rule, answer: Answer, cost: number): Seen {
   const waits = rule.machine === 'queue' && 'pausedUntilUs' in answer;
   return {

@@ -136,7 +136,7 @@ class Replay {
     return this.subjects[rule % this.subjects.length] as Subject;
   }
 
-  /** Periods that begin or end a second apart, or overlap; none. */
+  /** One of the periods that begin or end a second apart or overlap, or none. */
   private periodOf({ rule, grant, given }: StepPick): Pick<Subject, 'period'> {
     const own = this.subject({ rule }).rule;
     if (own.machine !== 'calendar' || own.calendar.name !== 'billing') return {};
@@ -218,8 +218,8 @@ function isNamed({ machine }: Rule): boolean {
 }
 
 /**
- * Some of a few more items than the limit, so that most steps repeat some. They differ in few bytes, and are found only
- * by a store that looks where items begin.
+ * Items from a pool that is slightly larger than the limit, so most steps repeat some. They differ in few bytes: a
+ * store finds the right one only if it compares where items begin.
  */
 function itemsOf({ lease, grant }: StepPick, count: number, limit: number): string[] {
   const pool = Math.max(count, Math.min(limit, 120) + 3);

@@ -49,7 +49,7 @@ export function rateRule(
 const MILLISECOND_US = 1_000;
 const DAYS_400_US: number = 400 * 86_400_000_000;
 
-/** Limits per window: some of each kind. */
+/** Limits per window: typical, uneven and extreme ones. */
 const QUOTAS: readonly (readonly [limit: number, windowUs: number])[] = [
   [3, 10_000_000],
   [10, 7_000_000],
@@ -111,7 +111,7 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
-/** Claims with short and with the longest leases, kept for shorter and for longer than these. */
+/** Claims with short and with the longest leases, and with keep times that are shorter and longer than the lease. */
 export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   .tuple(
     fc.constantFrom(1_000_000, 7_000_003, 60_000_000, 86_400_000_000),
@@ -141,7 +141,7 @@ export const calendarRules: fc.Arbitrary<CalendarRule> = fc
 
 const MINUTE_US = 60_000_000;
 
-/** Limits with a penalty: a few units per window, and locks that are shorter and longer than it. */
+/** Limits with a penalty: a few units per window, and locks that are shorter and longer than the window. */
 export const lockRules: fc.Arbitrary<LockRule> = fc
   .tuple(
     fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 1_000_000_000)),
@@ -180,7 +180,7 @@ export const debtRules: fc.Arbitrary<Rule> = fc
     fc.constantFrom(1, 1, 2, 3),
   )
   .map(([rule, debt, times]) => withDebt(rule, debt, Math.min(rule.limit * times, 1_000_000_000)));
-/** A few different things, or so many that a request may have more than pass at once. */
+/** Limits on a few distinct items, or on so many that a request may have more items than can pass at once. */
 export const distinctRules: fc.Arbitrary<DistinctRule> = fc
   .tuple(
     fc.oneof(
@@ -191,7 +191,7 @@ export const distinctRules: fc.Arbitrary<DistinctRule> = fc
   )
   .map(([limit, windowUs]) => makeDistinctRule(limit, windowUs));
 
-/** Rules that a limit on different things may be changed to. Those with one window share a count. */
+/** Rules that a limit on distinct items may be changed to. Those with the same window share a count. */
 export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.array(
   fc
     .tuple(fc.constantFrom(1, 3, 5, 8, 120), fc.constantFrom(7_000_000, 7_000_000, 1_000_003))

@@ -30,7 +30,7 @@ export interface StepPick {
   /** With leases: which of a few leases, often a held one. With claims: which id and which owner. */
   readonly lease: number;
   readonly critical: boolean;
-  /** With claims: mark it as done, whatever `op` is. */
+  /** With claims: mark it as done, regardless of `op`. */
   readonly done: boolean;
 }
 
@@ -165,7 +165,7 @@ export function costOf(pick: CostPick, rule: Rule, remaining: number): number {
   }
 }
 
-/** For how long a pick holds, in microseconds. */
+/** The length of a pick's hold, in microseconds. */
 export function heldOf(pick: number, rule: Rule): number {
   if (pick === 9) return MAX_HOLD_US + 1;
   return pick === 0 ? 1 : Math.min(Math.floor((periodUs(rule) * pick) / 8), MAX_HOLD_US);

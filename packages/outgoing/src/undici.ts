@@ -29,8 +29,8 @@ type Controller = Dispatcher.DispatchController;
  * for each host, and responses pause calls as with `pacedFetch`. Interceptors that are composed after it, such as
  * `retry` and `redirect`, wait for a slot for each try and hop.
  *
- * An abort also ends the wait. A call without a slot fails as `shaper.schedule` rejects. With `maxConcurrent` a call
- * counts until its headers have arrived.
+ * An abort also ends the wait. A call without a slot fails with the error of `shaper.schedule`. With `maxConcurrent`, a
+ * call counts as running until the response headers have arrived.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -52,7 +52,7 @@ export function pacedDispatch<Pace extends string = never>(
   const { pauses } = readFetchOptions(shaper, options);
   return (dispatch) => (call, handler) => {
     const waiting = new WaitController();
-    // Called again by undici when the call starts. Until then, this is how it is aborted.
+    // Until the call starts, it is aborted through this controller. Then undici calls `onRequestStart` again.
     handler.onRequestStart?.(waiting, {});
     void dispatchInSlot(dispatch, call, handler, pauses, options.key, waiting.signal).catch(
       (error: Error) => handler.onResponseError?.(waiting, error),
@@ -61,7 +61,7 @@ export function pacedDispatch<Pace extends string = never>(
   };
 }
 
-/** What aborts a call that waits. */
+/** Aborts a call that waits for its slot. */
 class WaitController implements Controller {
   readonly paused = false;
   private readonly controller = new AbortController();
@@ -87,7 +87,7 @@ class WaitController implements Controller {
   resume(): void {}
 }
 
-/** Resolves when the headers of the response have arrived and are read, or when the call has failed. */
+/** Resolves when the response headers have arrived and were handled, or when the call has failed. */
 async function dispatchInSlot(
   dispatch: Dispatch,
   call: Dispatcher.DispatchOptions,
@@ -112,7 +112,7 @@ async function dispatchInSlot(
           handler.onRequestUpgrade?.(controller, status, headers, socket);
         },
         onResponseStart: (controller, status, headers, message) => {
-          // Those below 200 come before the response.
+          // Informational responses (1xx) come before the final one.
           if (status >= 200) {
             const response = { status, headers: headersOf(headers), body: null };
             const trip = { startMs, endMs: pauses.nowMs() };
@@ -131,7 +131,7 @@ async function dispatchInSlot(
   });
 }
 
-/** Headers in one of the forms that undici takes: a record, pairs, or a flat list of names and values. */
+/** Converts headers from any form that undici accepts: a record, pairs, or a flat list of names and values. */
 function headersOf(given: Dispatcher.DispatchOptions['headers']): Headers {
   const headers = new Headers();
   const flat = Array.isArray(given) ? (given as readonly string[]) : undefined;

@@ -14,7 +14,9 @@ const STORE_TIMEOUT_MS = 50;
 /** The warning threshold for an idle round trip: a call under load takes several times as long. */
 const SLOW_MS = 10;
 
-/** Live settings and windows end by the clock of Redis, the windows of fallback counters by that of the process. */
+/**
+ * Live settings and windows end by the clock of Redis. Windows of fallback counters end by the clock of the process.
+ */
 const CLOCKS_APART_MS = 1_000;
 
 /** All findings, the most fundamental first. */
@@ -129,7 +131,7 @@ function role(info: ReadonlyMap<string, string>): Finding {
   };
 }
 
-/** @param quotas the limiters whose counts a caller has paid for, so losing one is worse than losing a rate */
+/** @param quotas limiters with calendar windows: callers may have paid for these quotas, so a lost count is worse */
 function eviction(info: ReadonlyMap<string, string>, quotas: readonly string[]): Finding {
   const check = 'eviction';
   const policy = info.get('maxmemory_policy');

@@ -72,7 +72,7 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/** With sentinels, the address is that of the socket: the options have only the sentinels. */
+/** With sentinels, takes the address from the socket, because the options contain only the sentinels. */
 function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
   const { host, port } = options;
   if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };

@@ -2,7 +2,7 @@
 
 /**
  * Every command that scripts of the store and of the control call, with arguments that change nothing but the probe
- * key. `set` is first: on its string, commands for other types fail, so none of them creates a key without an expiry.
+ * key. `set` runs first: commands for other types fail on its string, so they cannot create a key without an expiry.
  * `eval` and `evalsha` run the script.
  */
 const CALLS: readonly (readonly string[])[] = [

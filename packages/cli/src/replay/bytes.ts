@@ -9,27 +9,27 @@ import { UsageError } from '../usage-error.js';
 export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
-/** So much is lost before damage: what is decompressed but not yet handed on. */
+/** How many bytes before damage can be lost: they are decompressed, but not yet passed on. */
 const DECOMPRESSED_BYTES = 16_384;
 
-/** So that zstd is found where Node has it: from 22.15 on. */
+/** Undefined before Node 22.15, which added zstd. */
 const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () => Transform };
 
 export interface Bytes {
   readonly name: string;
-  /** Undefined where it cannot be known. */
+  /** Undefined if it cannot be known. */
   readonly size: number | undefined;
   /** Whether {@link read} can be called more than once. */
   readonly isFile: boolean;
   /**
-   * @param onBytes told of each chunk as it is stored, compressed or not
-   * @param onDamage told why the rest of a compressed log cannot be read; the log then ends there
+   * @param onBytes called with the size of each chunk as it is stored, compressed or not
+   * @param onDamage called with the reason if the rest of a compressed log cannot be read; the log then ends there
    * @throws UsageError for zstd where Node does not have it
    */
   read(onBytes: (count: number) => void, onDamage: (why: string) => void): AsyncIterable<Buffer>;
 }
 
-/** @throws UsageError if it is a path of no file that can be read */
+/** @throws UsageError if the path cannot be read */
 export function bytesOf(log: Log): Bytes {
   if (typeof log !== 'string') return unnamed('stream', log);
   if (log === '-') return unnamed('standard input', process.stdin);
@@ -47,7 +47,7 @@ function unnamed(name: string, bytes: AsyncIterable<Uint8Array>): Bytes {
   return { name, size: undefined, isFile: false, read };
 }
 
-/** A path may also be that of a pipe, as of `<(zcat access.log.1.gz)`. */
+/** The path may also be a pipe, as in `<(zcat access.log.1.gz)`. */
 function factsOf(path: string): Pick<Bytes, 'size' | 'isFile'> {
   try {
     const stat = statSync(path);
@@ -124,12 +124,12 @@ async function* joined(
     yield head;
     yield* rest;
   } finally {
-    // Who stops at the head closes the file too.
+    // Closes the file even if the reader stops after the head.
     await rest.return(undefined);
   }
 }
 
-/** By the first bytes: names of rotated logs say many things. */
+/** Detected from the first bytes, because the names of rotated logs are unreliable. */
 function decoderFor(name: string, head: Buffer): Transform | undefined {
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return zlib.createGunzip({ chunkSize: DECOMPRESSED_BYTES });

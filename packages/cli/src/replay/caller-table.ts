@@ -1,27 +1,27 @@
-/** What each caller of a limiter did: plain numbers, so that a million callers need little memory. */
+/** Counts the requests of each caller of a limiter in typed arrays: a million callers need little memory. */
 
 import { Names } from './names.js';
 
-/** The numbers of a caller, in their order. */
+/** The columns of a caller's row. */
 const REQUESTS = 0;
-/**
- * Rejected requests, in two columns: if all came at the start of their second, and if they were evenly spread over it.
- */
+/** Rejected requests, in two columns: one for each {@link Timing}. */
 const REJECTED = 1;
 /** The second of the latest request, since the epoch. */
 const LATEST = 3;
-/** For second, minute and hour: the requests in the latest one, and the most in any. */
+/** Two columns each for second, minute and hour: the requests in the latest one, and the peak. */
 const PEAKS = 4;
 const COLUMNS = 10;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
-/** Rows are kept in blocks, because one array that grows is there twice while it is copied. */
+/** Rows are stored in blocks, because a growing array takes twice the memory while it is copied. */
 const BLOCK_ROWS = 16_384;
 
-/** Beyond them callers share one row: an attack must not fill the memory. */
+/** Further callers share one row, so an attack cannot fill the memory. */
 export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
-/** At a timing: 0: all requests of a second at its start, 1: evenly spread over it. */
+/**
+ * When requests with whole-second stamps are decided. 0: all at the start of their second, 1: evenly spread over it.
+ */
 export type Timing = 0 | 1;
 
 export interface CallerPeaks {
@@ -102,7 +102,7 @@ function rowOf(id: number): number {
 }
 
 /**
- * The first of the callers 0 to `size` - 1.
+ * The first `count` of the callers 0 to `size` - 1.
  *
  * @param compare negative if `a` comes before `b`
  */
@@ -116,7 +116,7 @@ export function firstOf(
   for (let id = 0; id < size; id += 1) {
     if (last !== undefined && compare(id, last) >= 0) continue;
     first.push(id);
-    // Sorted now and then, not for each: the count may be large.
+    // Sorts only now and then, because the count may be large.
     if (first.length < 2 * count + 1_000) continue;
     first.sort(compare).splice(count);
     last = first.at(-1);

@@ -94,7 +94,7 @@ async function run(logs: readonly string[], options: ReplayCommandOptions): Prom
   }
 }
 
-/** After the report is printed: what took minutes is not lost with the page. */
+/** Called after the report is printed, so a page that cannot be written doesn't lose the result of minutes. */
 function writePage(path: string, page: string): void {
   try {
     writeFileSync(path, page);

@@ -1,10 +1,10 @@
-/** Whom another policy hits that the first one lets pass. */
+/** Compares two policies: which callers does only one of them reject? */
 
 import { CallerTable, firstOf } from './caller-table.js';
 import type { Comparison, PolicyReport } from './report.js';
 import { shownKey } from './shown-key.js';
 
-/** What became of a request: see `PolicyRun.latest`. */
+/** The result for a request: see `PolicyRun.latest`. */
 interface Verdict {
   readonly caller: string | undefined;
   readonly isRejected: boolean;
@@ -13,7 +13,7 @@ interface Verdict {
 const [FIRST, OTHER] = [0, 1] as const;
 
 export class Comparing {
-  /** Each caller that either policy rejects: how often, by the first policy and by the other. */
+  /** The callers that either policy rejects, with the number of rejections by each policy. */
   private readonly hits = new CallerTable();
 
   /** Callers are distinguished by the keys of the other policy. */

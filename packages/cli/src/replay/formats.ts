@@ -1,4 +1,4 @@
-/** The formats of logs: by name, by a `log_format` string, or found out from lines. */
+/** The formats of logs: by name, by a `log_format` string, or detected from lines. */
 
 import { UsageError } from '../usage-error.js';
 import { CLOUDFLARE, type FieldMap, jsonLines } from './json-lines.js';
@@ -17,7 +17,7 @@ const MAKERS: Readonly<Record<string, (fields: FieldMap) => LineFormat>> = {
 };
 
 /**
- * The format that `--format` names, a `log_format` string if it has a `$`.
+ * The format that `--format` names. A text with a `$` is a `log_format` string.
  *
  * @throws UsageError
  */
@@ -29,7 +29,7 @@ export function formatOf(text: string, fields: FieldMap): LineFormat {
   throw new UsageError(`format must be ${names}, or a log_format string such as '${COMMON}'`);
 }
 
-/** Finds out the format of lines: the one that reads most of them. */
+/** Detects the format of lines: the one that can parse most of them. */
 export class FormatFinder {
   private readonly scores: { readonly format: LineFormat; read: number }[];
 
@@ -37,7 +37,7 @@ export class FormatFinder {
     this.scores = Object.values(MAKERS).map((make) => ({ format: make(fields), read: 0 }));
   }
 
-  /** Whether some format reads the line. */
+  /** Tries all formats on a line. Returns whether one of them can parse it. */
   look(line: Buffer): boolean {
     let isRead = false;
     for (const score of this.scores) {
@@ -48,7 +48,7 @@ export class FormatFinder {
     return isRead;
   }
 
-  /** Of equals, the first. */
+  /** The first of several with the best score. */
   best(): LineFormat {
     const most = Math.max(...this.scores.map(({ read }) => read));
     return (this.scores.find(({ read }) => read === most) as { format: LineFormat }).format;

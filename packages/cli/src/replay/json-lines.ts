@@ -1,14 +1,14 @@
-/** One JSON object per line. A map says at which path of the object each of nginx's variables is. */
+/** One JSON object per line. A map contains the path of each nginx variable in the object. */
 
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
-/** Where a field is: names of members with dots between them, as in `request.remote_ip`. */
+/** The path of each field: names of members, joined by dots, as in `request.remote_ip`. */
 export type FieldMap = Readonly<Record<string, string>>;
 
 type Usual = Readonly<Record<string, readonly string[]>>;
 
-/** Of Cloudflare's Logpush, dataset HTTP requests. */
+/** The fields of Cloudflare Logpush, dataset HTTP requests. */
 export const CLOUDFLARE: FieldMap = {
   remote_addr: 'ClientIP',
   time: 'EdgeStartTimestamp',
@@ -21,7 +21,7 @@ export const CLOUDFLARE: FieldMap = {
   http_host: 'ClientRequestHost',
 };
 
-/** What nginx, Caddy, Traefik, Envoy, pino and others call them; a dot in a name is part of it or leads deeper. */
+/** The names in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is part of a name or enters an object. */
 const USUAL: Usual = {
   remote_addr: [
     ...['remote_addr', 'client_ip', 'clientIp', 'remote_ip', 'ip', 'ClientHost', 'remoteAddress'],
@@ -51,7 +51,7 @@ const USUAL: Usual = {
   http_user_agent: ['http_user_agent', 'user_agent', 'userAgent', 'request.headers.User-Agent'],
 };
 
-/** @param usual where a field that `fields` lacks is looked for */
+/** @param usual where to look for fields that `fields` lacks */
 export function jsonLines(name: string, fields: FieldMap, usual: Usual = USUAL): LineFormat {
   return new JsonLines(name, fields, usual);
 }

@@ -1,6 +1,6 @@
-/** Divides bytes into lines, wherever the chunks end. */
+/** Splits chunks of bytes into lines. */
 
-/** A line that is longer is no request: a header block of nginx is at most 32 kB. */
+/** Longer lines are not requests: a header block of nginx is at most 32 kB. */
 export const MAX_LINE_BYTES = 65_536;
 
 /** The byte order mark with which some programs begin a file. */
@@ -8,7 +8,7 @@ const MARK = Buffer.from('\ufeff');
 const NEWLINE = 10;
 const RETURN = 13;
 
-/** What takes a line; `end` is the place of its line break. */
+/** Receives a line; `end` is the index of its line break. */
 export type TakeLine = (bytes: Buffer, start: number, end: number) => void;
 
 export class Lines {
@@ -17,7 +17,7 @@ export class Lines {
   private isFirst = true;
   private readonly take: TakeLine;
 
-  /** @param take is given each line without its line break, and no more than {@link MAX_LINE_BYTES} + 1 bytes of it */
+  /** @param take receives each line without its line break; lines longer than {@link MAX_LINE_BYTES} may be cut */
   constructor(take: TakeLine) {
     this.take = take;
   }
@@ -50,7 +50,7 @@ export class Lines {
   private keep(part: Buffer): void {
     const room = MAX_LINE_BYTES + 2 - this.restBytes;
     if (part.length === 0 || room <= 0) return;
-    // A copy: a line that ends much later must not hold the chunk.
+    // A copy, because a line that ends much later would retain the whole chunk.
     this.rest.push(Buffer.from(part.subarray(0, room)));
     this.restBytes += Math.min(part.length, room);
   }

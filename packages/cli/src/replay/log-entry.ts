@@ -1,4 +1,4 @@
-/** A request as a line of a log tells it, in the shape that limiters see. */
+/** A request, parsed from a line of a log, in the shape that limiters expect. */
 
 import type { LimitRequest } from '@spillway/core';
 import { pathOf } from '@spillway/core/adapter';
@@ -6,23 +6,25 @@ import { pathOf } from '@spillway/core/adapter';
 /** Reads the lines of one format. */
 export interface LineFormat {
   readonly name: string;
-  /** The request that the bytes from `start` to `end` tell of; undefined if they are no line of this format. */
+  /** Parses the bytes from `start` to `end`; undefined if they are not a line of this format. */
   parse(line: Buffer, start: number, end: number): LogEntry | undefined;
-  /** What a line says of a variable, such as `http_referer`. */
+  /** The value of a variable such as `http_referer` in the line of an entry. */
   read(entry: LogEntry, name: string): string | undefined;
 }
 
-/** A request of a log: what a policy's functions are given, also as `raw`. */
+/** A request of a log. The functions of a policy receive it, also as `raw`. */
 export class LogEntry implements LimitRequest<LogEntry> {
-  /** The stamp of the line, in microseconds since the epoch; that of an earlier line, if it was out of order. */
+  /**
+   * The stamp of the line, in microseconds since the epoch. If the line was out of order: the latest stamp before it.
+   */
   timeUs: number;
-  /** The status of the response; undefined where the log doesn't say it. */
+  /** The status of the response; undefined if the log lacks it. */
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
-  /** When it is decided with the requests of a second evenly spread over it. */
+  /** When the request is decided if the requests of a second are spread evenly over it. */
   spreadUs: number;
-  /** Whether the second of the stamp is all that is known of its time. */
+  /** Whether only the second of the request is known. */
   isWholeSecond = false;
   private readonly format: LineFormat;
   /** The line, for its format: bytes from `start` to `end`, or the parsed object. */
@@ -65,7 +67,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
     return this.field(`http_${name.toLowerCase().replaceAll('-', '_')}`);
   }
 
-  /** A variable of the log's format, by nginx' name for it: `remote_user`; undefined where the line has none. */
+  /** A variable of the log's format by its nginx name, such as `remote_user`; undefined if the line has none. */
   field(name: string): string | undefined {
     const value = this.format.read(this, name);
     return value === '-' || value === '' ? undefined : value;

@@ -4,7 +4,7 @@ import { UsageError } from '../usage-error.js';
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
-/** The variables that tell when a request was, the best first. */
+/** The variables that contain the time of a request, the best first. */
 const TIMES = ['msec', 'time_iso8601', 'time_local', 'time'];
 const NUMBER = /(bytes_sent|length|status|request_time)$/;
 const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
@@ -18,7 +18,7 @@ const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
  */
 export function compileLogFormat(name: string, format: string): LineFormat {
   const [first = '', ...parts] = format.split(VARIABLE);
-  // Of each variable: its name, in one of two groups, and the text behind it.
+  // Three parts for each variable: its name, in one of two groups, and the text after it.
   const names: string[] = [];
   const gaps: string[] = [];
   for (let at = 0; at + 2 < parts.length; at += 3) {
@@ -40,17 +40,17 @@ export function compileLogFormat(name: string, format: string): LineFormat {
 class LogFormat implements LineFormat {
   readonly name: string;
   private readonly names: readonly string[];
-  /** The text before each variable, and behind the last one. */
+  /** The text before each variable, and after the last one. */
   private readonly gaps: readonly Buffer[];
   /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;
-  /** Whether the line ends with a number: then nothing follows it. */
+  /** Whether the last variable is a number, which contains no space. */
   private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;
   private readonly request: number;
   private readonly status: number;
-  /** Many lines of a busy second have one stamp. */
+  /** Cached, because many lines of a busy second have the same stamp. */
   private latestStamp = '';
   private latestUs = Number.NaN;
 
@@ -97,7 +97,7 @@ class LogFormat implements LineFormat {
     );
   }
 
-  /** Writes where the variables are. @returns whether the line is of this format */
+  /** Stores where the variables are. @returns whether the line is of this format */
   private scan(line: Buffer, start: number, end: number): boolean {
     const { gaps, spans } = this;
     const first = gaps[0] as Buffer;
@@ -115,7 +115,7 @@ class LogFormat implements LineFormat {
     return at === end && !(this.endsInNumber && line.subarray(last, end).includes(SPACE));
   }
 
-  /** Empty where the client sent no request line. */
+  /** Empty if the client sent no request line. */
   private methodIn(line: Buffer): string {
     const from = this.spans[2 * this.request] as number;
     const to = this.spans[2 * this.request + 1] as number;
@@ -129,7 +129,7 @@ class LogFormat implements LineFormat {
   }
 }
 
-/** Three digits, or 0 for `-`. */
+/** Three digits; undefined for `-`, NaN for anything else. */
 function statusIn(line: Buffer, at: number): number | undefined {
   if (line[at] === 45) return undefined;
   const [a = 0, b = 0, c = 0] = [line[at], line[at + 1], line[at + 2]];
@@ -137,7 +137,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/** Where `text` begins. In quotes, Apache writes `\"` for a quote of the client: it ends nothing. */
+/** The index of `text`. Apache escapes a quote of the client as `\"`, which doesn't end a quoted variable. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

@@ -1,11 +1,11 @@
-/** The requests of several logs as one stream in the order of time: rotated files, or those of several servers. */
+/** Merges the requests of several logs by time: of rotated files, or of several servers. */
 
 import type { LogEntry } from './log-entry.js';
 import type { Source } from './source.js';
 
-/** A source that is open, and where it is. */
+/** An open source, and its position. */
 interface Open {
-  /** Of requests with one stamp, those of the source with the smaller rank come first, wherever chunks end. */
+  /** Among requests with equal stamps, those of the source with the smaller rank come first. */
   readonly rank: number;
   readonly rest: AsyncGenerator<readonly LogEntry[]>;
   batch: readonly LogEntry[];
@@ -13,10 +13,10 @@ interface Open {
 }
 
 /**
- * Yields runs of requests. A file is opened when its first request is due, so many files need no more memory than those
- * that overlap.
+ * Yields runs of requests. A file is opened when its first request is due, so memory is needed only for files that
+ * overlap.
  *
- * @param probe the same log again: asked for the first request only
+ * @param probe opens the same log again, to read only its first request
  */
 export async function* merged(
   sources: readonly Source[],
@@ -51,7 +51,7 @@ async function byFirstStamp(
 ): Promise<{ readonly source: Source; readonly firstUs: number }[]> {
   const stamped = [];
   for (const source of sources) {
-    let firstUs = -Infinity; // what can be read only once is read at once
+    let firstUs = -Infinity; // logs that can be read only once are opened first
     if (sources.length > 1 && source.bytes.isFile) firstUs = await firstStampUs(probe(source));
     stamped.push({ source, firstUs });
   }
@@ -63,7 +63,7 @@ async function firstStampUs(source: Source): Promise<number> {
   return Infinity;
 }
 
-/** Puts the source back with its next requests; it is done if there are none. */
+/** Reads the next requests of the source and puts it back, unless it has ended. */
 async function refill(source: Open, open: Open[]): Promise<void> {
   const { value, done } = await source.rest.next();
   if (done) return;

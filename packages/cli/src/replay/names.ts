@@ -1,28 +1,28 @@
-/** Numbers for names, such as keys of callers. */
+/** Assigns numbers to names, such as keys of callers. */
 
 import { randomBytes } from 'node:crypto';
 
 /** Longer names are cut in their middle. In UTF-16 units. */
 const LONGEST = 256;
 const BLOCK_BYTES = 1_048_576;
-/** Of the length before a name. */
+/** The size of the length before each name. */
 const HEAD_BYTES = 2;
 
 /**
- * Names are kept as bytes outside of the heap: in a `Map` of strings, a million of them would take twice as much
- * memory, and the time of the garbage collector.
+ * Stores names as bytes outside of the heap. In a `Map` of strings, a million names would take twice as much memory,
+ * and slow down the garbage collector.
  */
 export class Names {
   private count = 0;
-  /** An open hash table of numbers plus 1, at most half full. */
+  /** An open hash table, at most half full. A slot contains the number of a name plus 1, or 0 if it is empty. */
   private slots = new Int32Array(2_048);
   private hashes = new Int32Array(1_024);
   private places = new Uint32Array(1_024);
   private readonly blocks: Buffer[] = [];
   private used = BLOCK_BYTES;
-  /** So that nobody can write a log whose names collide. */
+  /** Random, so nobody can craft a log whose names collide. */
   private readonly seed = randomBytes(4).readInt32LE();
-  /** The name that was looked for last, as bytes, its hash, and the empty slot where the search ended. */
+  /** The last name passed to {@link find}, as bytes, its hash, and the slot where the search ended. */
   private readonly text = Buffer.alloc(3 * LONGEST);
   private length = 0;
   private hash = 0;
@@ -44,7 +44,7 @@ export class Names {
     }
   }
 
-  /** Gives the name that {@link find} has not found the next number. */
+  /** Assigns the next number to the name that {@link find} has just not found. */
   add(): number {
     const id = this.count;
     if (this.used + HEAD_BYTES + this.length > BLOCK_BYTES) {
@@ -105,7 +105,7 @@ export class Names {
     return [block, start, start + block.readUInt16LE(start - HEAD_BYTES)];
   }
 
-  /** Doubles the room. */
+  /** Doubles the capacity. */
   private grow(): void {
     const { hashes, places, slots } = this;
     this.hashes = new Int32Array(2 * hashes.length);

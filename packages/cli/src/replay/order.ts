@@ -1,4 +1,4 @@
-/** Brings the requests of one log into the order of time, as far as that is a matter of seconds. */
+/** Puts the requests of one log into the order of time, if their stamps go back by at most a minute. */
 
 import type { LogEntry } from './log-entry.js';
 
@@ -6,9 +6,10 @@ const MINUTE_US = 60_000_000;
 const DAY_US = 86_400_000_000;
 
 /**
- * Servers write a line when the response has ended, and buffer lines, so stamps may go back a little: such a request is
- * decided at the latest stamp before it. One that goes back by more than a minute is left out. So is a line that is
- * more than a day ahead, unless the next line confirms it: one wrong clock would put all that follows into one moment.
+ * Servers write a line when the response has ended, and buffer lines, so stamps may go back a little. Such a request is
+ * decided at the latest stamp before it. A request that goes back by more than a minute is left out. A line that is
+ * more than a day ahead is left out too, unless the next line confirms it: one wrong clock would move all later
+ * requests to one instant.
  */
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };

@@ -1,4 +1,4 @@
-/** The pictures of the page, as SVG without styles or scripts of their own. */
+/** The pictures of the page, as SVG without styles or scripts. */
 
 import type { JudgedLimiter, TimelineReport } from './report.js';
 import { count, instant } from './words.js';
@@ -27,7 +27,7 @@ export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineR
   ]);
 }
 
-/** A bar for each step, its height by the logarithm: a few callers must be seen beside many. */
+/** A bar for each step, with a logarithmic height: a few callers stay visible beside many. */
 export function barsOver(use: JudgedLimiter['use']): string {
   const height = (callers: number): number => Math.log2(callers + 1);
   const most = Math.max(...use.map(({ callers }) => height(callers)), 1);

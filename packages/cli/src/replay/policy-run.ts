@@ -1,4 +1,4 @@
-/** A policy over the requests of a log, at both timings, and the numbers of its limiters. */
+/** Runs a policy over the requests of a log, at both timings, and collects the numbers of its limiters. */
 
 import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
@@ -10,7 +10,7 @@ import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
-/** With stamps of whole seconds, a shorter window is decided by what the log doesn't say. */
+/** With stamps of whole seconds, the result for a shorter window depends on times that the log lacks. */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
@@ -28,7 +28,7 @@ interface Judged {
 }
 
 export class PolicyRun {
-  /** Of the latest request, with stamps evenly spread: whom it was counted for, and whether it would be rejected. */
+  /** The latest request, with stamps evenly spread: the caller it was counted for, and whether it would be rejected. */
   readonly latest: { caller: string | undefined; isRejected: boolean } = {
     caller: undefined,
     isRejected: false,
@@ -38,10 +38,10 @@ export class PolicyRun {
   private readonly rehearsals: readonly [Rehearsal, Rehearsal];
   private readonly rejected: [number, number] = [0, 0];
   private readonly latestUs: [number, number] = [0, 0];
-  /** What the decisions of the moment are about. */
+  /** The request that is being decided. */
   private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
 
-  /** @throws SpillwayError what `createGuard` throws */
+  /** @throws SpillwayError as `createGuard` does */
   constructor(policy: Policy, onDecision?: OnDecision) {
     this.policy = policy;
     const first = new Rehearsal(policy, (event, key) => this.note(0, event, key));
@@ -59,7 +59,7 @@ export class PolicyRun {
     }
   }
 
-  /** Decides on the request at both timings; a promise where the policy's functions need one. */
+  /** Decides on the request at both timings. Returns a promise if the policy's functions are async. */
   decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);
@@ -73,7 +73,7 @@ export class PolicyRun {
     return { limiters, rejected: rangeOf(this.rejected) };
   }
 
-  /** Sentences on what limits the answer. */
+  /** Sentences about limitations of the result. */
   notes(): string[] {
     const [one, other] = this.rehearsals;
     const notes = [...one.faults].map(
@@ -98,7 +98,7 @@ export class PolicyRun {
   }
 
   private decideAt(timing: Timing, entry: LogEntry, stampUs: number): Promise<void> | undefined {
-    // Stamps that are spread over a second may come after finer ones of another log.
+    // Stamps that are spread over a second may be later than the finer stamps of another log.
     const atUs = Math.max(this.latestUs[timing], stampUs);
     this.latestUs[timing] = atUs;
     const now = { entry, atUs, isRejected: false };
@@ -145,7 +145,7 @@ export class PolicyRun {
 
 const HAS_PLANS = 'its callers have plans or overage';
 
-/** Trials charge each request of the trace with its cost, under other numbers. */
+/** Why other numbers cannot be tried. Trials can only charge each request of the trace with its cost. */
 function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;

@@ -1,4 +1,4 @@
-/** The policy that is replayed: limiters or a guard, as `policy.js` exports them, as a guard in shadow. */
+/** Loads the policy that is replayed: limiters or a guard, as `policy.js` exports them. */
 
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,7 +13,7 @@ import {
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { UsageError } from '../usage-error.js';
 
-/** What a policy is: a limiter, a list of limiters, or a guard of `createGuard`. */
+/** A policy: a limiter, a list of limiters, or a guard of `createGuard`. */
 export type Policy = Limiter<never> | readonly Limiter<never>[] | Guard<never>;
 
 /**
@@ -39,14 +39,14 @@ export async function loadPolicy(path: string): Promise<Policy> {
 }
 
 /**
- * A guard that decides as the policy does, with `options` in place of those that it has.
+ * A guard that decides as the policy does, with `options` in place of the policy's options.
  *
- * @throws SpillwayError what `createGuard` throws
+ * @throws SpillwayError as `createGuard` does
  */
 export function guardOf(policy: Policy, options: GuardOptions): Guard {
   if ('admit' in policy) return (policy as unknown as Guard).withOptions(options);
   const limiters = (Array.isArray(policy) ? policy : [policy]) as Limiter[];
-  // They need responses, or hold permits until a request ends: judged by no log.
+  // A log cannot judge the other limiters: they need responses, or hold permits until a request ends.
   const rates = limiters.filter((limiter) => isRate(limiter));
   return createGuard(rates.length > 0 ? rates : limiters, options);
 }
@@ -60,7 +60,7 @@ export function limitersOf(policy: Policy): readonly GuardLimiter[] {
   });
 }
 
-/** The numbers of a limiter of rates, as declared; undefined for every other limiter. */
+/** The declared numbers of a rate limiter; undefined for other limiters. */
 export function numbersOf(limiter: {
   readonly rule?: GuardLimiter['rule'] | undefined;
 }): (DeclaredNumbers & { readonly windowMs: number }) | undefined {

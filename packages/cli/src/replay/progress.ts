@@ -16,7 +16,7 @@ interface Progress {
   readonly requests: number;
 }
 
-/** @returns what to call with progress, and in the end to remove the bar; nothing is written where nobody looks */
+/** @returns functions to show progress, and to remove the bar at the end; they write only to a terminal */
 export function progressBar(
   terminal: Terminal,
   nowMs: () => number = () => performance.now(),

@@ -1,4 +1,4 @@
-/** A policy as a real guard in shadow, on a store in memory that has the clock of the log. */
+/** Runs a policy as a real guard in shadow mode, on a store in memory that has the clock of the log. */
 
 import { inspect } from 'node:util';
 import type {
@@ -13,7 +13,7 @@ import { ManualClock } from '@spillway/core/testing';
 import type { LogEntry } from './log-entry.js';
 import { guardOf, type Policy } from './policy.js';
 
-/** Told of each decision, of each limiter in its order; `key` as it was counted. */
+/** Called for each decision of each limiter, in the order of the limiters; `key` is the counted key. */
 export type OnDecision = (event: DecisionEvent, key: string | undefined, request: LogEntry) => void;
 
 export class Rehearsal {
@@ -23,13 +23,13 @@ export class Rehearsal {
   private readonly guard: Guard;
   private memory: Overflowing | undefined;
 
-  /** @throws SpillwayError what `createGuard` throws */
+  /** @throws SpillwayError as `createGuard` does */
   constructor(policy: Policy, onDecision: OnDecision) {
     const onStore = (memory: Overflowing): void => {
       this.memory = memory;
     };
     this.guard = guardOf(policy, {
-      // Guards without a store share the memory of their clock, and nobody else has this clock.
+      // Guards without a store share one memory per clock, and no other guard has this clock.
       store: undefined,
       clock: this.clock,
       mode: 'shadow',
@@ -42,12 +42,12 @@ export class Rehearsal {
     });
   }
 
-  /** Decisions on counts that callers shared, because the memory was full. */
+  /** How many decisions used counts that callers shared, because the memory was full. */
   get overflowed(): number {
     return this.memory?.overflowed ?? 0;
   }
 
-  /** Decides at an instant, never before an earlier one; a promise where a function of the policy answers with one. */
+  /** Decides at an instant, which must not go back. Returns a promise if a function of the policy does. */
   decide(request: LogEntry, atUs: number): Promise<void> | undefined {
     this.clock.setUs(atUs);
     const admission = this.guard.admit(request as never);

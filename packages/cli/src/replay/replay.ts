@@ -22,27 +22,27 @@ export interface ReplayOptions {
   /** Another policy, to see whom it would newly reject. */
   readonly compare?: Policy | undefined;
   /**
-   * `nginx` or `combined`, `common`, `json`, `cloudflare`, or a `log_format` string such as
-   * `'$remote_addr [$time_local] "$request" $status'`. Default: found out from the first 100 lines of each log.
+   * `nginx` or `combined`, `common`, `json`, `cloudflare`, or a `log_format` string such as `'$remote_addr
+   * [$time_local] "$request" $status'`. Default: detected from the first 100 lines of each log.
    */
   readonly format?: string | undefined;
   /**
-   * For JSON lines: from nginx' name of a field to where it is, as in `{ remote_addr: 'client.ip', time: 'ts',
+   * For JSON lines: maps the nginx name of a field to its path, as in `{ remote_addr: 'client.ip', time: 'ts',
    * http_x_api_key: 'headers.x-api-key' }`. Default: the usual names of the client, the time, the method, the URI and
    * the status.
    */
   readonly fields?: FieldMap | undefined;
-  /** As the option of the adapters: whose `X-Forwarded-For` to believe, if the log has it. Default: nobody's. */
+  /** Whose `X-Forwarded-For` to trust, if the log has it, as in the option of the adapters. Default: nobody's. */
   readonly trustProxy?: TrustProxy | undefined;
   /** Find the smallest limit that rejects at most this share of requests, 0 to 1. Default 0.01. */
   readonly maxRejected?: number | undefined;
-  /** Find the smallest limit that rejects at most so many callers: an integer from 0. Default 0. */
+  /** Find the smallest limit that rejects at most this many callers: an integer from 0. Default 0. */
   readonly maxCallers?: number | undefined;
   /** How many callers to list for each limiter: an integer from 0. Default 10. */
   readonly top?: number | undefined;
   /**
-   * Called for each decision of each limiter of `policy`, with stamps evenly spread, as a guard in shadow calls its
-   * `onDecision`: for statistics of your own.
+   * Called for each decision of each limiter of `policy`, with stamps evenly spread, as a guard in shadow mode calls
+   * its `onDecision`. Use it for your own statistics.
    */
   readonly onDecision?: OnDecision | undefined;
   /** Called after each chunk with the bytes and requests read so far; `size` is undefined if it cannot be known. */
@@ -61,6 +61,7 @@ export interface ReplayOptions {
  * distinguishes at most 1,000,000 callers (100 MB), and other numbers are tried on its first 2,000,000 requests.
  *
  * @throws UsageError (a rejected promise) if a log cannot be read or an option is wrong; SpillwayError if the policy is
+ * invalid
  * @example
  * ```ts run
  * import { replay } from '@spillway/cli/replay';
@@ -91,7 +92,7 @@ export async function replay(options: ReplayOptions): Promise<ReplayReport> {
     for (const entry of entries) {
       span ??= [entry.timeUs, entry.timeUs];
       span[1] = entry.timeUs;
-      // Nearly always all is known at once, and a promise for each request would take longer than the decision.
+      // Nearly all decisions are synchronous. A promise for each request would take longer than the decision.
       const later = first.decide(entry);
       if (later) await later;
       if (!other) continue;

@@ -1,4 +1,4 @@
-/** A replay as one static page: no scripts, nothing loaded, and a policy that forbids both. */
+/** A replay as one static page without scripts and external resources. Its Content-Security-Policy forbids both. */
 
 import { createHash } from 'node:crypto';
 import { barsOver, barsOverTime } from './pictures.js';
@@ -106,7 +106,7 @@ function paragraphs(texts: readonly string[]): string {
     .join('\n');
 }
 
-/** Also of what clients sent: no text of a log becomes markup, or turns the direction of what follows. */
+/** Escapes texts of the log, which clients may have chosen. They cannot become markup, or change the text direction. */
 function escaped(text: string): string {
   return text.replace(/[&<>"'\p{Cc}\p{Cf}]/gu, (unit) =>
     unit === '\n' ? unit : `&#${/[\p{Cc}\p{Cf}]/u.test(unit) ? 0xfffd : unit.charCodeAt(0)};`,

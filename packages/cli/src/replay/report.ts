@@ -1,17 +1,17 @@
-/** What a replay finds out, as `--json` prints it. Pages and texts are made of it. */
+/** The result of a replay, as `--json` prints it. Pages and texts are made from it. */
 
 import type { CallerPeaks } from './caller-table.js';
 
 /**
- * A number that whole-second stamps leave open: what it is if all requests of a second come at its start, and if they
- * are evenly spread over it. `low` is the smaller one. Equal where stamps are finer.
+ * A number that depends on times which whole-second stamps lack. It is computed with all requests of a second at its
+ * start, and with them evenly spread over it; `low` is the smaller result. With finer stamps, both are equal.
  */
 export interface Range {
   readonly low: number;
   readonly high: number;
 }
 
-/** What became of the lines of a log; the numbers are those of {@link ReplayReport}. */
+/** The result for one log; the numbers are as in {@link ReplayReport}. */
 export interface LogReport {
   readonly name: string;
   /** The format that was read; null if no line could be read. */
@@ -27,7 +27,7 @@ export interface LogReport {
   readonly damage: string | null;
 }
 
-/** A caller of a limiter. Everything but `rejected` is counted in the log; peaks are of whole clock units. */
+/** A caller of a limiter. Peaks are per whole second, minute and hour of the clock. */
 export interface CallerReport {
   readonly caller: string;
   readonly requests: number;
@@ -35,27 +35,27 @@ export interface CallerReport {
   readonly peak: CallerPeaks;
 }
 
-/** What a limit of other numbers would have done. */
+/** What a limit with other numbers would have rejected. */
 export interface Trial {
   /** As in `token-bucket`. */
   readonly algorithm: string;
   /** Units per window of the declared length. */
   readonly limit: number;
-  /** Of a token bucket. */
+  /** For a token bucket. */
   readonly burst?: number;
   readonly rejected: Range;
   readonly rejectedCallers: Range;
 }
 
-/** The smallest number that keeps to a bound at either timing; null if none up to 1,000,000,000 does. */
+/** The smallest numbers that keep a bound at both timings; null if no number up to 1,000,000,000 does. */
 export interface Smallest {
   /** At most this share of the requests is rejected. */
   readonly maxRejected: number;
-  /** At most so many callers are. */
+  /** At most this many callers are rejected. */
   readonly maxCallers: number;
   readonly limitByRejected: number | null;
   readonly limitByCallers: number | null;
-  /** Of a token bucket that refills as declared. */
+  /** The burst of a token bucket that refills as declared. */
   readonly burstByRejected: number | null;
   readonly burstByCallers: number | null;
 }
@@ -83,19 +83,19 @@ export interface JudgedLimiter {
   readonly rejectedCallers: Range;
   /** The share of the rejected requests that the most rejected caller sent, 0 to 1; 0 if none was rejected. */
   readonly shareOfFirst: number;
-  /** Those with the most rejected requests, then those with the most requests. */
+  /** The callers with the most rejected requests, then those with the most requests. */
   readonly top: readonly CallerReport[];
-  /** How many rejected requests had been answered with which status, with stamps evenly spread. */
+  /** The number of rejected requests by the status of their logged response, with stamps evenly spread. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Callers by the most units of any window, in percent of the limit: up to `percent`, above the row before. */
+  /** Callers by the most units of any window, in percent of the limit: at most `percent`, above the previous row. */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;
-  /** Empty where other numbers cannot be tried: with refunds, plans, or overage. */
+  /** Empty if other numbers cannot be tried: with refunds, plans, or overage. */
   readonly table: readonly Trial[];
   readonly smallest: Smallest | null;
 }
 
-/** A limiter that the log says too little about. */
+/** A limiter that the log cannot judge. */
 export interface UnjudgedLimiter {
   readonly name: string;
   readonly judged: false;
@@ -109,10 +109,10 @@ export interface PolicyReport {
   readonly rejected: Range;
 }
 
-/** Whom another policy would hit that the first one lets pass, with stamps evenly spread. */
+/** The callers that only one of two policies would reject, with stamps evenly spread. */
 export interface Comparison {
   readonly policy: PolicyReport;
-  /** Callers of the other policy with rejected requests, none of which the first policy rejects. */
+  /** Callers that the other policy rejects and the first one never. */
   readonly newlyHit: number;
   /** Callers that the first policy rejects and the other one never. */
   readonly noLongerHit: number;
@@ -123,11 +123,11 @@ export interface Comparison {
 export interface ReplayReport {
   /** Lines that are requests. */
   readonly requests: number;
-  /** Lines that are not: cut, of another format, longer than 64 kB, or binary. */
+  /** Lines that are not requests: cut, of another format, longer than 64 kB, or binary. */
   readonly unparsed: number;
-  /** Requests with a stamp before that of an earlier line of their log, or far ahead of the next. */
+  /** Requests whose stamp is before that of an earlier line of their log, or far ahead of the next line. */
   readonly outOfOrder: number;
-  /** Those of them that are off by more than a minute, or a day ahead: they were not replayed. */
+  /** Out-of-order requests that were not replayed, because they are more than a minute off, or a day ahead. */
   readonly notReplayed: number;
   /** The first and the last request, in milliseconds since the epoch; null without requests. */
   readonly fromMs: number | null;
@@ -137,7 +137,7 @@ export interface ReplayReport {
   readonly logs: readonly LogReport[];
   readonly policy: PolicyReport;
   readonly compare?: Comparison;
-  /** Sentences on what limits the answer, such as a key function that failed. */
+  /** Sentences about limitations of the result, such as a key function that failed. */
   readonly notes: readonly string[];
 }
 

@@ -1,12 +1,12 @@
-/** Times the requests of a second whose stamps say no more: all at its start, and evenly spread over it. */
+/** Spreads requests with whole-second stamps evenly over their second. */
 
 import type { LogEntry } from './log-entry.js';
 
 const SECOND_US = 1_000_000;
-/** So many requests of a second are held at once. Those beyond come at its end. */
+/** At most this many requests of a second are held at once. Further ones are decided at its end. */
 const MAX_HELD = 100_000;
 
-/** Sets `spreadUs` of requests that come in the order of time. */
+/** Sets `spreadUs` of requests, which must come in the order of time. */
 export async function* spreadSeconds(
   runs: AsyncIterable<readonly LogEntry[]>,
 ): AsyncGenerator<readonly LogEntry[]> {

@@ -1,6 +1,6 @@
-/** Counted keys as people know them. */
+/** Counted keys in the form that people know. */
 
-/** Limiters put `@` before addresses and lists of parts, and one more before keys that begin with it. */
+/** Limiters prefix addresses and lists of parts with `@`, and keys that begin with `@` with another one. */
 export function shownKey(key: string): string {
   return key.startsWith('@') ? key.slice(1) : key;
 }

@@ -10,13 +10,13 @@ import type { LineFormat, LogEntry } from './log-entry.js';
 import { Order } from './order.js';
 import type { LogReport } from './report.js';
 
-/** So many lines tell the format and whether stamps are whole seconds. */
+/** The format, and whether stamps are whole seconds, are detected from this many lines. */
 const SAMPLE_LINES = 100;
 const SHOWN_LINES = 3;
 const SHOWN_CHARACTERS = 120;
 const SECOND_US = 1_000_000;
 
-/** While it is counted. */
+/** A report while its numbers are still counted. */
 type LogCounts = { -readonly [Name in keyof LogReport]: LogReport[Name] };
 
 export interface SourceOptions {
@@ -58,7 +58,7 @@ export class Source {
     else this.format = formatOf(format, fields);
   }
 
-  /** Its requests, never one before an earlier one. */
+  /** Yields the requests of the log; their times never go back. */
   async *requests(): AsyncGenerator<readonly LogEntry[]> {
     const lines = new Lines((bytes, start, end) => this.take(bytes, start, end));
     const onDamage = (why: string): void => {
@@ -89,17 +89,17 @@ export class Source {
       this.parse(bytes, start, end);
       return;
     }
-    // Copied, because the bytes of the first lines may be those of many chunks.
+    // Copied, because the first lines could otherwise retain many chunks.
     const line = Buffer.from(bytes.subarray(start, end));
     const isRead = this.format?.parse(line, 0, line.length) ?? this.finder?.look(line);
-    // Lines before the first that can be read tell nothing: a log may begin with the rest of a long line.
+    // Lines before the first readable one are not sampled: a log may begin with the rest of a long line.
     if (!isRead && this.sample.length === 0) this.reject(line, 0, line.length);
     else this.sample.push(line);
     if (this.sample.length > 0) this.seenLines += 1;
     if (this.seenLines === SAMPLE_LINES) this.begin();
   }
 
-  /** The first lines have told the format. */
+  /** Detects the format from the first lines, and parses them. */
   private begin(): void {
     const { counts, sample } = this;
     const format = this.format ?? (this.finder as FormatFinder).best();
@@ -122,7 +122,7 @@ export class Source {
     this.counts.requests += 1;
     const { addressing } = this.options;
     const address = withoutPort(entry.clientIp);
-    // Addresses may have been replaced by names: those tell callers apart as well.
+    // Addresses may have been replaced by names, which distinguish callers as well.
     entry.clientIp = addressing
       ? clientOf(addressing, address, entry)
       : (canonicalAddress(address) ?? entry.field('remote_addr'));

@@ -1,4 +1,4 @@
-/** Reads the stamps of logs, as microseconds since the epoch; NaN for what is no stamp. */
+/** Parses the time stamps of logs into microseconds since the epoch; NaN for invalid stamps. */
 
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 
@@ -25,7 +25,7 @@ function isoStampUs(text: string): number {
   return (ms - zoneMs(text.slice(end))) * 1000 + fractionUs;
 }
 
-/** Since the epoch, in the unit that the size of the number tells: seconds, milliseconds, micro- or nanoseconds. */
+/** A number since the epoch. Its size tells the unit: seconds, milliseconds, microseconds or nanoseconds. */
 function epochStampUs(number: number): number {
   const size = Math.abs(number);
   const perUnit = size < 1e11 ? 1e6 : size < 1e14 ? 1e3 : size < 1e17 ? 1 : 1e-3;
@@ -35,7 +35,7 @@ function epochStampUs(number: number): number {
 /** Times of callers are seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
 const END_US = 2 ** 32 * 1e6;
 
-/** Any of the three, from 1970 to 2106. */
+/** Parses any of these three forms, from 1970 to 2106. */
 export function stampUs(value: unknown): number {
   const us = anyStampUs(value);
   return us >= 0 && us < END_US ? us : Number.NaN;

@@ -1,4 +1,4 @@
-/** What one limiter of a policy would have done: counted while the log is read. */
+/** Counts what one limiter of a policy would have rejected, while the log is read. */
 
 import type { DecisionEvent } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
@@ -9,7 +9,7 @@ import { shownKey } from './shown-key.js';
 import { Timeline } from './timeline.js';
 import { Trace } from './trace.js';
 
-/** A limit of rates as declared. */
+/** The declared numbers of a rate limiter. */
 export type RateNumbers = DeclaredNumbers & { readonly windowMs: number };
 
 export class Tally {
@@ -45,7 +45,7 @@ export class Tally {
     this.callers.reject(this.latest, timing);
   }
 
-  /** @param tried what other numbers would have done */
+  /** @param tried the results with other numbers */
   report(
     topCount: number,
     tried: Pick<JudgedLimiter, 'use' | 'table' | 'smallest'>,

@@ -1,4 +1,4 @@
-/** Requests over time in a fixed number of bars, however long the log is. */
+/** Requests over time in a fixed number of bars, regardless of the length of the log. */
 
 import type { TimelineReport } from './report.js';
 

@@ -1,28 +1,28 @@
-/** The requests of one limiter as numbers: what other limits are tried on. */
+/** Stores the requests of one limiter as numbers, to try other limits on them. */
 
 const CHUNK = 65_536;
 const SECOND_US = 1_000_000;
 
-/** 24 MB, and 16 more with costs. The requests beyond are not tried. */
+/** Takes 24 MB, and 16 MB more with costs. Further requests are not used for trials. */
 export const MAX_TRACED = 2_000_000;
 
 interface Chunk {
-  /** Twice the caller, and one more if the second of its stamp is all that is known. */
+  /** Twice the id of the caller, plus 1 if only the second of the request is known. */
   readonly callers: Uint32Array;
   readonly timesUs: Float64Array;
-  /** Undefined while each costs 1. */
+  /** Undefined while all requests cost 1. */
   costs: Float64Array | undefined;
 }
 
 export class Trace {
   length = 0;
-  /** Whether a request costs another number than 1. */
+  /** Whether there is a request that doesn't cost 1. */
   hasCosts = false;
   private readonly chunks: Chunk[] = [];
 
   /**
    * @param timeUs with the requests of a second evenly spread over it
-   * @param isWholeSecond whether the second is all that is known of it
+   * @param isWholeSecond whether only the second of the request is known
    */
   push(caller: number, timeUs: number, cost: number, isWholeSecond: boolean): void {
     if (this.length === MAX_TRACED) return;
@@ -46,7 +46,7 @@ export class Trace {
   /**
    * Visits each request in the order of time, until a visit returns false.
    *
-   * @param atStart true: at the start of its second, false: as it was pushed
+   * @param atStart true: at the start of its second, if only that is known; false: as it was pushed
    */
   each(atStart: boolean, visit: (caller: number, timeUs: number, cost: number) => boolean): void {
     let latestUs = 0;

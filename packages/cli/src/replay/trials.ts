@@ -1,4 +1,4 @@
-/** Other numbers, tried on the requests of a limiter: which limit, which algorithm, which burst. */
+/** Tries other limits, algorithms and bursts on the requests of a limiter. */
 
 import {
   createLimiter,
@@ -13,13 +13,13 @@ import { type JudgedLimiter, rangeOf, type Smallest, type Trial } from './report
 import type { RateNumbers, Tally } from './tally.js';
 
 const ALGORITHMS = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
-/** The limits of the table, in parts of the declared one. */
+/** The limits of the table, as multiples of the declared one. */
 const FACTORS = [0.5, 1, 2, 4];
 /** The steps of the picture of callers by use. */
 const PERCENTS = [10, 25, 50, 75, 100, 150, 200, 400, null];
 const MOST = 1_000_000_000;
 
-/** What {@link tryOthers} is to find. */
+/** The bounds for which {@link tryOthers} finds the smallest numbers. */
 export interface Bounds {
   /** A share of the requests, 0 to 1. */
   readonly maxRejected: number;
@@ -53,7 +53,7 @@ class Trials {
   private readonly timings: readonly boolean[];
   private readonly own: Numbers;
   readonly use: JudgedLimiter['use'];
-  /** The most units of each caller in any two windows: what no limit above it rejects. */
+  /** The most units of each caller in any two windows. A limit of at least this number never rejects the caller. */
   private readonly peaks: Units;
 
   constructor(tally: Tally, numbers: RateNumbers, isRange: boolean) {
@@ -65,7 +65,7 @@ class Trials {
     this.own = { algorithm, limit: numbers.limit, burst: numbers.burst ?? numbers.limit };
     const room = roomFor(tally);
     this.use = this.useOf(this.unitsPer(numbers.windowMs * 1_000, 1, room));
-    // Two windows and the second by which timings differ lie within two spans of this length.
+    // Two windows, and the second by which timings differ, always lie within two consecutive spans of this length.
     this.peaks = this.unitsPer(numbers.windowMs * 2_000 + 1_000_000, 2, room);
   }
 
@@ -125,7 +125,7 @@ class Trials {
     });
   }
 
-  /** Decides with the shipped algorithm on each request of callers that could be rejected; ends early beyond `most`. */
+  /** Decides each request of the callers that could be rejected, with the production algorithm. Stops beyond `most`. */
   private reject(numbers: Numbers, atStart: boolean, most: Rejected): Rejected {
     const { peaks, tally } = this;
     const { algorithm, limit, burst } = numbers;
@@ -162,13 +162,13 @@ class Trials {
     return { ...this.own, limit, burst: scaled(this.own.burst, limit / this.own.limit) };
   }
 
-  /** The most units of each caller in `spans` consecutive spans of this length, in `room`. */
+  /** The most units of each caller in `spans` consecutive spans of this length. Reuses the arrays of `room`. */
   private unitsPer(spanUs: number, spans: 1 | 2, room: Room): Units {
     const { span, now, before, most } = room;
     for (const numbers of [now, before, most]) numbers.fill(0);
     span.fill(-2);
     this.tally.trace.each(false, (caller, timeUs, cost) => {
-      // In 32 bits: spans that then look alike are years apart.
+      // Cut to 32 bits. Spans with the same number are far apart.
       const place = Math.floor(timeUs / spanUs) | 0;
       const last = span[caller] as number;
       if (place !== last) {
@@ -187,7 +187,7 @@ class Trials {
 
 type Units = Float64Array | Uint32Array;
 
-/** By caller: the number of its latest span, the units of that, of the span before it, and the most of any. */
+/** By caller: the number of its latest span, the units in that span and in the one before, and the maximum. */
 interface Room {
   readonly span: Int32Array;
   readonly now: Units;
@@ -204,7 +204,7 @@ function scaled(number: number, factor: number): number {
   return Math.min(MOST, Math.max(1, Math.round(number * factor)));
 }
 
-/** By halving, from a number that is near; null if none keeps. */
+/** A binary search that starts at `near`; null if no number keeps the bounds. */
 function smallestNumber(near: number, keeps: (value: number) => boolean): number | null {
   let high = near;
   let low = 0;

@@ -1,4 +1,4 @@
-/** The words and numbers of a replay that its text and its page share. */
+/** The phrases and numbers that the text and the page of a replay share. */
 
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { durationOf, rateOf } from '../limiters-table.js';
@@ -12,7 +12,7 @@ function range({ low, high }: Range): string {
   return low === high ? count(low) : `${count(low)} to ${count(high)}`;
 }
 
-/** With two digits that count: `8.6 %`, `0.012 %`. */
+/** With two significant digits: `8.6 %`, `0.012 %`. */
 function percent(share: number): string {
   return `${share === 0 ? 0 : Number((share * 100).toPrecision(2))} %`;
 }
@@ -22,7 +22,7 @@ function shareOf({ low, high }: Range, whole: number): string {
   return least === most ? most : `${least} to ${most}`;
 }
 
-/** UTC, as logs of servers mostly are. */
+/** In UTC, as in most logs of servers. */
 export function instant(ms: number | null): string {
   return ms === null ? '?' : `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -1,4 +1,4 @@
-/** Callers as commands print them, and as other commands take them. */
+/** Formats callers for output, and as arguments of other commands. */
 
 import { type CallerCount, type CallerList, CallerSeal, type CallerTops } from '@spillway/core/who';
 import { logSecret, type SecretOptions } from '../log-secret.js';
@@ -11,7 +11,7 @@ export interface RevealOptions extends SecretOptions {
 /** How many callers of a limiter are shown. */
 const SHOWN = 10;
 
-/** A key that was too long: see `topCallers`. */
+/** Matches keys that `topCallers` has cut because they were too long. */
 const CUT = /^.{127}….{128}$/su;
 
 type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
@@ -31,7 +31,7 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** The callers of both windows: first those of the last minute. */
+/** The callers of both windows, those of the last minute first. */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const all = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   return [...new Set(all)].slice(0, SHOWN);
@@ -45,13 +45,13 @@ export function countText(list: CallerList, caller: string): string {
     : `${numberText(atLeast)} to ${numberText(atMost)}`;
 }
 
-/** The part of all rejections that is the caller's at least, such as `87%`; empty if there are none. */
+/** A lower bound of the caller's share of all rejections, such as `87%`; empty without rejections. */
 export function shareText(list: CallerList, caller: string | undefined): string {
   const share = shareOf(list, caller);
   return share === null ? '' : `${Math.round(100 * share)}%`;
 }
 
-/** From 0 to 1; null if nobody was rejected. */
+/** The same share from 0 to 1; null without rejections. */
 export function shareOf(list: CallerList, caller: string | undefined): number | null {
   if (list.total === 0 || caller === undefined) return null;
   return find(list, caller).atLeast / list.total;
@@ -61,14 +61,14 @@ export function numberText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** Whether a secret hides the caller. A key of an app may begin with the same mark, but is no such text. */
+/** Whether a secret hides the caller. An app's key may begin with `#`, too, but rarely matches the rest. */
 export function isSealed(caller: string): boolean {
   return /^#[\w-]{16,}$/.test(caller);
 }
 
 /**
- * The arguments by which other commands name the caller, after their options; undefined if it cannot be written: it is
- * sealed, cut, or has characters that a terminal would not show.
+ * The arguments that name the caller in other commands, after their options. Undefined if the caller is sealed, cut, or
+ * has characters that a terminal would not show.
  */
 export function keyArguments(caller: string): string | undefined {
   if (isSealed(caller) || CUT.test(caller) || plain(caller) !== caller) return undefined;
@@ -79,14 +79,14 @@ export function keyArguments(caller: string): string | undefined {
   return key.startsWith('-') ? `-- ${quoted(key)}` : quoted(key);
 }
 
-/** An address of IPv6 is counted by its network, of 64 bits unless the service has another `ipv6Prefix`. */
+/** IPv6 addresses are counted by network. It has 64 bits, unless the service sets another `ipv6Prefix`. */
 function addressArguments(address: string): string {
   const [start = '', bits = start.includes(':') ? '128' : '64'] = address.split('/');
   const network = bits === '64' ? '' : ` --ipv6-prefix ${quoted(bits)}`;
   return `--address ${quoted(start)}${network}`;
 }
 
-/** For a POSIX shell. A client may have chosen the text. */
+/** Quotes text for a POSIX shell, because a client may have chosen it. */
 export function quoted(text: string): string {
   return /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

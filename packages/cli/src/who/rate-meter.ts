@@ -3,24 +3,24 @@
 import type { OutcomeCounts } from '@spillway/core/who';
 import type { ProcessReport } from '@spillway/redis';
 
-/** Of one limiter in all processes, per second. */
+/** The rates of one limiter over all processes, per second. */
 export interface Rates {
   /** Decisions, except skipped ones. */
   readonly requests: number;
   readonly rejected: number;
   readonly wouldReject: number;
-  /** Decisions without the store. */
+  /** Decisions that were made without the store. */
   readonly errors: number;
 }
 
 interface Reading {
   readonly counts: OutcomeCounts;
   readonly forMs: number;
-  /** Since the reading before it, in which the report was another. */
+  /** The rates since the previous report of the process that differs from this one. */
   readonly rates: Rates | undefined;
 }
 
-/** A process that runs makes a call every 10 s. */
+/** A running process makes a call every 10 s. */
 const DEAD_MS = 20_000;
 
 export class RateMeter {
@@ -28,9 +28,9 @@ export class RateMeter {
   private last = new Map<string, Reading>();
 
   /**
-   * The rates since the last call, by limiter: between two reports of a process, by its own clock. A process that is
-   * seen for the first time has none. One with many limiters does not publish all of them every second: until the next
-   * report, the rates of the last one count.
+   * The rates since the last call, by limiter. They are computed between two reports of a process, by the clock of that
+   * process. A process that is seen for the first time has no rates. A process with many limiters doesn't publish all
+   * of them every second: until the next report, the rates of the last one apply.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();

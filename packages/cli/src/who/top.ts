@@ -16,7 +16,7 @@ type TopOptions = CommonOptions & RevealOptions & { readonly once?: true; readon
 
 /** Moves the cursor to the upper left corner, and clears the screen from there. */
 const REDRAW = '\u001b[H\u001b[J';
-/** Whether the terminal continues a long line in the next one. */
+/** Turn the line wrapping of the terminal off and on. */
 const [NO_WRAP, WRAP] = ['\u001b[?7l', '\u001b[?7h'];
 
 const HEAD = [
@@ -31,7 +31,7 @@ const HEAD = [
   'FIRST CALLER OF THE LAST MINUTE',
 ];
 
-/** Prints the numbers until the user stops it: on a terminal in one place, else one table after the other. */
+/** Prints the numbers until the user stops it. A terminal is redrawn in place; other outputs get table after table. */
 export function top(options: TopOptions): Promise<void> {
   const reveal = revealer(options);
   const everyMs = 1_000 * secondsFrom(options.every);
@@ -98,7 +98,7 @@ function show(rows: readonly Row[], { json, once }: TopOptions): void {
       plain(row.minute.callers[0]?.caller ?? ''),
     ]);
   const isTerminal = process.stdout.isTTY && !once;
-  // No more lines than the screen has; it cuts those that are too long, as with the key of a client.
+  // No more lines than the screen has. The terminal cuts lines that are too long, such as those with a client's key.
   const fitting = isTerminal ? cells.slice(0, Math.max(1, (process.stdout.rows || 24) - 2)) : cells;
   const shown = table(HEAD, fitting);
   if (isTerminal) print(`${REDRAW}${NO_WRAP}${shown}${WRAP}`);

@@ -1,4 +1,4 @@
-/** The commands that show who is rejected. */
+/** The commands that show which callers are rejected. */
 
 import type { Command } from 'commander';
 import { common, examples } from '../command-options.js';

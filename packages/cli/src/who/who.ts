@@ -1,4 +1,4 @@
-/** The command that shows who is rejected. */
+/** The command that shows which callers are rejected. */
 
 import { type CallerTops, type LimiterReport, mergeReports } from '@spillway/core/who';
 import { type ProcessReport, redisReports } from '@spillway/redis';
@@ -28,7 +28,7 @@ const NONE_PUBLISHED =
   'No process has published whom it rejects. Give its guards the observer topCallers, with publishTo: ' +
   'redisReports(client). See https://github.com/spillway/spillway/blob/main/docs/who.md';
 
-/** Prints the top callers of one limiter, or of all that rejected somebody. */
+/** Prints the top callers of one limiter, or of all limiters with rejections. */
 export function who(limiter: string | undefined, options: WhoOptions): Promise<void> {
   const reveal = revealer(options);
   return connected(options, async ({ client, prefix }) => {
@@ -65,7 +65,10 @@ function isActive({ rejected, wouldReject }: LimiterReport): boolean {
   return rejected.quarter.total + wouldReject.quarter.total > 0;
 }
 
-/** Those that reject the most now come first, and those in shadow mode, which reject nobody, last. */
+/**
+ * Limiters with the most rejections in the last minute come first. Limiters in shadow mode, which reject nobody, come
+ * last.
+ */
 function byRejections(a: Shown, b: Shown): number {
   return (
     b.rejected.minute.total - a.rejected.minute.total ||

@@ -118,7 +118,7 @@ export class ObjectStore implements DurableObjectStore {
     if (this.known.size < MAX_LIMITERS) this.known.add(limiter);
   }
 
-  /** Each object can fail on its own. */
+  /** Each object can fail independently of the others. */
   domainOf({ key }: Step): string {
     return this.nameOf(key);
   }

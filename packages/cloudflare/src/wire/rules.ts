@@ -19,7 +19,9 @@ import { unknownCall } from '../failures.js';
 /** A rule without its code. */
 export type RuleNumbers = { readonly machine: Rule['machine'] } & Readonly<Record<string, unknown>>;
 
-/** The numbers of a rule. Of a calendar its periods around `nowUs`, so that the object needs none of its code. */
+/**
+ * The numbers of a rule. A calendar is sent as its periods around `nowUs`, so the object needs no code of the calendar.
+ */
 export function numbersOf(rule: Rule, nowUs: number): RuleNumbers {
   const { logic: _, soft: __, ...numbers } = rule;
   if (rule.machine !== 'calendar') return numbers;
@@ -34,7 +36,7 @@ interface SentCalendar {
   readonly periods: readonly [previous: Period, current: Period, next: Period];
 }
 
-/** The period of an instant among those that were sent. Clocks of Workers and objects are never a period apart. */
+/** A calendar with the periods that were sent. They suffice: clocks of Workers and objects are never a period apart. */
 function calendarOf({ name, periods }: SentCalendar): Calendar {
   const [previous, current, next] = periods;
   return {

@@ -1,6 +1,6 @@
 /** The policies of the demo API, and the headers and bodies that follow from them. */
 
-/** What remains under each policy of a route; `perKey` only on routes with the second guard. */
+/** The remaining units under each policy of a route; `perKey` only on routes with the second guard. */
 export interface Quotas {
   readonly inFlight: number;
   readonly perAddress: number;
@@ -33,7 +33,10 @@ export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
     : { ...after(5 + refusals), perKey: 0 };
 }
 
-/** The quotas in a rejection by a limit for all routes. If one guard has all limits, it also shows the route's own. */
+/**
+ * The quotas in a rejection by a limit for all routes. If one guard has all limits, it also shows the limit of the
+ * route.
+ */
 export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
   return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
 }
@@ -72,7 +75,7 @@ export function withoutTime(
   });
 }
 
-/** Whether `seconds` is what was left of `wanted`, rounded up, at some moment within the last `elapsedMs`. */
+/** Whether `seconds` can be the rest of `wanted` seconds, rounded up, after at most `elapsedMs`. */
 export function isWithin(seconds: number, wanted: number, elapsedMs: number): boolean {
   return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
 }

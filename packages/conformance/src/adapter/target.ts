@@ -1,4 +1,4 @@
-/** What the kit needs to know about a service behind an adapter. */
+/** What the kit must know about a service behind an adapter. */
 
 /** A running service with the demo API, started with FOUR=1 LIMIT=5 WINDOW=1h TRUST_PROXY=1. */
 export interface AdapterTarget {

@@ -1,4 +1,4 @@
-/** One check's requests to a service: new callers, and claims about their replies. */
+/** One check's requests to a service: new callers, and assertions about their replies. */
 
 import { claim, field, hasFields, hasStatus, pause, same } from './claims.js';
 import {
@@ -94,9 +94,7 @@ export class Visit {
     same(`${reply.request} (${reply.status}), body`, reply.body, body);
   }
 
-  /**
-   * Asserts the rate limit headers, first those of the first guard. With undefined, asserts that there are none.
-   */
+  /** Asserts the rate limit headers, those of the first guard first. With undefined, asserts that there are none. */
   showsQuotas(reply: Reply, quotas: Quotas | undefined): void {
     const legacy = reply.lines.filter(([name]) => name.startsWith('x-ratelimit-'));
     same(`${reply.request}, legacy fields`, legacy, []);
@@ -111,7 +109,7 @@ export class Visit {
     return isWithin(seconds, wanted, this.elapsedMs);
   }
 
-  /** At least the time since any charge of this visit. */
+  /** An upper bound for the time since any charge of this visit. */
   private get elapsedMs(): number {
     return performance.now() - this.startMs;
   }
@@ -141,14 +139,14 @@ export class Caller {
     return this.visit.openReply(path, { ...ask, headers: { ...this.headers, ...headers } });
   }
 
-  /** Sends a request, and claims that it passes and what remains. */
+  /** Sends a request, and asserts that it passes, and the remaining quotas. */
   async passes(path: string, quotas: Quotas, ask: Ask = {}, status = 200): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsPassed(reply, status, quotas);
     return reply;
   }
 
-  /** Sends a request, and claims that it is rejected, why, and what remains. */
+  /** Sends a request, and asserts that it is rejected, the reason, and the remaining quotas. */
   async refused(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsRefusal(reply, refusal, quotas);
@@ -162,7 +160,7 @@ export class Caller {
     this.visit.showsRefusalAgain(await this.ask(path, ask), refusal, quotas);
   }
 
-  /** Starts a stream that lasts a minute unless it is aborted, and claims what remains while it runs. */
+  /** Starts a stream that lasts a minute unless it is aborted, and asserts the remaining quotas while it runs. */
   async streams(quotas?: Quotas): Promise<Opened> {
     const opened = await this.open('/stream?chunks=600');
     const { reply } = opened;

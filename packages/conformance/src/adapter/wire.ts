@@ -1,4 +1,4 @@
-/** HTTP requests that show every header line and can be aborted at any time. Over node:http: fetch can't show lines. */
+/** HTTP requests that show every header line and can be aborted at any time. They use node:http: fetch merges lines. */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
 

@@ -1,4 +1,4 @@
-/** Checks of windows that start with a key's first charge: what starts and ends one, and what does not. */
+/** Checks of windows that start with a key's first charge: what starts and ends them, and what does not. */
 
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -22,7 +22,7 @@ async function beginsAtFirstCharge(probe: Probe): Promise<void> {
   const bob = { ...ada, key: 'bob' };
   await probe.pass(WINDOW_US / 2 + 7);
   const script = [
-    // [passes before, of whom, allowed, remaining, resets in]
+    // [microseconds since the previous take, subject, allowed, remaining, microseconds until the reset]
     [0, ada, true, 2, WINDOW_US],
     [4_000_000, bob, true, 2, WINDOW_US],
     [3_000_000, ada, true, 1, 3_000_000],

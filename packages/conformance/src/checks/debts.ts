@@ -49,7 +49,7 @@ export function debtChecks(harness: Harness, settings: Settings): Check[] {
 
 const alone = debtRules.map((rule): readonly Rule[] => [rule]);
 
-/** Rules of which one bucket has the other's debt in time, or the other's without being in debt. */
+/** Token buckets that may share a count: some with equal debts in time, and some without debt. */
 const kin = fc
   .tuple(
     fc.constantFrom(1, 2, 5, 7, 14),

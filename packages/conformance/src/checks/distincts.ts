@@ -1,4 +1,6 @@
-/** Checks of different things: what a repeat and a refund do, where an item begins, and how many one step may have. */
+/**
+ * Checks of distinct items: what a repeat and a refund do, where an item begins, and how many items a step may have.
+ */
 
 import { makeDistinctRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -157,7 +159,7 @@ async function boundsSteps(probe: Probe): Promise<void> {
   expectEqual('101 repeats: allowed', false, (await things.take(...many)).allowed);
 }
 
-/** Stores that pack things may find one in the bytes of its neighbors. */
+/** A store that packs items must not find one in the bytes of two neighbors. */
 async function findsWhole(probe: Probe): Promise<void> {
   const things = new Things(probe, 50);
   await things.take(1, 2);

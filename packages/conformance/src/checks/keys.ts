@@ -6,7 +6,7 @@ import { ALGORITHMS, rateRule } from '../rules.js';
 
 const LONG = 'k'.repeat(2 ** 20 - 1);
 
-/** Keys that some store has confused with others. */
+/** Keys that stores could confuse with others. */
 export const HOSTILE_KEYS: readonly string[] = [
   '__proto__',
   'constructor',

@@ -158,7 +158,7 @@ async function givesBackUntilTheEnd(probe: Probe, algorithm: RateAlgorithm): Pro
   await put(2, false, left[1]);
 }
 
-/** One unit refills in 100 ms: of a grant of 5 after one of 3, two units still count at 600 ms. */
+/** One unit refills in 100 ms. After grants of 3 and of 5 units, two of the five still count at 600 ms. */
 async function onlyNotRefilled(probe: Probe): Promise<void> {
   for (const [units, remaining] of [
     [1, 7],

@@ -193,7 +193,7 @@ function takeTogether(
 async function startsTogether(probe: Probe): Promise<void> {
   const both = requestsAndTokens(probe, 30 * SECOND_US);
   const [requests, tokens] = both;
-  // Tokens of the second job are there after 500 ms. Those after it cost almost none, but wait behind it.
+  // The tokens of the second job are available after 500 ms. Later jobs cost almost no tokens, but wait behind it.
   for (const [cost, startMs] of [
     [50, 0],
     [50, 500],
@@ -205,7 +205,7 @@ async function startsTogether(probe: Probe): Promise<void> {
     expectEqual(`${cost} tokens: wait of the request`, startMs, delays[0] ?? -1);
   }
   await expectDelays(probe, 'a request alone, behind them', requests, [1250]);
-  // At 1000 ms, when the last of them starts, 98 tokens are still owed: 52 less than at once and within a second.
+  // 102 tokens are taken: 50 at once, then one every 10 ms. So the next one has to wait for 53 tokens.
   const alone = await probe.ask('take', tokens, 1);
   expectEqual('a token alone, behind them: wait', 530, alone.delayMs);
 

@@ -21,7 +21,7 @@ export function tolerance(rule: Numbers): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }
 
-/** Tolerance and debt: the farthest that the instant is ever ahead of now. */
+/** The farthest that the instant can be ahead of now: tolerance and debt. */
 function deepest(rule: Numbers): Fraction {
   if (rule.machine === 'queue' || !rule.deepest) return tolerance(rule);
   const { tolUs, tolNum } = rule.deepest;

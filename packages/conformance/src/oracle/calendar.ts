@@ -1,4 +1,4 @@
-/** The oracle's counts by calendar. It finds when days begin from the offsets of a zone, and not as core does. */
+/** The oracle's counts by calendar. It computes when days begin from the offsets of a zone, unlike core. */
 
 import type { CalendarRule, Period } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
@@ -21,7 +21,7 @@ const DAYS_31_US = 31n * 86_400_000_000n;
 const formats = new Map<string, Intl.DateTimeFormat>();
 const lastSpans = new Map<string, Span>();
 
-/** What a clock in the zone shows, as if it were UTC. */
+/** The local time in the zone, in milliseconds, as if it were UTC. */
 function localOf(timeZone: string, ms: number): number {
   let format = formats.get(timeZone);
   if (!format) {
@@ -35,7 +35,7 @@ function localOf(timeZone: string, ms: number): number {
   return Date.parse(`${format.format(ms).replace(' ', 'T')}Z`);
 }
 
-/** The instant of midnight; if it does not exist, the one at which the clocks are set forward over it. */
+/** The instant of midnight. If the clocks are set forward over midnight, the instant at which that happens. */
 function midnight(timeZone: string, day: number): number {
   const offsets = [-1, 1].map((side) => {
     const near = day + side * DAY_MS;
@@ -45,7 +45,7 @@ function midnight(timeZone: string, day: number): number {
   return instants.find((ms) => localOf(timeZone, ms) === day) ?? (instants.at(-1) as number);
 }
 
-/** Midnight of the day, in UTC, on which a period begins: the last one that is not after `local`. */
+/** The last day not after `local` on which a period begins, as midnight in UTC. */
 function firstDay(unit: string, on: number, local: number): number {
   let day = local - (((local % DAY_MS) + DAY_MS) % DAY_MS);
   while (!begins(unit, on, new Date(day))) day -= DAY_MS;

@@ -1,4 +1,4 @@
-/** The oracle's different things: each with the time at which it was added, and whether it was repeated since. */
+/** The oracle's distinct items: each with the time at which it was added, and whether it was repeated since. */
 
 import type { DistinctRule } from '@spillway/core/store';
 import { larger, leastWait, type Machine } from './machine.js';
@@ -35,7 +35,7 @@ function passesAt(rule: Ruled, view: DistinctState, now: bigint): boolean {
   return (rule.items ?? []).length <= MOST_AT_ONCE && !(missing > 0 && isFull);
 }
 
-/** The things after a request with the items of the step; undefined if nothing changes. */
+/** The state after a request with the items of the step; undefined if nothing changes. */
 function touched(rule: Ruled, view: DistinctState, now: bigint): DistinctState | undefined {
   const counted = live(rule, view, now);
   const time = larger(now, counted.at(-1)?.time ?? now);

@@ -8,7 +8,7 @@ import { isCount } from './counts.js';
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
-  /** What is charged with the cost, although it may not pass. */
+  /** Units that are charged with the cost, even if they would not pass. */
   readonly owed: bigint;
   readonly binding: boolean;
   /** Whether it starts together with other takes of its key. */
@@ -38,7 +38,7 @@ function isSame(a: Step, b: Step): boolean {
  * The merged steps of a group, in the order in which each count first appears.
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if two steps on one count can't be merged, a hold is for a rule without
- * waits, or a step has an invalid claim
+ * waits or penalties, or a step has an invalid claim
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const step of steps) checkStep(step);

@@ -11,7 +11,7 @@ interface Held {
 
 interface LeasesState {
   readonly held: readonly Held[];
-  /** When the latest lease that a grant removed had expired; undefined if none was removed. */
+  /** The latest expiry of a lease that a grant removed; undefined if none was removed. */
   readonly purged?: bigint;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The oracle's limits with a penalty. It keeps the ends of all locks that count, in their order: the last one may be
- * running, and to take a lock back is to remove it.
+ * The oracle's limits with a penalty. It keeps the ends of all locks that count, in order. The last one may be running;
+ * a refund removes it.
  */
 
 import type { LockRule } from '@spillway/core/store';

@@ -32,9 +32,9 @@ export interface Machine<R extends Rule, S> {
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
-  /** When a cost could start, in whole microseconds; undefined if never. Only of rules that let somebody wait. */
+  /** When a cost could start, in whole microseconds; undefined if never. Only for rules with waits. */
   start?(rule: R, view: S, now: bigint, cost: bigint): bigint | undefined;
-  /** The view of a take that cannot start before `start`; only of rules that let somebody wait. */
+  /** The view of a take that cannot start before `start`; only for rules with waits. */
   from?(rule: R, view: S, start: bigint): S;
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
@@ -44,7 +44,7 @@ export interface Machine<R extends Rule, S> {
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
-   * The units that a charge of `units` did not charge, because of the debt of the rule; rounded up. Only of rules that
+   * The units that a charge of `units` did not charge, because of the debt of the rule; rounded up. Only for rules that
    * can have debt.
    */
   forgiven?(rule: R, view: S, after: S, now: bigint, units: bigint): bigint;
@@ -57,7 +57,7 @@ export interface Machine<R extends Rule, S> {
     receipt: Receipt | undefined,
     named: Named,
   ): S | undefined;
-  /** The state after a binding take of a cost above 0 is rejected; undefined if nothing changes. Only of penalties. */
+  /** The state after a binding take of a cost above 0 is rejected; undefined if nothing changes. Only for penalties. */
   reject?(rule: R, view: S, now: bigint, cost: bigint): S | undefined;
   /** The state after a `hold`; undefined if nothing changes. Only for rules with waits or penalties. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S | undefined;

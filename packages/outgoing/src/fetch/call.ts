@@ -1,4 +1,4 @@
-/** One outgoing call: the arguments of `fetch` as they were when it was called, and what is read from them. */
+/** One outgoing call: a snapshot of the arguments of `fetch`, and what is read from them. */
 
 import type { WebRequest, WebResponse, WebSignal } from '@spillway/core/fetch';
 import type { ScheduleOptions } from '../shaper/contract.js';
@@ -10,10 +10,10 @@ export type HostFetch = typeof globalThis extends {
   ? (...args: Args) => Promise<Res>
   : (input: unknown, init?: WebInit) => Promise<WebResponse>;
 
-/** How a call waits: the options of its job. `Pace`: the names of the paces, if the shaper has several. */
+/** How a call waits for its slot: the options of its job. `Pace`: the names of the paces, if the shaper has several. */
 export type CallPace<Pace extends string = never> = Omit<ScheduleOptions<Pace>, 'signal'>;
 
-/** `fetch`, whose `init` can also have `pace`. */
+/** `fetch` with an additional property `pace` in `init`. */
 export type PacedFetch<Pace extends string = never> = HostFetch extends (
   input: infer Input,
   init?: infer Init,
@@ -21,7 +21,7 @@ export type PacedFetch<Pace extends string = never> = HostFetch extends (
   ? (input: Input, init?: Init & { readonly pace?: CallPace<Pace> | undefined }) => Result
   : never;
 
-/** The `Request` of the types that the user compiles with, if they have one. */
+/** The type of the global `Request` where the user's TypeScript libraries declare one. */
 export type HostRequest = typeof globalThis extends { Request: { prototype: infer Own } }
   ? Own
   : WebRequest;
@@ -34,7 +34,7 @@ export interface WebInit {
   readonly signal?: WebSignal | null | undefined;
   readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
   readonly integrity?: string | undefined;
-  /** Not named `priority`: `RequestInit` has one, which concerns the connection. */
+  /** Not named `priority`: `RequestInit` already has a `priority`, which concerns the connection. */
   readonly pace?: CallPace<string> | undefined;
 }
 
@@ -80,8 +80,8 @@ interface RequestLike extends WebInit {
 declare const URL: new (url: string) => { readonly host: string };
 
 /**
- * Reads and copies the arguments of `fetch`. The caller may change them afterwards, as with `fetch`, although the call
- * still waits for its slot.
+ * Reads and copies the arguments of `fetch`. As with `fetch`, the caller may change them afterwards, even while the
+ * call waits for its slot.
  *
  * @throws TypeError where `fetch` would
  */
@@ -108,7 +108,7 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
     host: new URL(request.url).host,
     signal: signal ?? undefined,
     pace,
-    // The body of a Request is a stream, whatever it was made of.
+    // The body of a Request is always a stream, even if it was made from a string.
     isBodyOneShot: init?.body == null ? given.body != null : isStream(init.body),
     followsRedirects: mayFollow({
       redirect: given.redirect,
@@ -118,7 +118,10 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
   };
 }
 
-/** Browsers hide where a redirect leads, and only the runtime knows which response `integrity` applies to. */
+/**
+ * Not in browsers, which hide the target of a redirect. Not with `integrity`: only the runtime knows to which response
+ * it applies.
+ */
 function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
   return redirect === 'follow' && integrity === '' && !isBrowser;

@@ -1,4 +1,4 @@
-/** Keys for calls with several credentials, each of which has a limit at the other side. */
+/** Keys for calls with several credentials, if the API limits each credential separately. */
 
 import { newDigest, utf8Bytes } from '@spillway/core/direct';
 import type { WebRequest } from '@spillway/core/fetch';
@@ -6,14 +6,14 @@ import type { WebRequest } from '@spillway/core/fetch';
 /** The headers in which APIs take credentials. */
 const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
 
-/** Enough to tell a process's credentials apart. */
+/** Enough to distinguish the credentials of one process. */
 const HASH_BYTES = 8;
 
 declare const URL: new (url: string) => { readonly host: string };
 
 /**
- * The key of a call for the option `key` of {@link pacedFetch}: a pace for each host and credential. It contains a hash
- * of the headers `Authorization`, `X-Api-Key` and `Api-Key`; without them it is the host.
+ * For the option `key` of {@link pacedFetch}: each combination of host and credential gets its own pace. The key
+ * contains a hash of the headers `Authorization`, `X-Api-Key` and `Api-Key`. Without these headers, it is the host.
  *
  * @example
  * ```ts

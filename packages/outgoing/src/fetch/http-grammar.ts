@@ -14,7 +14,9 @@ const ASCTIME_DATE = new RegExp(`^${DAY} ([A-Z][a-z]{2}) ([ \\d]\\d) ${TIME} (\\
 
 const FIFTY_YEARS_MS = 50 * 365.25 * 86_400_000;
 
-/** In milliseconds since the epoch; undefined if the text is not an HTTP date. `nowMs` completes a two-digit year. */
+/**
+ * Parses an HTTP date into milliseconds since the epoch; undefined for other texts. `nowMs` completes a two-digit year.
+ */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   let parts = IMF_DATE.exec(text);
   if (parts) return instantOf(parts[3], parts[2], parts[1], parts.slice(4));
@@ -49,7 +51,7 @@ function instantOf(
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000;
 }
 
-/** A string or a token, with its parameters as they are written. */
+/** A string or a token, with its unparsed parameters. */
 interface Item {
   readonly name: string;
   readonly parameters: ReadonlyMap<string | undefined, string | undefined>;
@@ -63,7 +65,7 @@ const NAME = new RegExp(`${STRING}|${TOKEN}`, 'y');
 const PARAMETER = new RegExp(`; *([a-z*][a-z0-9_.*-]*)(?:=(${BARE_ITEM}))?`, 'y');
 const COMMA = /[ \t]*,[ \t]*/y;
 
-/** The items of a list whose items are strings or tokens; undefined if anything in it is invalid. */
+/** Parses a list of strings and tokens; undefined if any part of it is invalid. */
 export function parseList(field: string): readonly Item[] | undefined {
   const items: Item[] = [];
   let at = 0;

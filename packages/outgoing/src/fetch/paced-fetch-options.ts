@@ -20,14 +20,14 @@ import { type PauseEvent, Pauses } from './pauses.js';
 /** Options of {@link pacedFetch}. */
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
-   * The key of a call, from a request without its body; undefined means the host. Default: the host with its port, such
-   * as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 all keys of the host;
-   * none of them may be a host's name.
+   * The key of a call, from its request without the body; undefined means the default. Default: the host with its port,
+   * such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 pauses all keys
+   * of the host. Your keys must differ from host names.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
    * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Each retry waits for a new
-   * slot. If there is none, the call returns the response it has. Redirects of a call share its retries. Default 0.
+   * slot. If it gets none, the call returns its last response. A call and its redirects share these retries. Default 0.
    * Calls whose body is a stream, or a `Request` with a body, are never retried.
    */
   readonly retries?: number | undefined;
@@ -35,12 +35,10 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    * Which calls may be retried. Default: GET, HEAD, OPTIONS, PUT and DELETE, which are idempotent in HTTP.
    */
   readonly retryable?: ((request: HostRequest) => boolean) | undefined;
-  /**
-   * Whether a call that failed without a response is retried, too. Not after `signal` or `timeout`. Default false.
-   */
+  /** Whether to also retry calls that fail without a response, but not aborts or timeouts. Default false. */
   readonly retryErrors?: boolean | undefined;
   /**
-   * How long a try or a redirect may take from its slot on, including the body: 1 ms to 24 h, rounded up to whole
+   * How long each try or redirect may take, from its slot on, including the body: 1 ms to 24 h, rounded up to whole
    * milliseconds. Then it fails with the `TimeoutError` of the runtime. Default: no timeout.
    */
   readonly timeout?: Duration | undefined;
@@ -50,7 +48,7 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * How much a pause is lengthened at random, as a share of it from 0 to 1; for a spent quota, of one period. Default
+   * The longest random addition to a pause, as a share of it from 0 to 1. For a spent quota: of one period. Default
    * 0.2.
    */
   readonly jitter?: number | undefined;

@@ -17,17 +17,18 @@ import { markRedirected, redirectedCall } from './redirects.js';
  * Makes a `fetch` whose calls start at the pace of `shaper`, by default with one pace for each host, over all processes
  * that share the store of the shaper. Responses pause calls in all these processes:
  *
- * - A 429 pauses the key, a 503 the host: as long as `retry-after-ms` or `Retry-After` say; for a 429 otherwise until
- *   the reset of the `RateLimit` headers; otherwise 1 s, doubled with each such rejection in a row. At most `maxPause`,
- *   at least one period. A 403 with `Retry-After` is read like a 429, because GitHub sends it.
- * - `RateLimit` headers (drafts 6 to 11) of any other response pause the key when nothing remains, until the reset.
+ * - A 429 pauses the key, and a 503 pauses the host, for as long as `retry-after-ms` or `Retry-After` says. Without
+ *   these, a 429 pauses until the reset in the `RateLimit` headers. Without any of them, the pause lasts 1 s, doubled
+ *   with each such rejection in a row. A pause lasts at most `maxPause`, and at least one period. A 403 with
+ *   `Retry-After` is handled like a 429, because GitHub sends it.
+ * - `RateLimit` headers (drafts 6 to 11) of any other response pause the key until the reset when no units remain.
  *
- * Redirects are followed as by `fetch`, but each hop waits for a slot of the host it goes to.
+ * Redirects are followed as in `fetch`, but each hop waits for a slot of its target host.
  *
- * Otherwise it behaves like `fetch`: it takes the same arguments and `pace`, the priority and cost of the call, reads
- * them when it is called, and returns the same response with its body unread. A signal also aborts the wait for the
- * slot. Without a slot it rejects as
- * `shaper.schedule` does. Addresses without a host, such as `data:`, need no slot.
+ * Otherwise it behaves like `fetch`. It takes the same arguments, plus `pace` with the priority and cost of the call.
+ * It reads them when it is called, and returns the same response with its body unread. A signal also aborts the wait
+ * for the slot. Without a slot, it rejects as `shaper.schedule` does. Addresses without a host, such as `data:`, need
+ * no slot.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns an invalid key.
  * @example
@@ -136,7 +137,7 @@ class PacedCall {
     try {
       const response = await fetchNow(this.call, this.config);
       const trip = { startMs, endMs: pauses.nowMs() };
-      // A custom `fetch` may return anything, which is passed on.
+      // A custom `fetch` may return anything. Values without headers are passed on.
       if (response?.headers) await pauses.handleResponse(this.key, this.call.host, response, trip);
       return { response };
     } catch (error) {
@@ -181,7 +182,10 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
   return signal ? AbortSignal.any([signal, timeout]) : timeout;
 }
 
-/** Whether a timeout or an abort ended the try. The shaper rejects with any other reason of a signal. */
+/**
+ * Whether a timeout or an abort ended the try. An abort with a custom reason is not recognized, but then the shaper
+ * rejects the retry with that reason.
+ */
 function wasAborted(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;
   return name === 'AbortError' || name === 'TimeoutError';

@@ -1,4 +1,4 @@
-/** Turns what responses say about limits into pauses of the shaper, which hold in all processes. */
+/** Turns the limits that responses state into pauses of the shaper, which apply in all processes. */
 
 import type { Clock } from '@spillway/core';
 import { outside } from '@spillway/core/direct';
@@ -23,8 +23,8 @@ export interface PauseEvent {
   /** The status of the response. */
   readonly status: number;
   /**
-   * `retry-after`: the response said how long · `quota`: its `RateLimit` headers say that nothing remains · `unsaid`:
-   * it was a rejection without a time.
+   * `retry-after`: a rejection that stated how long to wait · `quota`: `RateLimit` headers without remaining units ·
+   * `unsaid`: a rejection that stated no time.
    */
   readonly cause: 'retry-after' | 'quota' | 'unsaid';
 }
@@ -42,7 +42,7 @@ interface PausesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A shaper, whatever its paces. */
+/** A shaper with any paces. */
 type AnyShaper = Pick<
   Shaper,
   | 'name'
@@ -58,7 +58,7 @@ type AnyShaper = Pick<
 /** The state of a key. */
 interface KeyState {
   readonly quota: Quota;
-  /** Until when this process has paused it. */
+  /** The end of the pause that this process sent. */
   pausedUntilMs: number;
   /** Rejections in a row that stated no time. */
   untimedRejections: number;
@@ -67,7 +67,7 @@ interface KeyState {
 /** The first pause after a rejection that states no time. Each further one in a row is twice as long. */
 const FIRST_BACKOFF_MS = 1000;
 
-/** Whether a response says that the call came too soon. GitHub sends a 403 with `Retry-After`. */
+/** Whether a response rejects the call as too early. A 403 does so with `Retry-After`, which GitHub sends. */
 export function isRejection({ status, headers }: WebResponse): boolean {
   if (status === 403) return safeHeaders(headers).get('retry-after') !== null;
   return status === 429 || status === 503;
@@ -81,9 +81,9 @@ export class Pauses {
   private readonly hostPauses: HostPauses;
   private readonly shaper: AnyShaper;
   private readonly options: PausesOptions;
-  /** The time from the last response that caused a pause until that was stored. */
+  /** The time from the last response that spent a quota until its pause was stored. */
   private pauseLagMs = 0;
-  /** How long the store took for it; undefined before the first pause. */
+  /** How long the store took to save the last pause; undefined before the first pause. */
   private storeMs: number | undefined;
 
   constructor(shaper: AnyShaper, options: PausesOptions) {
@@ -96,7 +96,7 @@ export class Pauses {
     return this.options.clock.nowUs() / 1000;
   }
 
-  /** Reads a response, and pauses its key or its host if it says so. Never throws. */
+  /** Pauses the key or the host of a response, if the response requires it. Never throws. */
   async handleResponse(
     key: string,
     host: string,
@@ -189,7 +189,7 @@ export class Pauses {
     const others = (maxConcurrent ?? Infinity) - 1;
     const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
-    // The units that remain are for calls in flight, if there are any. Without a queue this call may be the only one.
+    // The remaining units are kept for calls in flight. Without a queue, this call may be the only one: no pause.
     const isQueued = this.shaper.queueLength(key) > 0 || (await this.waitOf(key)) > 0;
     if (spent.units > 0 && !isQueued) return;
     // After the pause the shaper spaces the calls, so a jitter of one period is enough.
@@ -220,7 +220,7 @@ export class Pauses {
     return Math.max(ms, this.shaper.periodMs) * (1 + jitter * random());
   }
 
-  /** Returns whether the pause was stored. A pause that would end before the present one is not sent. */
+  /** Returns whether the pause was stored. A pause that would end before the current one is not sent. */
   private async pause(
     key: string,
     ms: number,
@@ -253,30 +253,30 @@ function newKeyState(): KeyState {
 
 /** The state of a host. */
 interface HostState {
-  /** When its pause was asked for last. */
+  /** When this process last requested the pause of the host from the store. */
   askedMs: number;
-  /** Resolves when that call is answered. */
+  /** Resolves when that request is answered. */
   answered: Promise<void>;
-  /** When the newest answer was asked for. */
+  /** When the request for the newest answer was sent. */
   answerAskedMs: number;
   pausedUntilMs: number;
 }
 
-/** How long an answer is fresh. A shaper checks its own keys as long before a start. */
+/** How long an answer is fresh. A shaper checks its keys for pauses the same time before a start. */
 const FRESH_MS = CHECK_AHEAD_US / 1_000;
 
-/** Shared by all hosts: a promise keeps the async context in which it was made. */
+/** One promise for all hosts, because a promise retains the async context in which it was made. */
 const RESOLVED: Promise<void> = Promise.resolve();
 
-/** How long a call that has its slot waits for an answer, as a part of a period. */
+/** How long a call in its slot waits for an answer, as a fraction of a period. */
 const PATIENCE = 1 / 4;
 
 /**
  * The pauses of hosts, for calls whose key is not the host.
  *
- * A call that asked for the pause in its slot would start late by the latency of the store, and too close to the next
- * call. So the pause is asked for while the call waits for its slot, and one answer serves all calls to the host for a
- * short time. In its slot a call waits for an answer only for a part of a period.
+ * If a call requested the pause in its slot, the latency of the store would delay its start, which would then be too
+ * close to the next call. So the pause is requested while the call waits for its slot, and one answer serves all calls
+ * to the host for a short time. In its slot, a call waits for an answer at most a fraction of a period.
  */
 class HostPauses {
   private readonly hosts: LruMap<HostState>;
@@ -296,7 +296,7 @@ class HostPauses {
     }));
   }
 
-  /** Asks for the pause, unless the last call is fresh. Never rejects. */
+  /** Requests the pause from the store, unless the last request is fresh. Never rejects. */
   refresh(host: string): Promise<void> {
     const state = this.hosts.get(host);
     const nowMs = this.nowMs();
@@ -309,7 +309,7 @@ class HostPauses {
   }
 
   /**
-   * Copies a pause of the host to a key, so that the key waits as long in all processes. Returns whether there is one.
+   * Copies the pause of the host to a key, which then waits equally long in all processes. Returns whether it did.
    * Never rejects.
    *
    * @param ownMs how much longer this process has paused the host
@@ -357,7 +357,7 @@ function withTimeout(ms: number, promise: Promise<void>): Promise<void> {
 
 const MAX_KEYS = 10_000;
 
-/** Makes the value of a new key, and evicts the least recently used one when it is full. */
+/** Creates the value of a new key, and evicts the least recently used key when the map is full. */
 class LruMap<Value> {
   private readonly values = new Map<string, Value>();
   private readonly makeValue: () => Value;

@@ -1,25 +1,29 @@
 /**
  * Decides from the remaining units in responses when a quota of the server is spent, and for how long to pause.
  *
- * Many processes call, and none of them sees the responses of the others. So a response is read with four corrections.
+ * Many processes call the server, and none of them sees the responses of the others. So four corrections are applied to
+ * what a response states.
  *
- * 1. *Calls that the response does not count yet.* While it was in flight, the shaper let others start, at most one a
- *    period, and fewer than may be in flight at once. It goes on until all processes know a pause. So the quota is
- *    spent when no more units remain than these calls will use.
- * 2. *Time in flight.* The server counts a call when it arrives, and then works. The fastest call so far shows the
- *    latency of the network. The time that this call took longer has passed of the time that the response states.
- * 3. *Rounded seconds.* A window of one second always states `t=1`. A client that waits a second after the last unit of
- *    each window uses half of the quota. But units are used no faster than the shaper starts calls. So if 9 of 10 units
- *    more are used than in the first response of a window, at least 9 periods of the window have passed. The wait is
- *    shortened by that, but at most by what rounding can have added: a second, or two between two dates.
- * 4. *The pace is a wait, too.* If the pace takes the rest of the window to use the remaining units and one more, no
- *    pause is needed. So a shaper with the pace of the server is not slowed down at the end of each window.
+ * 1. *Calls that the response does not count yet.* While the response was in flight, the shaper started other calls: at
+ *    most one per period, and fewer than `maxConcurrent`. More calls start until all processes know about a pause. The
+ *    quota counts as spent when these calls can use all remaining units.
+ * 2. *Time in flight.* The server counts a call when it arrives, and then works on it. The fastest call so far shows
+ *    the latency of the network. If this call took longer, the difference is subtracted from the time that the response
+ *    states.
+ * 3. *Rounded seconds.* A window of one second always states `t=1`. A client that waits a whole second after the last
+ *    unit of each window uses only half of the quota. But units are used no faster than the shaper starts calls: if 9
+ *    more units are used than in the first response of a window, at least 9 periods of the window have passed. The wait
+ *    is shortened by that time, but at most by what rounding can have added: one second, or two seconds between two
+ *    dates.
+ * 4. *The pace is a wait, too.* No pause is needed if the shaper needs the rest of the window anyway to start as many
+ *    calls as units remain, plus one. So a shaper with the pace of the server is not slowed down at the end of each
+ *    window.
  *
  * The third correction is slightly wrong if calls arrive late, and very wrong if others use the same quota or if a call
- * costs several units. Then calls are rejected. One rejection can be bad luck. After the second within thirty windows
- * the wait is a quarter of a period longer, for thirty windows. Each rejection in that time makes this margin four
- * times as long, until the wait is what the response states, and starts the thirty windows again. If the next rejection
- * comes soon after these windows, the margin is kept for sixty windows, and so on.
+ * costs several units. Then the server rejects calls. One rejection can be bad luck. After a second one within thirty
+ * windows, a margin of a quarter of a period is added to each wait, for thirty windows. Each rejection in that time
+ * makes the margin four times as long, up to the wait that the response states, and restarts the thirty windows. If the
+ * next rejection comes soon after they end, the margin lasts for sixty windows, and so on.
  */
 
 import type { Remaining } from './response-headers.js';
@@ -38,14 +42,14 @@ interface Maximum {
 
 interface SpentQuota {
   readonly pauseMs: number;
-  /** Units that remain for calls in flight, if there are any. */
+  /** Units that remain for calls in flight. */
   readonly units: number;
 }
 
 /** Further limits of a response are ignored. */
 const MAX_LIMITS = 8;
 
-/** For how many windows the margin lasts after two rejections, and how close these must be. */
+/** How many windows the margin lasts after two rejections, and how close together these must be. */
 const MIN_MARGIN_WINDOWS = 30;
 const MAX_MARGIN_WINDOWS = 1000;
 
@@ -129,7 +133,7 @@ export class Quota {
     };
   }
 
-  /** From when the server counted the call. */
+  /** The wait, counted from when the server counted the call. */
   private waitMs(
     { units, seconds, excess }: Remaining,
     maximum: Maximum,
@@ -137,7 +141,7 @@ export class Quota {
     periodMs: number,
   ): number {
     const statedMs = seconds * 1000;
-    // The first response of a window of whole seconds states the whole window.
+    // If a window lasts whole seconds, its first response states the whole window.
     const windowMs = (maximum.seconds - (excess - 1)) * 1000;
     const usedMs = (maximum.units - units) * periodMs;
     const restMs = Math.max(statedMs - excess * 1000, windowMs - usedMs);

@@ -1,12 +1,12 @@
 /**
  * Follows redirects as the Fetch standard does ("HTTP-redirect fetch"), but each hop is a call that waits for a slot of
- * the host it goes to. Otherwise one host could direct our calls to another, outside of its pace.
+ * its target host. Otherwise one host could send our calls to another host without regard to its pace.
  */
 
 import type { WebResponse } from '@spillway/core/fetch';
 import { type Call, hostClasses, readCall } from './call.js';
 
-/** As many as `fetch` follows. */
+/** The limit of `fetch`. */
 const MAX_REDIRECTS = 20;
 
 const REDIRECT_STATUSES: ReadonlySet<unknown> = new Set([301, 302, 303, 307, 308]);
@@ -43,7 +43,7 @@ export function redirectedCall(call: Call, response: WebResponse, count: number)
   const { method, url } = call.request;
   const { status, headers } = response;
   if ((response as { readonly type?: unknown }).type === 'opaqueredirect') {
-    // This runtime hides where a redirect leads. Calls that may be repeated are left to its `fetch`.
+    // This runtime hides the target of a redirect. Calls that are safe to repeat are made again by its `fetch`.
     if (method === 'GET' || method === 'HEAD') return { ...call, followsRedirects: false };
     throw new TypeError(
       `a redirect of a ${method} cannot be followed: this fetch does not show it`,
@@ -101,7 +101,7 @@ function withoutHeaders(given: unknown, names: readonly string[]): object {
   return headers;
 }
 
-/** Header values are bytes, which runtimes decode as Latin-1. An address that was not encoded is UTF-8. */
+/** Runtimes decode the bytes of a header as Latin-1. An address without percent-encoding is UTF-8. */
 function decodeLocation(location: string): string {
   if (!/[\x80-\xff]/.test(location) || /[^\0-\xff]/.test(location)) return location;
   return new TextDecoder().decode(Uint8Array.from(location, (byte) => byte.charCodeAt(0)));

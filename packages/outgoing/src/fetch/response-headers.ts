@@ -7,17 +7,17 @@ export interface ResponseHeaders {
   get(name: string): string | null;
 }
 
-/** What remains of one limit of the server. */
+/** The remaining units of one limit of the server. */
 export interface Remaining {
   /** Only compared with the name in the next response. */
   readonly name: string;
   /** An integer from 0. */
   readonly units: number;
-  /** Seconds until there are more units, or for which these must last: from 0, possibly Infinity. */
+  /** Seconds until more units are available, or for which the remaining ones must last: from 0, possibly Infinity. */
   readonly seconds: number;
-  /** By how many seconds {@link seconds} can be too long, because it was rounded. */
+  /** How many seconds too long {@link seconds} can be, because it was rounded. */
   readonly excess: number;
-  /** The whole limit, if the response states it for the only limit. */
+  /** The whole limit, if the response has only one limit and states it. */
   readonly limit?: number | undefined;
 }
 
@@ -42,8 +42,8 @@ export function safeHeaders(headers: unknown): ResponseHeaders {
 }
 
 /**
- * How long `retry-after-ms`, else `Retry-After`, say to wait, in milliseconds from 0; Infinity for more digits than a
- * number holds; undefined without a valid header.
+ * The wait that `retry-after-ms` states, or else `Retry-After`, in milliseconds from 0. Infinity if the number is too
+ * large for JavaScript; undefined without a valid header.
  */
 export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | undefined {
   // Not a standard. Servers whose limits are shorter than a second send it, also with decimals.
@@ -56,7 +56,7 @@ export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | 
   return instant === undefined ? undefined : Math.max(0, instant - serverTimeMs(headers, nowMs));
 }
 
-/** The time by the clock of the server, to which its dates refer. It can be minutes away from ours. */
+/** The time by the server's clock, to which its dates refer. That clock can differ from ours by minutes. */
 function serverTimeMs(headers: ResponseHeaders, nowMs: number): number {
   return parseHttpDate(headers.get('date') ?? '', nowMs) ?? nowMs;
 }
@@ -79,7 +79,7 @@ export function readRemaining(
   return readSeparateHeaders(headers, nowMs, withX);
 }
 
-/** The quota of the only policy. Several would have to be matched by name, and names do not always agree. */
+/** The quota of the only policy. Several policies would have to be matched by name, and names do not always agree. */
 function onlyQuota(headers: ResponseHeaders): number | undefined {
   const field = headers.get('ratelimit-policy');
   const [policy, more] = (field !== null && field.length <= MAX_LENGTH && parseList(field)) || [];

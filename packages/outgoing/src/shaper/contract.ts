@@ -63,9 +63,9 @@ export interface ScheduleOptions<Pace extends string = never>
 /** A job that runs: the second argument of its work. */
 export interface RunningJob<Pace extends string = never> {
   /**
-   * Corrects what the job costs, once its real units are known: with several paces only those that it names. Each pace
-   * is settled once; later calls do nothing. Units above the cost are charged, and delay later jobs by at most
-   * `maxWait`. Units that were not used are given back, unless a later slot of that pace is taken already.
+   * Corrects the cost of the job when its real units are known. With several paces, it corrects only those that `units`
+   * names. Each pace is settled once; later calls do nothing. Units above the cost are charged, and delay later jobs by
+   * at most `maxWait`. Units that were not used are given back, unless a later slot of that pace is taken already.
    *
    * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
    */
@@ -84,11 +84,11 @@ export interface ShaperStats {
   readonly nextStartMs: number | null;
   /** When the pause of the key ends, in milliseconds since the epoch; null without a pause. */
   readonly pausedUntilMs: number | null;
-  /** What {@link Shaper.pause} got as `by` for this pause, in any process; null if unknown. */
+  /** The `by` that was passed to {@link Shaper.pause} for this pause, in any process; null if unknown. */
   readonly pausedBy: string | null;
 }
 
-/** What was left when the time of {@link Shaper.drain} had passed. */
+/** The jobs that were left when {@link Shaper.drain} ended. */
 export interface Drained {
   /** Waiting jobs, which were rejected. */
   readonly rejected: number;
@@ -99,19 +99,19 @@ export interface Drained {
 /** Starts work at a pace, by key. `Pace`: the names of the paces, if there are several. */
 export interface Shaper<Pace extends string = never> {
   readonly name: string;
-  /** Units per window, as declared or as set live. With several paces, of the one with the longest time of a unit. */
+  /** Units per window, as declared or as set live. With several paces: of the one with the longest time per unit. */
   readonly limit: number;
   /** The window of the same pace in milliseconds. */
   readonly windowMs: number;
   /** Units of the same pace that may start at once after an idle time, and the largest cost. */
   readonly burst: number;
-  /** The time of one unit of the same pace: `windowMs / limit`. Without a pace, a millionth of a millisecond. */
+  /** The time of one unit of the same pace: `windowMs / limit`. Without a pace, a billionth of a millisecond. */
   readonly periodMs: number;
   /** How many jobs of a key may run at once, as declared or as set live; Infinity without `maxConcurrent`. */
   readonly maxConcurrent: number;
   /**
    * Reserves the next slot, if its wait is at most `maxWait`. Rejects with `SPW_SHAPER_RESERVE` if the shaper has
-   * `maxConcurrent`, because nothing tells when the work of a reservation ends.
+   * `maxConcurrent`, because the shaper cannot know when the work of a reservation ends.
    */
   reserve(key: string, options?: ShaperCost<Pace>): Promise<Reservation | Unreserved>;
   /**
@@ -123,8 +123,8 @@ export interface Shaper<Pace extends string = never> {
     options?: ShaperCost<Pace>,
   ): Promise<Reservation | Unreserved>;
   /**
-   * Waits for a slot, runs the work, and settles as the work does. The work gets `signal`, or a signal that is never
-   * aborted, and the job, whose cost it can correct.
+   * Waits for a slot, runs the work, and settles as the work does. The work receives `signal` (or a signal that is
+   * never aborted), and the job, whose cost it can correct.
    *
    * Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`, `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` if there is no slot;
    * with `SPW_SHAPER_WAIT` also if a pause or an outage keeps the job from starting within `maxWait`; and with the
@@ -156,9 +156,9 @@ export interface Shaper<Pace extends string = never> {
    */
   stats(key: string): ShaperStats | Promise<ShaperStats>;
   /**
-   * Holds back all starts of the key for this time, in every process. A further pause can make it longer, never
-   * shorter. Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer. Then only this process pauses, and
-   * sends the pause again while it lasts.
+   * Holds back all starts of the key for this time, in every process. Another pause can extend it, but never shorten
+   * it. Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer. Then only this process pauses, and sends the
+   * pause again while it lasts.
    *
    * @param by who or what pauses, for {@link ShaperStats.pausedBy}: at most 256 UTF-16 units, the rest is cut off
    */

@@ -24,19 +24,19 @@ import type { Permit, Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
-/** How much too far away a slot may seem, because the clock of the store is only estimated. */
+/** Tolerance for slots that seem too far in the future, because the clock of the store is only estimated. */
 const SLACK_US = 1_000_000;
 
-/** After a rejection or a failure, the store is asked for missing slots at the earliest after this time. */
+/** How long to wait after a rejection or a failure before asking the store again for missing slots. */
 const REFILL_PAUSE_US = 50_000;
 
-/** How many missing slots are asked for at once, at most. A Redis store takes them in one call. */
+/** The most missing slots that are requested at once. A Redis store takes them in one call. */
 const MAX_REFILL = 256;
 
-/** After a rejection for want of a permit that others hold, they get their turn for this long. */
+/** If other processes hold all permits, this process leaves some to them for this long. */
 const CONTENDED_US = 1_000_000;
 
-/** A slot that is not due yet is asked for again at the earliest after this time, when several may be due. */
+/** How long to wait before asking again for a slot that is not due yet. By then, several may be due. */
 const DUE_PAUSE_US = 25_000;
 
 /** What the queues of a shaper share. */
@@ -48,21 +48,21 @@ export interface JobQueueHost {
   startJob(job: Job, slot: Slot): void;
   /** Rejects a job that was accepted and has not started in time. */
   expireJob(job: Job, key: string, waitMs: number): void;
-  /** To be called when the time of the next {@link JobQueue.runDue} may have changed. */
+  /** Called when the time of the next {@link JobQueue.runDue} may have changed. */
   queueChanged(queue: JobQueue): void;
 }
 
 export class JobQueue {
   readonly key: string;
-  /** When to call {@link runDue}, as {@link Queues} has ordered it. */
+  /** When to call {@link runDue}. {@link Queues} orders queues by it. */
   wakeUs: number = Infinity;
   private readonly host: JobQueueHost;
   private readonly paces: Paces;
   private readonly slots: SlotClient;
   private readonly permits: Permits | undefined;
-  /** Permits of jobs that have ended, for the next ones. */
+  /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
-  /** Until then others probably want permits, because there was none when they held some. */
+  /** Until then, other processes probably want permits: they held some when this process got none. */
   private contendedUntilUs = -Infinity;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
@@ -70,7 +70,7 @@ export class JobQueue {
   private readonly localPaces: readonly LocalPace[];
   /** Jobs that are neither accepted nor rejected yet. */
   private readonly undecided = new Set<Job>();
-  /** Pending calls for them, and for those of them that were aborted meanwhile. */
+  /** Pending calls for undecided jobs, including jobs that were aborted meanwhile. */
   private pendingTakes = 0;
   private isChecking = false;
   /** When a job started last. */
@@ -80,7 +80,7 @@ export class JobQueue {
   private refillFromUs = -Infinity;
   private isCancelling = false;
   private cancelling: Promise<void> | undefined;
-  /** How far a store that lost its data is behind the slots that it granted before. */
+  /** How far the store's queue lags behind the slots that it had granted before it lost its data. */
   private lostUs = 0;
 
   constructor(key: string, host: JobQueueHost) {
@@ -239,19 +239,19 @@ export class JobQueue {
     return answer;
   }
 
-  /** Learns what an answer says about the key, and does what is due then. */
+  /** Updates the state of the key from an answer, and does what is due. */
   handle(answer: SlotAnswer): void {
     this.learnFromStore(answer);
     this.runDue();
   }
 
   private learnFromStore(answer: SlotAnswer): void {
-    // The store works again, and does not know what the fallback granted.
+    // The store works again, and does not know the slots that the fallback granted.
     if (!answer.failure) this.schedule.dropLocalSlots();
     this.pause.learnPause(answer);
   }
 
-  /** Removes the jobs, which were rejected. Resolves when their slots were cancelled, as far as they can be. */
+  /** Removes all jobs after they were rejected. Resolves when their slots were cancelled, as far as possible. */
   async cancelJobs(): Promise<void> {
     this.schedule.removeJobs();
     this.undecided.clear();
@@ -279,7 +279,7 @@ export class JobQueue {
     return !this.pause.explainsDelay(lateUs) || nowUs - this.lastStartUs < periodUs;
   }
 
-  /** When the slot may be used, by our clock: starts that the store does not count can delay it. */
+  /** When work may start on the slot, by our clock. Starts that the store does not count can delay it. */
   private startUs(slot: Slot): number {
     let us = slot.at.localUs;
     for (const pace of this.localPaces) us = Math.max(us, pace.earliestUs(slot));
@@ -296,14 +296,14 @@ export class JobQueue {
     while (schedule.firstSlot && this.isVoidAt(schedule.firstSlot, nowUs)) {
       schedule.dropSlot(schedule.firstSlot);
     }
-    // No store grants a slot that is further away: the clock of the store was set back.
+    // No store grants slots this far ahead, so the clock of the store was set back.
     const latestUs = nowUs + this.paces.waitUs + SLACK_US;
     while (schedule.lastSlot && schedule.lastSlot.at.localUs > latestUs) {
       schedule.dropSlot(schedule.lastSlot);
     }
   }
 
-  /** Drops void slots, and those that have passed, even if the timer has not fired since: no new job may use them. */
+  /** Drops void and past slots, because a new job must not use them. The timer may not have dropped them yet. */
   private dropPassedSlots(): void {
     const nowUs = this.slots.nowUs();
     this.dropVoidSlots(nowUs);
@@ -332,7 +332,7 @@ export class JobQueue {
     }
   }
 
-  /** When the oldest job is rejected. It may be as late as its slot may be. */
+  /** When the oldest job expires: its deadline, plus the delay that its slot tolerates. */
   private expiryUs(): number {
     const { oldestJob } = this.schedule;
     if (!oldestJob) return Infinity;
@@ -342,7 +342,7 @@ export class JobQueue {
   /** Rejects jobs that a pause, an outage or a stall of this process has kept from starting for too long. */
   private expireDue(nowUs: number): void {
     const { schedule, paces } = this;
-    // No deadline is further away: our clock was set back.
+    // No deadline can be this far ahead, so our clock was set back.
     const latestUs = nowUs + paces.waitUs + SLACK_US;
     if (schedule.oldestJob && schedule.oldestJob.deadlineUs > latestUs) {
       schedule.capDeadlines(latestUs);
@@ -375,7 +375,7 @@ export class JobQueue {
 
   private checkUs(slot: Slot): number {
     const startUs = this.startUs(slot);
-    // Behind other starts, a later check covers more of the starts that follow.
+    // For a slot behind others, the latest check is best: it covers more of the following starts.
     const isFirst = slot === this.schedule.firstSlot;
     return isFirst ? this.pause.checkUs(startUs) : this.pause.latestCheckUs(startUs);
   }
@@ -432,15 +432,15 @@ export class JobQueue {
   }
 
   /**
-   * With `maxConcurrent`, no more slots than there are permits: the others would be asked for in vain. If other
-   * processes want permits too, at most half of those that were free.
+   * How many slots to take at once. With `maxConcurrent`, at most as many as there are free permits. If other processes
+   * want permits too, at most half of those.
    *
-   * @param taken how many were just taken
+   * @param taken how many slots were just taken
    */
   private maxRefill({ running }: SlotAnswer, taken: number): number {
     const { permits, freePermits, key, contendedUntilUs, slots } = this;
     if (!permits) return MAX_REFILL;
-    // Unknown if the last one had a permit already.
+    // Unknown if the last slot was taken with a reused permit.
     if (running === undefined) return Math.max(freePermits.length, 1);
     const left = permits.live.ruleFor(key).rule.limit - running;
     const half = Math.floor((left + taken) / 2) - taken;
@@ -448,7 +448,7 @@ export class JobQueue {
     return Math.min(Math.max(isContended ? half : left, freePermits.length, 0), MAX_REFILL);
   }
 
-  /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to its last answer. */
+  /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to the last answer. */
   private async takeEach(costs: readonly Cost[]): Promise<SlotAnswer> {
     const { lastSlot } = this.schedule;
     const takes = costs.map((cost) => this.takeOne(cost));
@@ -480,7 +480,7 @@ export class JobQueue {
     });
   }
 
-  /** For how many more units the wait would be at most `maxWait` if no other process took any, in each pace. */
+  /** How many more units of each pace could be taken within `maxWait` if no other process took any. */
   private roomAfter({ steps, answers, isUnknown }: SlotAnswer): readonly number[] {
     return steps.map((step, at) => {
       const rule = step.rule as QueueRule;
@@ -489,7 +489,7 @@ export class JobQueue {
     });
   }
 
-  /** A job has ended. Its permit is for the next one, or for other processes. */
+  /** Takes back the permit of an ended job. The next job reuses it, or it is released for other processes. */
   returnPermit(permit: Permit): void {
     const nowUs = this.slots.nowUs();
     const isWanted = this.nextCosts(1).length > 0;
@@ -512,7 +512,7 @@ export class JobQueue {
     for (const permit of this.freePermits.splice(0)) permit.release();
   }
 
-  /** The fallback does not know about a pause that another process began. */
+  /** Whether the fallback granted a slot inside a pause. It does not know the pauses of other processes. */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);
   }
@@ -522,7 +522,7 @@ export class JobQueue {
     const { pause, permits } = this;
     const nowUs = this.slots.nowUs();
     if (slot && this.isUseless(slot)) return pause.endUs(nowUs);
-    // A slot inside a pause, which the store should know about, will be removed.
+    // A slot inside a pause will be dropped. The store should know the pause, so don't ask it again at once.
     if (slot) return pause.isPaused(slot) ? nowUs + REFILL_PAUSE_US : nowUs;
     // The store grants a slot that is at most `waitUs` away.
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
@@ -532,14 +532,14 @@ export class JobQueue {
   }
 
   /**
-   * The answer, with its slot delayed behind starts that the store does not know about. Without a slot if that makes
-   * the wait longer than `maxWait`.
+   * Returns the answer with its slot delayed behind starts that the store does not know about. The slot is left out if
+   * that makes the wait longer than `maxWait`.
    *
    * @param before the last slot of the schedule when the store was asked
    */
   delaySlot(answer: SlotAnswer, before: Slot | undefined): SlotAnswer {
     const { lastSlot } = this.schedule;
-    // Without slots from before, nothing is lost. Otherwise jobs whose slots are delayed too far would wait forever.
+    // Without earlier slots, nothing was lost. If `lostUs` were kept, jobs with slots too far ahead would wait forever.
     if (!lastSlot) this.lostUs = 0;
     const { slot, receivedUs } = answer;
     if (!slot || slot.isLocal) return answer;
@@ -555,8 +555,8 @@ export class JobQueue {
   }
 
   /**
-   * A store grants no slot before those that it granted earlier, unless it has lost its data. From then on all its
-   * slots are delayed by the same time, so the processes that wait keep their common pace behind their old slots.
+   * A store grants no slot before those that it granted earlier, unless it has lost its data. From then on, all its
+   * slots are delayed by the same time. So all processes together keep the pace, behind their old slots.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // If the pace has changed, a burst may begin earlier.
@@ -598,7 +598,7 @@ export class JobQueue {
   }
 }
 
-/** The first of these costs that add up to at most these units of each pace; at least one. */
+/** The leading costs whose sum fits into these units of each pace; at least one cost. */
 function firstWithin(units: readonly number[], costs: readonly Cost[]): readonly Cost[] {
   const left = [...units];
   const end = costs.findIndex((cost) => {

@@ -84,7 +84,7 @@ export class Job {
     this.rejectResult(error);
   }
 
-  /** Its slot has come. The caller of {@link runJob} continues. */
+  /** The slot of the job has come. The caller of {@link runJob} continues. */
   start(running: RunningJob): void {
     this.waits = false;
     this.running = running;
@@ -94,8 +94,8 @@ export class Job {
   /**
    * Runs the work. Settles as the work does, or as soon as the job is aborted.
    *
-   * Only the function that awaited {@link ready} may call it: it has the async context of the job's caller. A timer, or
-   * the request of another caller, calls {@link start}.
+   * Only the function that awaited {@link ready} may call it, because that function runs in the async context of the
+   * job's caller. {@link start} is called by a timer or in the request of another caller.
    */
   runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -107,7 +107,7 @@ export class Job {
   private async runWork(): Promise<unknown> {
     const { signal } = this;
     try {
-      if (this.isAborted) throw signal?.reason; // after its slot came
+      if (this.isAborted) throw signal?.reason; // aborted after its slot came
       const given = (signal ?? new AbortController().signal) as HostSignal;
       return await this.work(given, this.running as RunningJob);
     } finally {

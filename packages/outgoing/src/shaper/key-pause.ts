@@ -1,17 +1,17 @@
-/** The pause of a key: what answers of the store say about it, and the pauses that this process sends to the store. */
+/** The pause of a key, as the store's answers state it, and the pauses that this process sends to the store. */
 
 import type { PauseCheckTime } from './pause-check-time.js';
 import type { Instant, Slot, SlotAnswer, SlotClient } from './slots.js';
 
-/** After a failure, a pause is sent to the store again after this time. */
+/** How long to wait after a failure before sending a pause to the store again. */
 const RESEND_US = 100_000;
 
 export class KeyPause {
-  /** When the newest answer was asked for, and how long it took. */
+  /** When the request for the newest answer was sent, and how long the answer took. */
   private askedUs = -Infinity;
   private latencyUs = 0;
   private pausedUntil: Instant | undefined;
-  /** The last start that a check covers, although a check for it would now be made later. */
+  /** The last start that a check covers, even if the check would now be made later. */
   private checkedUs = -Infinity;
   /** The end of a pause that this process began, until an answer of the store includes it. */
   private ownUs = -Infinity;

@@ -16,7 +16,7 @@ export interface RuleNumbers {
   readonly burst?: number | undefined;
 }
 
-/** A rule, and what decides while the store fails. */
+/** A rule, and how to decide while the store fails. */
 export interface RuleInForce<R extends Rule> {
   readonly rule: R;
   readonly onStoreError: StoreErrorPolicy;
@@ -32,14 +32,14 @@ interface Plan {
 const MAX_PLANS = 256;
 
 export class LiveRule<R extends Rule> {
-  /** Names it in the store and in live settings. */
+  /** Its name in the store and in live settings. */
   readonly name: string;
   readonly declared: RuleInForce<R>;
   private readonly numbers: RuleNumbers;
   private readonly make: (numbers: RuleNumbers) => R;
   private readonly plan: Plan | undefined;
   private readonly client: DirectClient;
-  /** Made of live limits. */
+  /** Rules made from live limits. */
   private readonly live = new WeakMap<LiveLimits, RuleInForce<R>>();
   private readonly planned = new Map<string, RuleInForce<R>>();
 
@@ -93,7 +93,10 @@ export class LiveRule<R extends Rule> {
     return found;
   }
 
-  /** Undefined if the key has no plan. Invalid numbers and errors are faults; then the declared numbers apply. */
+  /**
+   * Undefined if the key has no plan. Invalid numbers and errors are reported as faults, and the declared numbers
+   * apply.
+   */
   private readPlan(
     { of, pick }: Plan,
     key: string,
@@ -109,7 +112,7 @@ export class LiveRule<R extends Rule> {
       if (!plan) return undefined;
       const { limit = this.numbers.limit, window = this.numbers.window } = plan;
       const numbers = { limit, window, burst: plan.burst ?? this.numbers.burst };
-      // Not a template: the text '10' is not the number 10.
+      // JSON, because a template would not distinguish the text '10' from the number 10.
       const id = JSON.stringify([limit, window, numbers.burst]);
       let inForce = this.planned.get(id);
       if (!inForce) {
@@ -124,7 +127,7 @@ export class LiveRule<R extends Rule> {
     }
   }
 
-  /** Invalid live numbers are a fault; then the declared ones apply. */
+  /** Invalid live numbers are reported as a fault, and the declared ones apply. */
   private changedRule(numbers: RuleNumbers, limits: LiveLimits): RuleInForce<R> {
     try {
       return this.withPolicy(this.make(this.changed(numbers, limits)));

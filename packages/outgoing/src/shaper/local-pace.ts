@@ -1,4 +1,6 @@
-/** A token bucket, at the full pace, of the starts of a key in this process that the store did not count. */
+/**
+ * A token bucket for those starts of a key in this process that the store did not count. It refills at the full pace.
+ */
 
 import type { QueueRule } from '@spillway/core/store';
 import { periodOf } from './paces.js';
@@ -14,7 +16,7 @@ interface CountedStart {
 export class LocalPace {
   /** In the order in which they were counted. */
   private readonly starts = new Map<Slot, CountedStart>();
-  /** When the bucket is full again after starts that are no longer kept. */
+  /** When the bucket is full again after the evicted starts. */
   private beforeUs = -Infinity;
   private lastUs = -Infinity;
   /** Whether `lastUs` and the starts must be computed again, because one was removed. */
@@ -32,7 +34,7 @@ export class LocalPace {
     return this.lastUs;
   }
 
-  /** The earliest start on this slot that keeps the pace behind the counted starts. */
+  /** The earliest start on this slot that still keeps the pace after the counted starts. */
   earliestUs(slot: Slot): number {
     if (slot.isLocal || this.fullUs === -Infinity) return -Infinity;
     const { cost, rule } = this.stepOf(slot);

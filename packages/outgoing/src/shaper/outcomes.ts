@@ -76,7 +76,7 @@ export function unreserved(
   return { allowed: false, key, reason, wouldWaitMs };
 }
 
-/** Calls a callback of the app. What it throws, or its promise rejects with, goes to `onError`. */
+/** Calls a callback of the app, and passes an error or a rejection of it to `onError`. */
 export function callSafely(call: () => unknown, onError: (error: unknown) => void): void {
   try {
     const returned = call();
@@ -93,7 +93,7 @@ export class DecisionReporter {
   private readonly ruleOf: (key: string) => Rule;
   private readonly waitObservers: readonly Observer[];
 
-  /** @param ruleOf the rule whose numbers a decision shows, if no slot was asked for */
+  /** @param ruleOf returns the rule that a decision shows if no slot was requested */
   constructor(
     name: string,
     client: DirectClient,
@@ -106,7 +106,7 @@ export class DecisionReporter {
     this.waitObservers = observers.filter(({ onWait }) => onWait);
   }
 
-  /** To be called in the async context of the job, when it has stopped waiting. */
+  /** Call it in the async context of the job, when the job has stopped waiting. */
   reportWait({ isAborted }: Job, isStarted: boolean, waitUs: number): void {
     const outcome = isStarted ? 'started' : isAborted ? 'aborted' : 'rejected';
     const event = { limiter: this.name, waitMs: waitUs / 1_000, outcome } as const;
@@ -121,7 +121,7 @@ export class DecisionReporter {
     this.report(key, cost, rule, isLocal ? 'error' : 'allowed', null, 0);
   }
 
-  /** The store granted no slot that was near enough. */
+  /** Reports that the store granted no slot within the longest wait. */
   reportAnswer({ key, cost, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
     if (!this.client.isObserved) return;
     const rule = slowestOf(steps);
@@ -148,7 +148,7 @@ export class DecisionReporter {
   ): void {
     const { name, client } = this;
     const policy = rule.logic.policy(name, rule);
-    // The state of the queue is that of when the slot was taken, which can be long ago.
+    // Unknown, because the state of the queue was read when the slot was taken, which can be long ago.
     const unknown = { used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN };
     const allowed = reason === null;
     const cost = units[0] as number;

@@ -22,11 +22,11 @@ import type { DeclaredPace, ShaperConfig, ShaperPlan } from './shaper-options.js
 /** What a job costs in each pace, in the order of the paces. */
 export interface Cost {
   readonly units: readonly number[];
-  /** The same for the same units. */
+  /** Costs with the same units have the same id. */
   readonly id: string;
 }
 
-/** How long before its slot a job with `maxConcurrent` takes it, for one unit. */
+/** How long before its start a job with `maxConcurrent` takes its slot, if it costs one unit. */
 const AHEAD_US = 50_000;
 
 /** The most units with which a job can be settled. */
@@ -73,7 +73,7 @@ export class Paces {
     return ms;
   }
 
-  /** The first pace of a key. */
+  /** The rule of the first pace, for this key. */
   inForce(key: string): RuleInForce<QueueRule> {
     return this.first.live.ruleFor(key);
   }
@@ -86,12 +86,12 @@ export class Paces {
     return all.map((pace, at) => ({ ...stepOf(pace, op, key, units[at] as number), together }));
   }
 
-  /** Takes of slots that are due soon, because a permit is taken with them. */
+  /** Steps that take slots only if they are due soon, because a permit is taken with them. */
   dueStepsOf(key: string, cost: Cost): readonly Step[] {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
-  /** Charges units of a job that has started, although they may not pass. */
+  /** Charges units of a job that has started, even if the pace has no room for them. */
   recordStep(key: string, at: number, units: number): Step {
     return stepOf(this.all[at] as Pace, 'record', key, units);
   }
@@ -119,7 +119,7 @@ export class Paces {
     ]);
   }
 
-  /** What an argument says about each pace: its index, its name in the argument, and its units. */
+  /** The units that an argument states for each pace, with the pace's index and its name in the argument. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];
@@ -186,8 +186,8 @@ function dueSoon(step: Step): Step {
 }
 
 /**
- * The same pace for takers that wait only shortly. A higher cost may wait as long as its units take to refill.
- * Otherwise smaller jobs of other processes could use every unit before it.
+ * The same pace with a shorter `maxWait`. A higher cost may wait while its units refill. Otherwise smaller jobs of
+ * other processes could take every unit first.
  */
 function dueRule(rule: QueueRule, cost: number): QueueRule {
   const aheadUs = AHEAD_US + Math.ceil((cost - 1) * periodOf(rule));

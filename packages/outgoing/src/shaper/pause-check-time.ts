@@ -1,9 +1,11 @@
 /** When to check for a pause before a start: as late as possible, but early enough for the answer to arrive. */
 
-/** Usually. One check covers all jobs of a key in this process that start within this time. */
+/**
+ * The usual time from a check to the start. One check covers all jobs of a key that this process starts in that time.
+ */
 export const CHECK_AHEAD_US = 50_000;
 
-/** An answer can take this many times as long as others did, and a timer is late by a millisecond or two. */
+/** Margins: an answer can take this many times as long as earlier ones, and a timer can be up to 2 ms late. */
 const SLOWER = 2;
 const LATE_US = 2_000;
 

@@ -6,7 +6,7 @@ import { type ValueName, type Values, within } from '@spillway/core/store';
 /** Longer notes are cut. */
 const MAX_LENGTH = 256;
 
-/** A health page does not wait longer for a note. */
+/** The longest time that a health page waits for a note. */
 const READ_MS = 1_000;
 
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
@@ -21,7 +21,7 @@ export class PauseNotes {
   private readonly limiter: string;
   private readonly client: DirectClient['store'];
   private readonly values: Values | undefined;
-  /** Of this process, if the store keeps no values. */
+  /** The notes of this process, if the store keeps no values. */
   private readonly local = new Map<string, LocalNote>();
 
   constructor(limiter: string, client: DirectClient['store']) {
@@ -30,7 +30,7 @@ export class PauseNotes {
     this.values = client.store.values;
   }
 
-  /** A note that cannot be written is missing on health pages, and nowhere else. */
+  /** Ignores failures: only health pages would show the note. */
   write(key: string, text: string, holdUs: number): void {
     const by = text.slice(0, MAX_LENGTH);
     if (holdUs === 0) return;

@@ -8,20 +8,26 @@ import type { PendingCalls } from './pending-calls.js';
 
 type Upkeep = ReturnType<NonNullable<Machine['upkeep']>>;
 
-/** A process uses a permit for so many further jobs, and takes none for this long. Then others get their turn. */
+/**
+ * A process reuses a permit for at most this many further jobs, and for at most this long. Then other processes get
+ * their turn.
+ */
 const MAX_REUSES = 10;
 const MAX_REUSE_US = 1_000_000;
 
-/** How long after a rejection the store is asked again: a part of the time that a job runs, within these bounds. */
+/** How long to wait after a rejection before asking again: a fraction of the run time of a job, within these bounds. */
 const POLL_PART = 1 / 4;
 const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
-/** How long a process leaves a permit that it has used for long to others, as a part of that time, and at most. */
+/**
+ * How long a process waits for a new permit after it released one: a fraction of the time it held that one, and a
+ * maximum.
+ */
 const COURTESY_PART = 1 / 25;
 const MAX_COURTESY_US = 50_000;
 
-/** How much a job counts for the known time that a job runs. */
+/** The weight of the newest job in the average run time. */
 const NEWER = 1 / 8;
 
 /** The timeout after which a release is considered lost, and is sent again. */
@@ -116,12 +122,15 @@ export class Permits {
     return this.heldByKey.get(key) ?? 0;
   }
 
-  /** A job has run for this long. */
+  /** Updates the average run time after a job. */
   learnRun(us: number): void {
     this.runUs += this.runUs === 0 ? us : (us - this.runUs) * NEWER;
   }
 
-  /** When to ask again after a rejection. Processes that hold permits ask less often, so each gets one sooner. */
+  /**
+   * How long to wait before asking again after a rejection. Processes that hold permits ask less often, so the others
+   * get one sooner.
+   */
   pollUs(key: string): number {
     const us = Math.max(MIN_POLL_US, Math.min(this.runUs * POLL_PART, MAX_POLL_US));
     const spread = us * (1 / 2 + this.random()) + MIN_POLL_US / 2;
@@ -130,7 +139,7 @@ export class Permits {
   }
 
   /**
-   * When to ask again after a permit was left to others. A store in memory serves only this process.
+   * How long to wait before asking again after releasing a permit for others. A store in memory has no other processes.
    *
    * @param isContended whether others have taken permits lately
    */

@@ -17,7 +17,7 @@ export class Queues {
   private cancelTimer: (() => void) | undefined;
   private isRunning = false;
   private latestUs = -Infinity;
-  /** Whether our clock was set back: then nothing is known about what is due. */
+  /** Whether our clock was set back. Then all queues run, because their wake times are no longer valid. */
   private wasSetBack = false;
   private keepsAlive = false;
 
@@ -32,7 +32,7 @@ export class Queues {
   }
 
   queueOf(key: string): JobQueue | undefined {
-    // Usually nothing waits, and a lookup costs as much as that of the count in memory.
+    // Usually nothing waits. This saves a lookup, which costs as much as finding a count in memory.
     return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
 
@@ -56,7 +56,7 @@ export class Queues {
     if (!this.isRunning) this.setTimer();
   }
 
-  /** Removes all jobs, which were rejected. Resolves when their slots were cancelled. */
+  /** Removes all jobs after they were rejected. Resolves when their slots were cancelled. */
   async cancelJobs(): Promise<void> {
     await Promise.all([...this.byKey.values()].map((queue) => queue.cancelJobs()));
   }

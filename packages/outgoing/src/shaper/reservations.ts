@@ -104,7 +104,7 @@ export class Reservations {
 
   private reservation(slot: Slot, nowUs: number): Reservation {
     const { key } = slot;
-    // The store does not count a slot of the fallback. A queue keeps the pace of later slots behind it.
+    // The store does not count a slot of the fallback. A queue delays the store's later slots to keep the pace.
     const queue = slot.isLocal ? this.queues.getOrCreate(key) : this.queues.queueOf(key);
     const atUs = queue?.reserveSlot(slot, nowUs) ?? Math.max(slot.at.localUs, nowUs);
     let isHeld = true;

@@ -33,7 +33,7 @@ export class Schedule {
   private localSlotCount = 0;
   private readonly isStrict: boolean;
 
-  /** @param isStrict whether jobs start by rank, although others may miss their deadlines */
+  /** @param isStrict whether jobs start by rank, even if others then miss their deadlines */
   constructor(isStrict: boolean) {
     this.isStrict = isStrict;
   }
@@ -125,7 +125,7 @@ export class Schedule {
     return this.missing((one, other) => sumOf(other.cost) - sumOf(one.cost), max);
   }
 
-  /** The same, but those of the jobs that go before others first. */
+  /** The costs of jobs without a slot, those of the highest-ranked jobs first; at most `max` of them. */
   nextCosts(max: number): readonly Cost[] {
     const rank = (one: CostClass, other: CostClass): number =>
       goesBefore(one.byRank.first as Job, other.byRank.first as Job) ? -1 : 1;
@@ -165,7 +165,7 @@ export class Schedule {
     }
   }
 
-  /** Removes the first slot, and the job that starts on it. */
+  /** Removes the slot, and the job that starts on it. Returns the job. */
   startJob(slot: Slot): Job | undefined {
     this.removeSlot(slot);
     const own = this.classes.get(slot.cost.id);
@@ -230,11 +230,11 @@ export class Schedule {
 }
 
 /**
- * The job that takes a slot: the first by rank of those that overtake only jobs that can wait for the next slot.
+ * Picks the job for a slot: the highest-ranked job that overtakes only jobs that can wait for the next slot.
  *
  * @param jobs in order of arrival, at least one
- * @param laterSlots when the slots after this one are
- * @param best the first of all by rank, if known: the search ends there
+ * @param laterSlots the times of the slots after this one
+ * @param best the highest-ranked of all jobs, if known: the search ends there
  */
 function nextJob<One extends Waiting>(
   jobs: Iterable<One>,
@@ -309,7 +309,7 @@ class SlotList {
     for (let index = this.head; index < slots.length; index += 1) yield slots[index] as Slot;
   }
 
-  /** When the slots of one cost are, in order. */
+  /** The times of the slots of one cost, in order. */
   *timesOf(id: string): Generator<number, void> {
     for (const slot of this) if (slot.cost.id === id) yield slot.at.localUs;
   }

@@ -45,7 +45,7 @@ export interface QueueOptions {
   /**
    * Identifies the shaper in the store, together with the key: 1 to 64 printable ASCII characters. Required with a
    * store. Default: the numbers, as in `4-per-1s`. A pace named `tokens` is stored as `<name>/tokens`, and
-   * `maxConcurrent` as `<name>/permits`, with the same maximum.
+   * `maxConcurrent` as `<name>/permits`, of equal maximum length.
    */
   readonly name?: string | undefined;
   /**
@@ -59,15 +59,15 @@ export interface QueueOptions {
    */
   readonly lease?: Duration | undefined;
   /**
-   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once; an accepted one starts within
-   * this time, or is then rejected. Default `'30s'`.
+   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once. An accepted job that cannot
+   * start within this time is rejected then. Default `'30s'`.
    */
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
   /**
-   * Looks up other numbers for a key. They apply from the next job on. What it leaves out is as declared; so are
-   * invalid numbers and errors, which are faults. Called often, so it must be fast.
+   * Looks up other numbers for a key, which apply from the next job on. Numbers left out stay as declared. Errors and
+   * invalid numbers are faults; then the declared ones apply. Called often, so it must be fast.
    */
   readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
 }
@@ -100,7 +100,7 @@ export interface ConcurrencyOptions extends QueueOptions, WithoutPace {
   readonly paces?: undefined;
 }
 
-/** Options of a shaper: a pace, several paces or `maxConcurrent`, and what all shapers have. */
+/** Options of a shaper: a pace, several paces or `maxConcurrent`, and the options of every shaper. */
 export type ShaperOptions = OnePaceOptions | SeveralPacesOptions | ConcurrencyOptions;
 
 /** Numbers for one key, in place of the declared ones. */
@@ -176,7 +176,7 @@ export interface DeclaredPace extends PaceNumbers {
 export interface ShaperConfig {
   readonly name: string;
   readonly paces: readonly DeclaredPace[];
-  /** Whether the only pace was not declared, and exists for pauses. */
+  /** Whether no pace was declared: the only one exists for pauses. */
   readonly isUnlimited: boolean;
   readonly maxConcurrent: number | undefined;
   readonly leaseUs: number;
@@ -186,7 +186,7 @@ export interface ShaperConfig {
   readonly random: () => number;
 }
 
-/** So fast that it delays nothing. A shaper without a pace needs one that can be paused. */
+/** So fast that it delays nothing. A shaper without a declared pace needs this one for pauses. */
 const UNLIMITED: PaceNumbers = { limit: 1_000_000_000, window: 1, burst: 1_000_000_000 };
 
 const MAX_PACES = 8;

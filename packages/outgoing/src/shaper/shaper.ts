@@ -59,9 +59,9 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * Makes a shaper: it starts work at a pace, by key, over all processes that share its store. With 4 per second, work
  * starts every 250 ms. Work that comes too early is not rejected, but waits for its slot, at most `maxWait`.
  *
- * - `schedule` waits for a slot, runs the work and settles as it does. A waiting job keeps the process alive. Jobs of a
- *   key and cost start by priority, then in the order in which they came, as long as each accepted job still starts
- *   within `maxWait`. A job that cannot, because of a pause or an outage, is rejected with `SPW_SHAPER_WAIT`. An
+ * - `schedule` waits for a slot, runs the work and settles as the work does. A waiting job keeps the process alive.
+ *   Jobs of a key and cost start by priority, then in the order in which they came, as long as each accepted job still
+ *   starts within `maxWait`. A job that cannot, because of a pause or an outage, is rejected with `SPW_SHAPER_WAIT`. An
  *   aborted job settles at once, and the next job of the same cost gets its slot.
  * - `reserve` returns when work may start, and leaves the start to you. `reserveFirst` tries several keys, and reserves
  *   a slot of the first one whose wait is at most `maxWait`. A rejected reservation takes nothing.
@@ -73,13 +73,13 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * returned, and runs in the async context of that call.
  *
  * When the store fails, this process keeps `localShare` of the pace. When the store is back, waiting jobs get slots of
- * the store. A pause that could not be stored rejects, but holds for the jobs of this process, and is sent again while
- * it lasts.
+ * the store. If a pause cannot be stored, `pause` rejects. The pause still applies in this process, and is sent again
+ * while it lasts.
  *
  * Observers get a decision for each job that starts or is rejected, and for each reservation. Aborted jobs, and jobs
- * that are rejected because the shaper was closed, are not decisions.
+ * that are rejected because the shaper was closed, cause no decision.
  *
- * With `maxConcurrent` at most so many jobs of a key run at once, in all processes. A job then takes its slot and a
+ * With `maxConcurrent`, at most that many jobs of a key run at once, in all processes. A job then takes its slot and a
  * permit when it is the first in line, and priority is strict. With `paces` a job starts when all of them allow it.
  *
  * Methods that return promises also reject for invalid arguments:
@@ -296,7 +296,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
       const { failure, pausedUntil, receivedUs } = await this.queues
         .getOrCreate(key)
         .beginPause(us);
-      // A longer pause keeps its note.
+      // A longer pause that is already active keeps its note.
       const isLongest = failure || !pausedUntil || pausedUntil.localUs <= receivedUs + us;
       if (by !== undefined && isLongest) this.pauseNotes.write(key, by, us);
       if (failure) throw noAnswer(this.name, failure);
@@ -356,7 +356,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return Math.max(storeMs, this.queues.queueOf(key)?.pausedMs ?? 0, 0);
   }
 
-  /** A caller in a loop must let the event loop turn, or its slots would never come. */
+  /** Lets the event loop turn now and then. Otherwise a caller in a loop would block the timers of its slots. */
   private yieldAfter<Value>(call: () => Promise<Value>): Promise<Value> {
     return this.turns.after(call());
   }
@@ -376,7 +376,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.stopAccepting();
     this.jobs.rejectWaiting(() => closed(this.name));
     const { queues, slots } = this;
-    // Again, because the answers of pending calls can bring slots.
+    // Repeated, because the answers of pending calls can bring slots.
     do await Promise.all([queues.cancelJobs(), slots.pending.whenIdle()]);
     while (slots.pending.isAny);
   }

@@ -26,7 +26,7 @@ export class Instant {
     this.time = time;
   }
 
-  /** When it comes by our clock. Each answer can change it a little, as more is known about the store's clock. */
+  /** The same instant by our clock. Each answer can change it a little, as more is known about the store's clock. */
   get localUs(): number {
     return this.time ? this.us - this.time.offsetUs : this.us;
   }
@@ -41,7 +41,7 @@ export class Instant {
   }
 }
 
-/** A start that one job or reservation can have. */
+/** A start time that one job or reservation can use. */
 export interface Slot {
   readonly key: string;
   readonly cost: Cost;
@@ -88,13 +88,13 @@ export interface SlotAnswer {
 /** `kept`: later slots of this key are taken. `unknown`: the store did not answer. */
 type Cancelled = 'done' | 'kept' | 'unknown';
 
-/** What a call asks: the steps of all paces, and perhaps one of the permits. */
+/** The content of one call: a step for each pace, and possibly one for a permit. */
 interface Question {
   readonly key: string;
   readonly cost: Cost;
   readonly steps: readonly Step[];
   readonly permitStep?: Step | undefined;
-  /** A permit that the process has already. */
+  /** A permit that this process already holds. */
   readonly permit?: Permit | undefined;
 }
 
@@ -104,7 +104,7 @@ export class SlotClient {
   private readonly client: DirectClient;
   private readonly paces: Paces;
   private readonly permits: Permits | undefined;
-  /** The clocks of the store; undefined if our clock decides. */
+  /** The clocks of the store; undefined if the store uses our clock. */
   private readonly times: StoreTimes | undefined;
   private readonly phase: number;
 
@@ -138,7 +138,7 @@ export class SlotClient {
   }
 
   /**
-   * Takes a slot that is due soon, and a permit if the process has none for it, or neither.
+   * Takes a slot that is due soon, together with a permit unless `permit` is given. It takes both or neither.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
@@ -257,7 +257,7 @@ export class SlotClient {
     for (let i = 0; i < steps.length && !isUnknown; i += 1) {
       const step = steps[i] as Step;
       const answer = answers[i] as QueueAnswer;
-      // If granted, the wait of the last unit taken; otherwise the wait of as many units more.
+      // If granted: the wait of the last unit taken. Otherwise: the wait for the units of this cost.
       const ownMs = delayOf(ruleIn(step, isLocal), answer, isGranted ? 0 : step.cost);
       waitMs = Math.max(waitMs, ownMs);
       pausedUs = Math.max(pausedUs, answer.pausedUntilUs);
@@ -269,7 +269,7 @@ export class SlotClient {
     }
     const permitAnswer = permitStep && (answers[steps.length] as LeasesAnswer);
     const permit = permitAnswer && this.permits?.readPermit(permitStep, permitAnswer, isGranted);
-    // Its phase can put a slot of the fallback beyond the longest wait.
+    // The phase can move a slot of the fallback beyond the longest wait.
     const isExcess = isGranted && isLocal && waitMs * 1_000 > ruleIn(first, true).waitUs;
     const taken = isGranted && {
       key,
@@ -298,7 +298,9 @@ export class SlotClient {
     };
   }
 
-  /** When the fallback of this process starts, at most the longest wait: otherwise it could start nothing. */
+  /**
+   * How long the fallback of this process delays its slots. At most the longest wait; otherwise it could start nothing.
+   */
   private phaseUs({ rule, onStoreError }: Step): number {
     const [declared, fallback] = [rule as QueueRule, onStoreError as QueueRule];
     const spreadUs = (fallback.windowUs - declared.windowUs) / fallback.limit;

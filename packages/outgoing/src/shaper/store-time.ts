@@ -3,7 +3,7 @@
 import type { Step, Store } from '@spillway/core';
 import { domainOf } from '@spillway/core/direct';
 
-/** Answers older than this (at most twice this) are dropped, because clocks drift and are set. */
+/** Answers are forgotten after this time, at the latest after twice this time, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
 /** More servers than any store has. Beyond that all are dropped, so that old addresses do not accumulate. */
@@ -13,9 +13,9 @@ const MAX_DOMAINS = 1_000;
  * How far the clock of one server is ahead of ours.
  *
  * The offset is the largest difference between the store's time at a decision and our time when its answer arrived. It
- * is too small by the latency of the fastest answer, so an instant of the store never comes too early here. The true
- * offset is at most the store's time minus our time when the request was sent. If that is less than the known offset,
- * the store's clock was set back.
+ * is too small by the latency of the fastest answer, so an instant of the store is never converted to a time that is
+ * too early. The true offset is at most the store's time minus our time when the request was sent. If that is less than
+ * the known offset, the store's clock was set back.
  */
 export class StoreTime {
   private latest = -Infinity;

@@ -1,4 +1,4 @@
-/** Checks of permits: held until the reply ends, and released however it ends. */
+/** Checks of permits: held until the reply ends, and released even if it fails or is aborted. */
 
 import { claim, eventually, hasStatus, same } from '../claims.js';
 import {
@@ -29,7 +29,7 @@ export const abandoned: readonly Sentence[] = [
   ['frees the permit of a client that goes away before its answer', freesWaiting],
 ];
 
-/** What a new address sees while `inProgress` requests of the same key are in flight. */
+/** The quotas that a new address sees while `inProgress` requests of the same key are in flight. */
 function beside(inProgress: number): Quotas {
   return { inFlight: 4 - inProgress, perAddress: 59 };
 }
@@ -98,7 +98,7 @@ async function freesStream(visit: Visit): Promise<void> {
 async function freesWaiting(visit: Visit): Promise<void> {
   const caller = visit.caller();
   await Promise.all(times(4).map(() => abandon(visit, caller, '/charges', 'POST')));
-  // The address was charged, so the requests have arrived: critical requests are never shed.
+  // Once the address was charged, the requests have arrived. None was shed, because they are critical.
   let probes = 0;
   await eventually(() => {
     probes += 1;
