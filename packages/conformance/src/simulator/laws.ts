@@ -555,7 +555,7 @@ const endsArrive: Law = ({ plan, calls, runs }) => {
   return undefined;
 };
 
-/** When the last effect of a fault is over: late messages may still be under way after it. */
+/** When the last effect of a fault has passed: late messages may still be under way after it. */
 function endOf(fault: Plan['faults'][number]): number {
   const forUs = 'forUs' in fault ? fault.forUs : 0;
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
