@@ -705,8 +705,8 @@ const meters: readonly Bug[] = [
 const outsiders: readonly Bug[] = [
   {
     ...bug('a pause that another process began is forgotten when the store fails', KEY_PAUSE, [
-      'this.pausedUntil = pausedUntil ?? (failure ? this.pausedUntil : undefined);',
-      'this.pausedUntil = pausedUntil;',
+      'const isNews = !failure || !this.pausedUntil;',
+      'const isNews = true;',
     ]),
     focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
   },
@@ -743,6 +743,62 @@ const outsiders: readonly Bug[] = [
     ]),
     focus: { focus: 'outages', faults: ['loseReply', 'loseRequest'] },
   },
+  {
+    ...bug('the end of a claim is not sent a third time', `${UPKEEP}/lost-releases.ts`, [
+      `this.underWay.delete(release);
+    if (this.untilUs.has(release)) return;`,
+      `if (this.untilUs.has(release)) return;
+    this.underWay.delete(release);`,
+    ]),
+    focus: { focus: 'claims', faults: ['loseReply', 'loseRequest'] },
+  },
+  {
+    ...bug('the fallback learns of a release only in an outage', `${STORES}/fallback.ts`, [
+      `this.counters.notePermits(steps);
+    const parts = this.parts(steps);
+    if (parts) return this.askAcross(parts, steps, options).then(then);
+    const barred = this.bar(steps, options);
+    if (!barred) return this.call(steps, then, options);`,
+      `const parts = this.parts(steps);
+    if (parts) return this.askAcross(parts, steps, options).then(then);
+    const barred = this.bar(steps, options);
+    if (!barred) return this.call(steps, then, options);
+    this.counters.notePermits(steps);`,
+    ]),
+    focus: { focus: 'permits', faults: ['down', 'hang'] },
+  },
+  {
+    ...bug('a charge is sent again until it is answered', CHARGE, [
+      'this.hear(own, answer, isLastTry || isSent);',
+      'this.hear(own, answer, isLastTry);',
+    ]),
+    focus: { focus: 'spending', faults: ['loseReply'] },
+  },
+];
+
+/** Defects of ours that the simulator found, planted again. */
+const found: readonly Bug[] = [
+  {
+    ...bug('a renewal that fails counts its permit again', `${STORES}/fallback.ts`, [
+      "isRenewal(step) ? 'look' : doing(step)",
+      'doing(step)',
+    ]),
+    focus: { focus: 'permits', faults: ['down', 'hang', 'loseReply'] },
+  },
+  {
+    ...bug('a short pause ends a longer one in an outage', KEY_PAUSE, [
+      'if (isNews || (pausedUntil && this.pausedUntil?.isBefore(pausedUntil))) {',
+      'if (isNews || pausedUntil) {',
+    ]),
+    focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
+  },
+  {
+    ...bug('what a settlement gives back waits for no longer than a callback', SPENDING, [
+      "if (!('then' in steps)) return steps;",
+      'if (charge) return steps;',
+    ]),
+    focus: { focus: 'spending', faults: ['loseReply'] },
+  },
 ];
 
 export const BUGS: readonly Bug[] = [
@@ -758,4 +814,5 @@ export const BUGS: readonly Bug[] = [
   ...items,
   ...meters,
   ...outsiders,
+  ...found,
 ];
