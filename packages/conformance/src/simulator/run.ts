@@ -291,7 +291,7 @@ class Running {
     };
   }
 
-  /** Requests whose cost is known at their end, each of which holds a permit. */
+  /** The guard for requests whose cost is known at their end. Each holds a permit. */
   private spending(core: Program['core'], process: Process, store: Store): App['spending'] {
     const { spend } = this.plan;
     if (!spend) return undefined;
