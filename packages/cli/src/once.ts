@@ -69,7 +69,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
   });
 }
 
-/** @throws UsageError for a limiter without idempotency keys, all of which would appear free */
+/** @throws UsageError if the limiter is not an `idempotency()`, so any key would appear free */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);
   const declared = named?.flatMap((one) => one.declared) ?? [];

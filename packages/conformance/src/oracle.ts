@@ -70,8 +70,8 @@ export class Oracle {
   }
 
   /**
-   * The counts of which a store may have dropped a part by `nowUs`, although that part would count again if the clock
-   * went back to `earlierUs`.
+   * The counts with a part that a store may have dropped by `nowUs`, but that would count again if the clock went back
+   * to `earlierUs`.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
     return [...this.counts].filter(({ rule, state }) =>

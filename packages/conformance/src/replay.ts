@@ -74,7 +74,7 @@ class Replay {
     }
   }
 
-  /** Moves the clock. Before it goes back, resets the counts of which a store may have dropped a part. */
+  /** Moves the clock. Before it goes back, resets the counts that a store may have dropped in part. */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {
@@ -218,8 +218,8 @@ function isNamed({ machine }: Rule): boolean {
 }
 
 /**
- * Items from a pool that is slightly larger than the limit, so most steps repeat some. They differ in few bytes: a
- * store finds the right one only if it compares where items begin.
+ * Items from a pool that is slightly larger than the limit, so most steps repeat some. Only their last digits differ,
+ * so a store that searches its items as one string must match at item boundaries.
  */
 function itemsOf({ lease, grant }: StepPick, count: number, limit: number): string[] {
   const pool = Math.max(count, Math.min(limit, 120) + 3);

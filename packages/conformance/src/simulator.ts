@@ -16,7 +16,7 @@ export interface Failure {
   readonly seed: number;
   /** The smallest plan found that breaks the same law. */
   readonly plan: Plan;
-  /** What breaks which law, by the law's name. */
+  /** A sentence about each violation, by the law's name. */
   readonly broken: ReadonlyMap<string, string>;
 }
 
@@ -25,11 +25,11 @@ export interface SimulateOptions extends Focus {
   readonly seed?: number | undefined;
   /** About how many acts a history has. Default 300. */
   readonly size?: number | undefined;
-  /** Whether to make a failing plan smaller. Default true. */
+  /** Whether to shrink a failing plan. Default true. */
   readonly shrinks?: boolean | undefined;
 }
 
-/** What one history came to. */
+/** The result of one history. */
 export interface Result {
   readonly history: History;
   /** How many operations there were: acts, and steps of script calls. */

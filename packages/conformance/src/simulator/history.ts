@@ -1,4 +1,4 @@
-/** What happened in a history: all that the laws judge. */
+/** The record of a history, which the laws judge. */
 
 import type { Answer, Decision, Step, UnitsEvent } from '@spillway/core';
 import type { Execution, Restart } from './network.js';
@@ -8,7 +8,7 @@ import type { Process } from './world.js';
 /** A call of a store, as the code above the store makes it. */
 export interface Call {
   readonly process: Process;
-  /** The act that made it at once; undefined if none did. */
+  /** The act that made it synchronously, if any. */
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
@@ -22,7 +22,7 @@ export interface Call {
   endUs?: number;
 }
 
-/** What came of an act. Times are true times. */
+/** The outcome of an act. Times are true times. */
 export interface Outcome {
   readonly act: number;
   readonly process: Process;
@@ -31,11 +31,11 @@ export interface Outcome {
   endUs?: number;
   decisions?: readonly Decision[];
   allowed?: boolean;
-  /** Of a refund: how often the store has given back for its decision so far. */
+  /** Of a refund: how often the store has refunded its decision so far. */
   refunds?: number;
-  /** Of a request with a meter: what it has added so far. */
+  /** Of a request with a meter: the units added so far. */
   added?: number;
-  /** Of a request with a meter: whether its end was told. */
+  /** Of a request with a meter: whether its end was reported. */
   hasEnded?: boolean;
   /** Of a request with an idempotency key. */
   response?: { readonly status: number; readonly body: string };
@@ -52,14 +52,14 @@ export interface Run {
   status?: number;
 }
 
-/** Units that a process says it has charged, given back or lost, as {@link UnitsEvent}. */
+/** Units that a process reports as charged, given back or lost, as {@link UnitsEvent}. */
 export interface Units {
   readonly process: Process;
   readonly kind: UnitsEvent['kind'];
   readonly units: number;
 }
 
-/** By key: the units spent, as the store knows them when all is quiet. */
+/** The units spent per key, as stored when nothing runs any more. */
 type Spent = ReadonlyMap<string, number>;
 
 /** A job that a shaper started. */

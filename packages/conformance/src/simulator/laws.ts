@@ -1,4 +1,4 @@
-/** The laws that every history must keep. Each returns what breaks it, in one sentence, or nothing. */
+/** The laws that every history must keep. Each returns a sentence about a violation, or undefined. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { DistinctRule, Rule } from '@spillway/core/store';
@@ -13,10 +13,10 @@ type Law = (history: History) => string | undefined;
 /** A call that the store has answered. */
 type Answered = Call & { readonly answers: readonly Answer[] };
 
-/** By how much a process may misjudge an instant: messages under way, timers, and drift over a minute. */
+/** How far off a process may be about a time: network delay, late timers, and drift over a minute. */
 const TOLERANCE_US = 40_000;
 
-/** The deadline of a call of the store, and what a process needs beside it. */
+/** The deadline of a store call, plus the time that a process needs around it. */
 const PATIENCE_US = 50_000 + 5_000;
 
 const nameOf = ({ limiter, key, rule }: Step): string => `${limiter}/${key}/${rule.code}`;
@@ -33,7 +33,7 @@ function decided({ calls, executions }: History): { call: Answered; order: numbe
     .map((call) => {
       const [answer] = call.answers as [Answer];
       const known = places.get(`${call.process.name} ${answer.nowUs}`) ?? [];
-      // With a clock that was set back, two executions may show one time.
+      // If the clock was set back, two executions may have the same time.
       return { call, order: known.find((at) => at >= call.executionsBefore) ?? -1 };
     })
     .sort((a, b) => a.order - b.order);
@@ -45,14 +45,14 @@ const theStoresClockDecides: Law = (history) => {
   return stray && `an answer of ${stray.call.answers[0]?.nowUs}, when the server decided nothing`;
 };
 
-/** What was done under an oracle, so that it can be done again after a restart. */
+/** Steps applied to an oracle, which are replayed on a new one after a restart. */
 interface Applied {
   readonly order: number;
   readonly steps: readonly Step[];
   readonly nowUs: number;
 }
 
-/** Whether the network has requests run twice. */
+/** Whether the network may deliver requests twice. */
 function repeatsRequests({ faults }: Plan): boolean {
   return faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
 }
@@ -60,7 +60,7 @@ function repeatsRequests({ faults }: Plan): boolean {
 /** Laws 1 to 5: every answer equals that of the oracle, as long as no reply of the same count was lost. */
 const decidesExactly: Law = (history) => {
   const { restarts, calls, plan } = history;
-  if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // what has expired is gone
+  if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // expired counts don't come back
   if (repeatsRequests(plan)) return undefined;
   let oracle = new Oracle();
   let applied: Applied[] = [];
@@ -91,7 +91,7 @@ const decidesExactly: Law = (history) => {
     );
     const sure = steps.filter((step) => !unsure.has(nameOf(step)));
     if (sure.length === 0) continue;
-    // If a count that is not known rejected the group, those that passed are only looked at. Others may start a lock.
+    // If an unsure count may have rejected the group, steps that passed become looks. Rejected steps may start a lock.
     const passed = (step: Step) => answers[steps.indexOf(step)]?.allowed;
     const asked =
       sure.length < steps.length && isRefused
@@ -125,7 +125,7 @@ interface Grant {
   readonly items?: readonly string[] | undefined;
 }
 
-/** Law 1: in any interval, a limit admits no more than its rule says. Counts only what callers were told. */
+/** Law 1: in any interval, a limit admits no more than its rule says. Counts only grants whose reply arrived. */
 const admitsAtMostTheLimit: Law = (history) => {
   const { restarts, plan } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
@@ -146,12 +146,12 @@ const admitsAtMostTheLimit: Law = (history) => {
   const givenBack = new Set(
     history.calls.flatMap(({ steps }) => steps.filter(({ op }) => op === 'put').map(nameOf)),
   );
-  // Since when an item counts is not known if the reply was lost of the request that added it.
+  // If the reply to a request was lost, it is unknown when its items began to count.
   const unknown = new Set(
     history.calls.flatMap(({ steps, answers }) => (answers ? [] : steps.map(nameOf))),
   );
   for (const [name, { rule, all }] of grants) {
-    if (givenBack.has(name)) continue; // exactness judges those
+    if (givenBack.has(name)) continue; // `decidesExactly` checks it
     if (rule.machine === 'distinct' && unknown.has(name)) continue;
     for (const some of sharingState(all, restarts)) {
       const excess = over(rule, some);
@@ -161,7 +161,7 @@ const admitsAtMostTheLimit: Law = (history) => {
   return undefined;
 };
 
-/** Grants in groups that the store knew together: a restart forgets those that it has not kept. */
+/** Groups of grants that were in the store at the same time. A restart loses those that it has not kept. */
 function sharingState(grants: readonly Grant[], restarts: History['restarts']): Grant[][] {
   const groups: Grant[][] = [];
   let now = [...grants];
@@ -190,7 +190,7 @@ function over(rule: Rule, grants: readonly Grant[]): string | undefined {
   if (rule.machine === 'distinct') return tooMany(rule, grants);
   if (rule.machine !== 'window' && rule.machine !== 'log') return undefined;
   const { windowUs, limit } = rule;
-  // Of a sliding counter, no more than the limit within one fixed window.
+  // Counters are checked in fixed windows, logs in every sliding window.
   const isLog = rule.machine === 'log';
   for (const [at, { atUs }] of grants.entries()) {
     let sum = 0;
@@ -207,7 +207,7 @@ function over(rule: Rule, grants: readonly Grant[]): string | undefined {
   return undefined;
 }
 
-/** More different items in a window than the limit. Each counts for a window from the request that added it. */
+/** Finds a window with more different items than the limit. An item counts for one window after it was added. */
 function tooMany(
   { limit, windowUs }: Pick<DistinctRule, 'limit' | 'windowUs'>,
   grants: readonly Grant[],
@@ -224,10 +224,10 @@ function tooMany(
   return undefined;
 }
 
-/** The machines whose promises only refunds, changes and other takes can break. */
+/** Algorithms whose `retryAfter` only refunds, changes and other takes can make wrong. */
 const PROMISE: ReadonlySet<string> = new Set(['bucket', 'window', 'log', 'lock']);
 
-/** Law 2: a caller that waits as promised is admitted, and one that comes earlier is not, without other traffic. */
+/** Law 2: without other traffic, a caller is admitted after the promised wait, and not earlier. */
 const waitsAreHonest: Law = (history) => {
   const { plan, restarts } = history;
   if (plan.faults.length > 0 || restarts.length > 0) return undefined;
@@ -240,7 +240,7 @@ const waitsAreHonest: Law = (history) => {
       const name = nameOf(step);
       const before = told.get(name);
       const { limit } = step.rule;
-      // What a limit promised, another does not keep.
+      // A changed limit doesn't keep earlier promises.
       if (before?.limit === limit && step.op === 'take' && step.cost === before.cost) {
         const isDue = answer.nowUs >= before.dueUs;
         if (answer.allowed !== isDue) {
@@ -263,7 +263,7 @@ const waitsAreHonest: Law = (history) => {
   return undefined;
 };
 
-/** Law 2 of the denial cache: a rejection that needed no call is one that the store has made, and still would. */
+/** Law 2: the denial cache rejects only what the store has rejected and would still reject. */
 const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
   if (plan.faults.length > 0) return undefined;
   const asked = new Set(calls.map(({ act }) => act));
@@ -278,7 +278,7 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
         ({ process: by, endUs = Number.POSITIVE_INFINITY }) => by === process && endUs <= startUs,
       );
       const about = (step: Step): boolean => step.limiter === limiter && step.key === key;
-      // What this process has given back since may have made room.
+      // Refunds by this process may have made room since.
       const givenBackUs = own
         .filter(({ steps }) => steps.some((step) => step.op === 'put' && about(step)))
         .reduce((latest, { endUs = 0 }) => Math.max(latest, endUs), 0);
@@ -302,13 +302,13 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
   return undefined;
 };
 
-/** Whether the answer shows a lock that has begun with it. */
+/** Whether the step started a lock, by its answer. */
 function startsLock({ op, rule }: Step, answer: Answer | undefined): boolean {
   if (op !== 'take' || rule.machine !== 'lock' || !answer || !('untilUs' in answer)) return false;
   return rule.locksUs.includes(answer.untilUs - answer.nowUs);
 }
 
-/** Law 3: a script call that rejects everything writes nothing, except what starts a lock. */
+/** Law 3: a script call that rejects everything writes nothing, except to start a lock. */
 const rejectionsWriteNothing: Law = (history) => {
   const { plan, executions } = history;
   if (plan.faults.length > 0) return undefined;
@@ -330,7 +330,7 @@ const rejectionsWriteNothing: Law = (history) => {
   return undefined;
 };
 
-/** Law 3: a charge is given back once at most, however often that is asked. */
+/** Law 3: a charge is refunded at most once, however many refunds are asked. */
 const refundsWorkOnce: Law = ({ outcomes }) => {
   const one = outcomes.find(({ refunds = 0 }) => refunds > 1);
   return one && `one charge was given back ${one.refunds} times`;
@@ -344,7 +344,7 @@ function frozenUs({ plan }: History, { process, startUs, endUs }: Outcome): numb
   }, 0);
 }
 
-/** Law 6: whatever fails, every decision is there within the deadline, and no decision throws. */
+/** Law 6: whatever fails, every decision arrives within the deadline, and none throws. */
 const failuresFailNobody: Law = (history) => {
   for (const outcome of history.outcomes) {
     const { act, process, startUs, endUs, error } = outcome;
@@ -359,7 +359,7 @@ const failuresFailNobody: Law = (history) => {
   return undefined;
 };
 
-/** Law 6: where nothing fails, nobody says so. */
+/** Law 6: without faults, no call fails and the fallback is not used. */
 const calmMeansNoErrors: Law = ({ plan, outcomes, calls }) => {
   if (plan.faults.length > 0) return undefined;
   const failed = calls.find(({ error }) => error !== undefined);
@@ -378,7 +378,7 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
     const waited = new Map<string, number>();
     for (const { act, process, startUs, endUs = startUs } of outcomes) {
       if (plan.acts[act]?.kind !== 'consume' || endUs - startUs < 45_000) continue;
-      // Requests that came together wait together: only the moments count at which some began to.
+      // Concurrent requests wait together, so count the times at which requests began to wait.
       if (startUs < fault.atUs + 200_000 || endUs > fault.atUs + fault.forUs) continue;
       waited.set(`${process.name} ${Math.floor(startUs / 50_000)}`, 1);
     }
@@ -388,12 +388,12 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
   return undefined;
 };
 
-/** How long a server that failed or was slow by turns must be well before it is used again. */
+/** How long a flapping server must stay healthy before it is used again. */
 const WELL_US = 400_000;
 
 /**
- * Law 6: a server that is well and ill by turns is used again only after it was well for a while. If a process probes
- * on after a good answer, it waits for such a while; then each bad answer must begin it anew.
+ * Law 6: a flapping server is used again only after it has been healthy for a while. If a process keeps probing after
+ * a good answer, it waits out that time, and each bad answer must restart it.
  */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -404,7 +404,7 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
     for (const { steps, act, answers, sentUs, endUs = Number.POSITIVE_INFINITY } of own) {
       const isProbe = steps[0]?.limiter === '\u0001probe';
       if (isProbe) {
-        // A slow answer is a bad one for some, and a good one for others.
+        // A slow answer may count as good or bad, so it changes nothing.
         const isSlow = answers && endUs - sentUs >= 2_000;
         if (!isSlow) wellUs = answers ? (wellUs ?? endUs) : undefined;
         isIllAgain ||= wasWell && wellUs === undefined;
@@ -412,7 +412,7 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
         lastUs = endUs;
       } else {
         const forUs = lastUs - (wellUs ?? Number.NEGATIVE_INFINITY);
-        // A slow store is still called for what the process cannot decide alone.
+        // A slow store is still called for decisions that a process can't make alone.
         const isOwn = act !== undefined && plan.onStoreError === 'local' && !isQueue(steps);
         if (isOwn && isIllAgain && sentUs > lastUs && forUs < WELL_US / 2) {
           return `a server that was well for ${forUs} us was used again`;
@@ -430,7 +430,7 @@ const isQueue = ([step]: readonly Step[]): boolean => step?.rule.machine === 'qu
 const itRecovers: Law = ({ recovered }) =>
   recovered ? undefined : 'the store is back, and is not used';
 
-/** Law 7: no more permits are held than there are, as long as every holder renews its lease. */
+/** Law 7: holders that renew their leases never hold more permits than the limit. */
 const permitsAreCounted: Law = (history) => {
   const { plan, restarts, calls } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
@@ -459,7 +459,7 @@ const permitsAreCounted: Law = (history) => {
       } else if (op === 'record' && known) known.spans.push([nowUs, nowUs + rule.leaseUs]);
     }
   }
-  // Given back from the moment at which it was asked to.
+  // A permit counts as released once its release was sent.
   for (const call of calls) {
     for (const step of call.steps) {
       if (step.op !== 'put' || !step.lease) continue;
@@ -527,7 +527,7 @@ const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   return undefined;
 };
 
-/** Idempotency: the end of a request that ran arrives, if it can: it is sent again for ten leases. */
+/** Idempotency: the completion of a request is retried for ten leases until it reaches the store. */
 const endsArrive: Law = ({ plan, calls, runs }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   const wellUs = Math.max(0, ...plan.faults.map(endOf));
@@ -555,13 +555,13 @@ const endsArrive: Law = ({ plan, calls, runs }) => {
   return undefined;
 };
 
-/** When the last effect of a fault has passed: late messages may still be under way after it. */
+/** When the last effect of a fault has passed: late messages may still arrive after it. */
 function endOf(fault: Plan['faults'][number]): number {
   const forUs = 'forUs' in fault ? fault.forUs : 0;
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
-/** Law 7: a permit is held until it is given back, however long that is, if its process can renew it. */
+/** Law 7: a permit lasts until its release, however late, if its process can renew it. */
 const permitsLast: Law = (history) => {
   if (history.plan.faults.length > 0) return undefined;
   const ends = new Map<string, number>();
@@ -586,7 +586,7 @@ function takes({ steps, answers }: Answered): boolean {
   return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
 }
 
-/** Law 7: no two permits, and no two claims, have one name. */
+/** Law 7: no two permits share an id, and no two claims an owner. */
 const namesAreNew: Law = ({ calls }) => {
   const names = new Set<string>();
   for (const { steps } of calls) {
@@ -615,10 +615,10 @@ const criticalsPass: Law = ({ plan, outcomes }) => {
   return undefined;
 };
 
-/** Law 8: everything that was stored expires, and timers are as many as what is under way. */
+/** Law 8: all stored keys expire, and the number of timers follows the work in flight. */
 const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
-  // What is given back may take a second before it is taken for lost.
+  // A failed release may be pending for a second before it is given up.
   const afterwardsUs = plan.faults.length > 0 ? 1_200_000 : 10_000;
   for (const process of processes) {
     const spans = outcomes
@@ -633,7 +633,7 @@ const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   return undefined;
 };
 
-/** When each permit is given back: after an outage that can be many at once, but once for each. */
+/** The time span of each permit's release. After an outage many can overlap, one per permit. */
 function releasesOf(process: Process, calls: readonly Call[]): [number, number][] {
   const spans = new Map<string, [number, number]>();
   for (const { process: own, steps, sentUs, endUs = sentUs } of calls) {
@@ -677,8 +677,8 @@ const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * Law 14: in an outage, a process admits no more of a key than the limit, counting what it admitted before. What the
- * store admits afterwards is another matter: it does not know what was admitted meanwhile.
+ * Law 14: in an outage, a process admits no more of a key than the limit, including what it admitted before. Grants
+ * after the outage are counted anew, because the store does not know those of the fallback.
  */
 const fallbackIsBounded: Law = ({ plan, outcomes }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -706,7 +706,7 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
       admitted.set(asked.key, all);
       const own = all.findLast((one) => one.process === process);
       const isLocal = decision.outcome === 'error';
-      // The store answers again after an outage, or without its data: a new count begins.
+      // A new count begins when the store answers again after an outage, or has lost its data.
       const lastUs = own?.grants.at(-1)?.atUs ?? 0;
       const isNew = !own || (!isLocal && (own.failed || hasLost(lastUs, endUs)));
       const count = isNew ? { process, grants: [], failed: false } : own;
@@ -729,8 +729,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * What is spent is charged, forgiven, or counted as lost, and no more than that. Where a reply was lost, it is not
- * known whether the store has charged.
+ * All units spent, and no others, are charged, forgiven or counted as lost. If a reply was lost, it is unknown whether
+ * the store charged.
  */
 const spendingIsCharged: Law = (history) => {
   const { plan, spent, calls, restarts, outcomes, units } = history;
@@ -744,7 +744,7 @@ const spendingIsCharged: Law = (history) => {
     most += bounds.most;
   }
   for (const { steps, answers, sentUs, endUs = sentUs } of calls) {
-    // Charged or not, the caller did not hear of it in time, or not at all: then it may have charged again.
+    // Without a reply in time, the caller doesn't know whether the call charged, and may charge again.
     const isHeard = answers?.every(({ failure }) => !failure) && endUs - sentUs < PATIENCE_US / 2;
     for (const { limiter, key, cost } of isHeard ? [] : steps) {
       if (limiter === 'spend' && spent.has(key)) unknown += cost;
@@ -762,14 +762,14 @@ const spendingIsCharged: Law = (history) => {
   return undefined;
 };
 
-/** What a limit for a day refills during a history, rounded up. */
+/** Units that a limit per day refills during a history, rounded up. */
 function refillOf(limit: number, calls: readonly Call[]): number {
   return 1 + (limit * (calls.at(-1)?.sentUs ?? 0)) / 86_400_000_000;
 }
 
 /**
- * A request that nobody shares its key with is charged what it has cost, up to the limit and its debt. Where calls were
- * lost, units may be lost, or charged again.
+ * A request that shares its key with no other is charged exactly its cost, up to the limit plus its debt. Lost calls
+ * may lose units or charge them twice.
  */
 const aloneIsChargedExactly: Law = (history) => {
   const { plan, spent, outcomes, calls, restarts, units } = history;
@@ -799,7 +799,7 @@ const aloneIsChargedExactly: Law = (history) => {
   return undefined;
 };
 
-/** The units of a key's calls of which the caller does not know whether they were charged. */
+/** The units of a key's calls that may or may not have been charged: no reply came in time. */
 function unheard(calls: readonly Call[], key: string): number {
   return calls
     .filter(({ answers, sentUs, endUs = Infinity }) => !answers || endUs - sentUs > PATIENCE_US / 2)
@@ -808,7 +808,7 @@ function unheard(calls: readonly Call[], key: string): number {
     .reduce((sum, { cost }) => sum + cost, 0);
 }
 
-/** A charge of which it is not known whether it was made is sent once more, not for ever. */
+/** A charge whose reply is missing is retried only once. */
 const chargesAreSentTwice: Law = ({ plan, calls }) => {
   const keys = plan.acts.map((act) => (act.kind === 'spend' ? act.key : undefined));
   for (const act of plan.acts) {
@@ -832,7 +832,7 @@ function isUnsent(error: unknown): boolean {
   return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
 }
 
-/** A permit is given back by few calls at a time, however many of its renewals fail. */
+/** Few calls at a time release a permit, however many of its renewals fail. */
 const releasesAreFew: Law = ({ calls }) => {
   const spans = new Map<string, [number, number][]>();
   for (const { process, steps, sentUs, endUs = Number.POSITIVE_INFINITY } of calls) {
@@ -849,10 +849,10 @@ const releasesAreFew: Law = ({ calls }) => {
   return undefined;
 };
 
-/** The release, one after a renewal that overtook it, and what is sent again while those may still arrive. */
+/** The release, another after a renewal that overtook it, and retries while those may still arrive. */
 const MOST_RELEASES = 4;
 
-/** While a request runs, at least its reservation is charged, or what it is settled at if that is less. */
+/** While a request runs, at least its reservation is charged, or its final cost if that is less. */
 const reservationsStay: Law = (history) => {
   const { plan, outcomes } = history;
   if (plan.faults.length > 0 || !plan.spend) return undefined;
@@ -875,7 +875,7 @@ const reservationsStay: Law = (history) => {
   return undefined;
 };
 
-/** The least and the most units that a request must be charged, and what it is charged while it runs. */
+/** The least and the most units that a request may be charged, and the units charged while it runs. */
 function spendingOf(
   { plan }: History,
   { act, process, decisions = [], added = 0, hasEnded = false }: Outcome,
@@ -890,17 +890,17 @@ function spendingOf(
   const reserved = Math.min(asked.reserve, (plan.spend?.limit ?? 0) / 2);
   const owed = isCut && plan.spend?.isPartial ? added : Math.max(reserved, added);
   const units = usage ?? owed;
-  // Who was admitted without the store may not be charged.
+  // A request that the fallback admitted may stay uncharged.
   if (decision.outcome === 'error') return { least: 0, most: Math.max(added, units), held: 0 };
   const held = Math.min(reserved, units, owed);
   if (hasEnded && !process.isDead) return { least: units, most: units, held };
-  // Nobody knows how far a process came that was killed.
+  // It is unknown how far a killed process got.
   return { least: held, most: Math.max(reserved, added, units), held };
 }
 
 const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
 
-/** Idempotency: an id runs once. A repeat gets its response, or a 409 while it runs. */
+/** Idempotency: an id runs once. Retries get its response, or a 409 during the run. */
 const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
   for (const { id, startUs } of runs) {
     const isClaimed = calls.some(
@@ -913,7 +913,7 @@ const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
     if (!isClaimed) return `${id} ran without a claim`;
   }
   const calm = plan.faults.length === 0;
-  // What ended too late for its own client is kept for the next one.
+  // A response is kept even if its own client has left.
   for (const { id, endUs, status } of calm ? runs : []) {
     if (endUs === undefined || status === 503) continue;
     const isAgain = runs.some(
@@ -1016,7 +1016,7 @@ const jobsKeepThePace: Law = ({ plan, starts }) => {
   return undefined;
 };
 
-/** Whether a pause of the key began before a job, and may not have ended. */
+/** Whether a pause of the key may delay a job that comes at `atUs`. */
 function wasPaused({ acts }: Plan, key: string, atUs: number): boolean {
   return acts.some(
     (act) =>
@@ -1027,14 +1027,14 @@ function wasPaused({ acts }: Plan, key: string, atUs: number): boolean {
   );
 }
 
-/** For so long after a pause its jobs may still wait for their turn. */
+/** How long after a pause jobs may still wait for their turn. */
 const PAUSE_LATE_US = 3_000_000;
-/** A job that is so near to its start may start in spite of a pause. */
+/** A job this close to its start may start despite a new pause. */
 const PAUSE_NEAR_US = 60_000;
 
 /**
- * Shapers: while a key is paused, no job of it starts. If the store is well, that holds in all processes; in the one
- * that has paused it, whatever the store does.
+ * Shapers: no job of a paused key starts. In the process that paused the key this holds whatever the store does, in
+ * the others only without faults.
  */
 const pausesHold: Law = ({ plan, outcomes, starts, restarts }) => {
   const calm = plan.faults.length === 0;
@@ -1102,7 +1102,7 @@ const idleJobsStart: Law = ({ plan, outcomes }) => {
   return undefined;
 };
 
-/** Live changes: in all processes a limit is soon that which was set last. */
+/** Live changes: all processes soon apply the limit that was set last. */
 const changesApply: Law = ({ plan, outcomes }) => {
   if (plan.faults.length > 0) return undefined;
   for (const [at, { name, limit }] of plan.rates.entries()) {
@@ -1121,7 +1121,7 @@ const changesApply: Law = ({ plan, outcomes }) => {
       first.set(process, firstUs);
       if (startUs < firstUs + APPLIES_US) continue;
       const settled = changes.filter((change) => change.endUs + APPLIES_US < startUs).at(-1);
-      // Of two that were made at one time, either may be the last.
+      // Of two concurrent changes, either may win.
       const since = settled?.startUs ?? Number.NEGATIVE_INFINITY;
       const recent = changes.filter((change) => change.startUs < endUs && change.endUs > since);
       const known = [settled?.limit ?? limit, ...recent.map((change) => change.limit)];

@@ -1,23 +1,23 @@
-/** The server and the connections of processes to it, with all that can go wrong between them. */
+/** The server and the connections of processes to it, with the faults between them. */
 
 import { EPOCH_US, type Process, type World } from './world.js';
 
-/** A server, or a model of one. For the processes it answers in no time. */
+/** A server, or a model of one. For the processes, it answers in zero time. */
 export interface Server {
   /**
-   * Does what is asked, at an instant by the server's clock, in microseconds since the epoch. May return a promise:
-   * then all stands still until it settles.
+   * Runs a request at an instant by the server's clock, in microseconds since the epoch. May return a promise: the
+   * simulation stands still until it settles.
    *
-   * @throws Error that the client is to get
+   * @throws Error that the client gets
    */
   handle(request: unknown, nowUs: number): unknown;
-  /** All that is stored, for {@link Server.restart}. It is not changed later. Undefined if that cannot be had. */
+  /** An immutable copy of all data, for {@link Server.restart}; undefined if the server can't make one. */
   snapshot(): unknown;
-  /** Starts again with what a snapshot has, or with nothing. May return a promise, as {@link Server.handle} may. */
+  /** Restarts with the data of a snapshot, or without data. May return a promise, as {@link Server.handle} may. */
   restart(snapshot?: unknown): unknown;
-  /** How many keys have not expired; 0 if that cannot be known. */
+  /** How many keys have not expired; 0 if unknown. */
   size(nowUs: number): number;
-  /** How many changes there have been; 0 if that cannot be known. */
+  /** How many changes there have been; 0 if unknown. */
   readonly writes: number;
 }
 
@@ -31,7 +31,7 @@ export interface Execution {
   readonly writes: number;
 }
 
-/** The server was started again. What was stored after the first `kept` executions is lost. */
+/** A restart of the server. Changes after the first `kept` executions are lost. */
 export interface Restart {
   readonly trueUs: number;
   readonly serverUs: number;
@@ -40,7 +40,7 @@ export interface Restart {
   readonly kept: number;
 }
 
-/** What is wrong with the network for now: probabilities of each message. */
+/** The current network faults, as probabilities for each message. */
 export interface Weather {
   /** A request never arrives. */
   readonly loseRequest: number;
@@ -55,7 +55,7 @@ export interface Weather {
 const FAIR: Weather = { loseRequest: 0, loseReply: 0, repeat: 0, late: 0 };
 const LATE_US = 2_500_000;
 const SNAPSHOT_EVERY_US = 100_000;
-/** What a failover forgets. */
+/** How far a replica lags behind. A failover loses these writes. */
 const LAG_US = 1_000_000;
 
 export class Host {
@@ -84,7 +84,7 @@ export class Host {
     this.server = server;
   }
 
-  /** What the server's clock shows. */
+  /** The time by the server's clock. */
   nowUs(): number {
     return EPOCH_US + this.world.nowUs + this.skewUs;
   }
@@ -112,7 +112,7 @@ export class Host {
     this.weather = FAIR;
   }
 
-  /** Restarts the server: with all it had, with nothing, or with what a replica had a second ago. */
+  /** Restarts the server: with all data, with none, or with a replica's data of a second ago. */
   restart(keeps: 'all' | 'nothing' | 'replicated'): void {
     const { executions, world } = this;
     this.keepSnapshot(true);
@@ -120,7 +120,7 @@ export class Host {
     const last = this.snapshots.findLast(({ atUs }) => atUs <= before) ?? this.snapshots[0];
     const kept = keeps === 'nothing' || last?.all === undefined ? undefined : last;
     world.waitFor(this.server.restart(kept?.all));
-    // What a replica had that was never promoted is gone.
+    // Data of a replica that was never promoted is gone.
     this.snapshots = [];
     this.restarts.push({
       trueUs: world.nowUs,
@@ -137,11 +137,11 @@ export class Host {
     for (const link of this.links) link.drop();
   }
 
-  /** Runs a request now, and hands on what gives the reply. */
+  /** Runs a request now, and passes on a function that gives the reply. */
   run(process: Process, request: unknown, then: (reply: () => unknown) => void): void {
     const { server, world } = this;
     this.keepSnapshot(false);
-    // Two calls are never at the same microsecond: their order can be told from their times.
+    // Two calls never run in the same microsecond, so their times give their order.
     this.lastUs = Math.max(this.nowUs(), this.lastUs + 1);
     const before = server.writes;
     const execution = { process, trueUs: world.nowUs, serverUs: this.lastUs, writes: 0 };
@@ -185,7 +185,7 @@ interface Pending {
 /** The connection of one process. Like TCP, it delivers requests and replies in the order in which they were sent. */
 export class Link {
   state: 'ready' | 'connecting' = 'ready';
-  /** When the next request is to arrive, in true time, if that can be. */
+  /** The true time at which the next request should arrive, if it is not in the past. */
   wishUs: number | undefined;
   private readonly host: Host;
   private readonly process: Process;

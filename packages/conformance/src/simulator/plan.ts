@@ -1,4 +1,4 @@
-/** What happens in a history, as data: made from a seed, and made smaller while it still fails. */
+/** The plan of a history, as data: generated from a seed, and shrunk while it still fails. */
 
 import { Random } from './random.js';
 import type { ProcessClock } from './world.js';
@@ -23,7 +23,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly kind: 'consume' | 'peek';
       readonly key: string;
       readonly cost: number;
-      /** What it touches, for limits on different items. */
+      /** Its items, for limits on different items. */
       readonly items: readonly string[];
       readonly asks: readonly number[];
       /** Whether to try again after the promised wait: 0 for exactly then, -1 for a microsecond earlier. */
@@ -39,26 +39,26 @@ export type Act = { readonly atUs: number; readonly process: number } & (
     }
   | { readonly kind: 'once'; readonly id: string; readonly holdUs: number; readonly status: number }
   | { readonly kind: 'job'; readonly key: string }
-  /** No job of the key starts for a while, in any process. */
+  /** Pauses the key in all processes. */
   | { readonly kind: 'pause'; readonly key: string; readonly forMs: number }
   /** A request whose cost is known at its end. */
   | {
       readonly kind: 'spend';
       readonly key: string;
       readonly reserve: number;
-      /** What it adds while it runs, each some time after the one before. */
+      /** Units added while it runs, `gapUs` apart. */
       readonly adds: readonly number[];
       readonly gapUs: number;
       /** Undefined if it is never settled. */
       readonly usage: number | undefined;
       /** Whether its client leaves before the end. */
       readonly isCut: boolean;
-      /** How long after the end it is settled; undefined: before it. */
+      /** How long after its end it is settled; undefined: before its end. */
       readonly lateUs: number | undefined;
     }
-  /** Many keys that are asked at once, each for the first time. */
+  /** Consumes many new keys at once. */
   | { readonly kind: 'flood'; readonly rate: number; readonly keys: number }
-  /** A limit is changed live, in all processes. */
+  /** Changes a limit live, in all processes. */
   | { readonly kind: 'change'; readonly rate: number; readonly limit: number }
 );
 
@@ -77,16 +77,16 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
-/** What can go wrong: the kinds of {@link Fault}, and those of `weather` by their own names. */
+/** The kinds of {@link Fault}, with each kind of `weather` under its own name. */
 export type FaultKind =
   | Exclude<Fault['kind'], 'weather'>
   | Extract<Fault, { kind: 'weather' }>['of'];
 
-/** The limit on what is spent. Its window is so long that nothing is refilled. */
+/** The limit of `spend` acts. Its window is a day, so very little refills. */
 interface SpendPlan {
   readonly limit: number;
   readonly debt: number;
-  /** Whether a request that is cut off costs only what it owes. */
+  /** Whether a request whose client leaves costs only the units added. */
   readonly isPartial: boolean;
 }
 
@@ -98,7 +98,7 @@ export interface Plan {
   readonly permits: number;
   readonly leaseMs: number;
   readonly pace: { readonly limit: number; readonly windowMs: number; readonly burst: number };
-  /** Undefined if nothing is spent. */
+  /** Undefined without `spend` acts. */
   readonly spend: SpendPlan | undefined;
   readonly acts: readonly Act[];
   readonly faults: readonly Fault[];
@@ -113,10 +113,10 @@ const ALGORITHMS = [
 ] as const;
 const SECOND_US = 1_000_000;
 const KEYS = ['ada', 'bob', 'eve'] as const;
-/** So many that most have units left when an outage begins. */
+/** Enough that most have units left when an outage begins. */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
-/** What processes mostly do. */
+/** The main activity of processes. */
 type Activity =
   | 'rates'
   | 'changes'
@@ -128,15 +128,15 @@ type Activity =
   | 'penalties'
   | 'all';
 
-/** What histories are about, in place of a random choice. */
+/** What histories test, instead of a random choice. */
 export interface Focus {
-  /** What processes do. */
+  /** The main activity. */
   readonly focus?: Activity | undefined;
-  /** What goes wrong; empty for nothing. */
+  /** The kinds of faults; empty for none. */
   readonly faults?: readonly FaultKind[] | undefined;
 }
 
-/** The plan of a seed, with about so many acts. */
+/** The plan of a seed, with about `size` acts. */
 export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
   const random = new Random(seed);
   const lengthUs = random.pick([2, 8, 20]) * SECOND_US;
@@ -145,7 +145,7 @@ export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
     driftPpm: random.chance(0.4) ? 0 : random.between(-200, 200),
     offsetUs: random.pick([0, 0, -3_600, 61, 86_400]) * SECOND_US,
   }));
-  // Random numbers apart, so that the plans of a seed stay what they were otherwise.
+  // Separate generators, so later additions don't change the rest of a seed's plan.
   const penalties = new Random(~seed);
   const spending = new Random(seed + 2 ** 29);
   const rates = Array.from({ length: random.between(1, 3) }, (_, at) => {
@@ -237,8 +237,8 @@ const FAULT_KINDS: readonly FaultKind[] = [
 ];
 
 /**
- * Half of the histories are about one activity, and a third have only one to three kinds of faults: what everything at
- * once hides, a few things often show. (Groce and others, "Swarm testing", ISSTA 2012.)
+ * Half of the histories test one activity, and a third have only one to three kinds of faults: these often reveal bugs
+ * that a mix of everything hides. (Groce and others, "Swarm testing", ISSTA 2012.)
  */
 function swarmOf(seed: number): Focus {
   const random = new Random(seed + 2 ** 26);
@@ -255,13 +255,13 @@ function onItems(rate: RatePlan, random: Random): RatePlan {
   return isSliding && random.chance(0.4) ? { ...rate, algorithm: 'distinct' } : rate;
 }
 
-/** Some limits have debt. Random numbers of their own leave the rest of the plan of each seed as it was. */
+/** Some limits have debt. A separate generator leaves the rest of each seed's plan unchanged. */
 function withDebt(rate: RatePlan, random: Random): RatePlan {
   if (rate.algorithm !== 'tokenBucket' || !random.chance(0.4)) return rate;
   return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
 }
 
-/** A limit that is often reached, and locks. */
+/** A low limit, which is often reached, with locks. */
 function withPenalty(rate: RatePlan, random: Random): RatePlan {
   return {
     ...rate,
@@ -330,7 +330,7 @@ function actsOf(random: Random, shape: Shape): Act[] {
   return acts;
 }
 
-/** One to four of twelve items, of which some come twice. */
+/** One to four of twelve items, some of them twice. */
 function itemsAt(atUs: number): string[] {
   const random = new Random(atUs + 2 ** 27);
   return Array.from(
@@ -385,7 +385,7 @@ function actOf(
       return {
         ...base,
         kind,
-        // Of a request that is alone on its key, it is known exactly what must be charged.
+        // For a request alone on its key, the exact charge is known.
         key: base.atUs % 4 === 0 ? `alone-${base.atUs}` : key,
         reserve: random.pick([0, 1, 20, 90]),
         adds,
@@ -423,17 +423,17 @@ function faultsOf(
   lengthUs: number,
   processes: number,
 ): Fault[] {
-  // Who holds something must be able to lose it.
+  // Processes must be able to lose permits and claims that they hold.
   const isHeld = focus === 'claims' || focus === 'permits';
   let lastUs = 0;
   return Array.from({ length: random.between(1, 4) }, (_, at): Fault | Fault[] => {
-    // What comes shortly after another fault meets what that one has left behind.
+    // Some faults follow another closely, and meet the state that it left.
     const follows = at > 0 && random.chance(0.4);
     const ownUs = random.chance(0.15) ? 0 : random.between(0, lengthUs);
     const atUs = follows ? lastUs + random.between(0, 400_000) : ownUs;
     lastUs = atUs;
     if (focus === 'outages') return outageOf(random, atUs);
-    // What could not be charged is sent again.
+    // Failed charges are sent again.
     if (focus === 'spending' && random.chance(0.6)) return outageOf(random, atUs);
     const forUs = random.pick(FAULT_LENGTHS_US);
     const process = random.between(0, processes - 1);
@@ -486,7 +486,7 @@ function faultOf(
         keeps: random.pick(['all', 'nothing', 'replicated'] as const),
       };
       if (random.chance(0.7)) return restart;
-      // A network that loses messages loses those too that tell the new server what it must know.
+      // Message loss also hits the messages that bring the new server up to date.
       const of = random.pick(['loseRequest', 'loseReply'] as const);
       return [restart, { atUs, kind: 'weather', forUs, of, share: random.pick([0.05, 0.5]) }];
     }

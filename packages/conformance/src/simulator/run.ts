@@ -1,4 +1,4 @@
-/** Runs a plan: boots processes, lets them act and things go wrong, and records what happens. */
+/** Runs a plan: boots processes, performs acts, injects faults, and records the history. */
 
 import type {
   Answer,
@@ -22,8 +22,8 @@ import type { Act, Fault, Plan } from './plan.js';
 import { Process, World } from './world.js';
 
 /**
- * What a program exports. Bundle it, with core inside, to the text of one CommonJS module that needs no other. Each
- * process evaluates it with its own clock, timers and random numbers.
+ * The exports of a program. Bundle it, including core, into the text of one self-contained CommonJS module. Each
+ * process evaluates this module with its own clock, timers and random numbers.
  */
 export interface Program {
   readonly core: typeof import('@spillway/core');
@@ -55,27 +55,27 @@ interface Shaper {
   pause(key: string, duration: number): Promise<void> | void;
 }
 
-/** What {@link simulate} needs: the text of a {@link Program}, and servers for it. */
+/** The input of {@link simulate}: the text of a {@link Program}, and servers for it. */
 export interface Subject {
   readonly program: string;
-  /** Of each second process, and of what a deploy puts in the place of the others. Default: `program`. */
+  /** The program of every second process; a deploy switches between the two. Default: `program`. */
   readonly other?: string | undefined;
-  /** Makes a server, empty. */
+  /** Makes an empty server. */
   server(): Server;
 }
 
 const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
-/** After so long without a lock the next one is the first again. */
+/** After this time without a lock, the next lock is the first again. */
 const FORGET_MS = 3_000;
 /** How long a process waits for its requests before it closes, and how long it may take to close. */
 const DRAIN_US = 4_000_000;
 const CLOSE_US = 5_000_000;
 
-/** The window of the limit on what is spent. */
+/** The window of the limit of `spend` acts. */
 const SPEND_MS = 86_400_000;
 
-/** After so long nothing counts any more. */
+/** After this time all counts have expired. */
 function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
@@ -84,7 +84,7 @@ function forgottenUs({ rates, spend }: Plan): number {
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
-/** What one process runs. */
+/** The app of one process. */
 interface App {
   readonly process: Process;
   readonly store: Store;
@@ -105,7 +105,7 @@ interface App {
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
 }
 
-/** How long a rejected step is to wait, in microseconds. */
+/** How long a rejected step should wait, in microseconds. */
 function waitUs({ rule, cost }: Step, answer: Answer | undefined): number {
   if (!answer || answer.allowed) return 0;
   return Math.round(seen(rule, answer, cost).retryAfterMs * 1_000);
@@ -193,7 +193,7 @@ class Running {
     };
   }
 
-  /** Boots a process, in place of one that has ended. */
+  /** Boots a process, at the start or in place of one that has ended. */
   private boot(at: number): void {
     const { plan, world, host, subject } = this;
     const clock = plan.clocks[at];
@@ -291,7 +291,7 @@ class Running {
     };
   }
 
-  /** Requests whose cost is known at their end, each of which holds a permit. */
+  /** The guard for requests whose cost is known at their end. Each holds a permit. */
   private spending(core: Program['core'], process: Process, store: Store): App['spending'] {
     const { spend } = this.plan;
     if (!spend) return undefined;
@@ -316,7 +316,7 @@ class Running {
     return { guard, meter };
   }
 
-  /** The store, whose calls are noted. */
+  /** The store, with its calls recorded. */
   private recorded(store: Store, process: Process): Store {
     const { world, host, calls } = this;
     const apply = store.apply.bind(store);
@@ -347,7 +347,7 @@ class Running {
     });
   }
 
-  /** Acts in a process, if it is there. */
+  /** Performs an act in its process, if that is alive. */
   private begin(act: Act, at: number): void {
     const app = this.apps[act.process];
     if (!app || app.process.isDead) return;
@@ -446,7 +446,7 @@ class Running {
     return app.hasDistinct && this.plan.rates[rate]?.algorithm === 'distinct';
   }
 
-  /** The keys and options of a call. Limits on items have those in place of a cost. */
+  /** The keys and options of a call. Limits on items get items instead of a cost. */
   private asked(app: App, { asks, key, cost, items }: Extract<Act, { asks: unknown }>) {
     const of = <Value>(rates: readonly number[], value: Value): Record<string, Value> =>
       Object.fromEntries(rates.map((rate) => [this.plan.rates[rate]?.name as string, value]));
@@ -456,7 +456,7 @@ class Running {
     return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
-  /** Charges limits with debt again, up to three times as much, when the work is done. */
+  /** Charges limits with debt again after the work, up to three times the cost. */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {
       const rate = this.plan.rates[one];
@@ -474,7 +474,7 @@ class Running {
     return this.refunds.get(decision) ?? 0;
   }
 
-  /** Comes again when the store has promised to admit, to the microsecond. */
+  /** Retries exactly when the store has promised to admit, to the microsecond. */
   private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
     const { again: by } = asks;
@@ -526,7 +526,7 @@ class Running {
       outcome.added += units;
     }
     const settle = (): void => {
-      // Only the first counts.
+      // Only the first settlement counts.
       if (usage !== undefined) for (const units of [usage, usage + 9]) spent.settle(units);
     };
     if (lateUs === undefined) settle();
@@ -609,7 +609,7 @@ class Running {
     }
   }
 
-  /** As orchestrators do: the process gets no more requests, finishes those that it has, and closes. */
+  /** Deploys as orchestrators do: a process gets no more requests, finishes its own, and closes. */
   private deploy(at: number): void {
     const { world, apps, deploys } = this;
     const app = apps[at];
@@ -629,7 +629,7 @@ class Running {
     world.at(world.nowUs + RESTART_US, () => this.boot(at));
   }
 
-  /** Whether every process that lives is answered by the store again. */
+  /** Whether the store answers every live process again. */
   private async recovers(): Promise<boolean> {
     const { world, apps } = this;
     const living = apps.filter(({ process }) => !process.isDead);
@@ -652,7 +652,7 @@ class Running {
     return answered === living.length;
   }
 
-  /** What was spent, after each process that lives has sent what was left. */
+  /** The units charged, after each live process has sent its pending charges. */
   private async spent(): Promise<History['spent']> {
     const { world, apps, plan } = this;
     if (!plan.spend) return undefined;

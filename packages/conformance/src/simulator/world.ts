@@ -5,7 +5,7 @@ import { Random } from './random.js';
 /** Epoch of the simulated world: 2026-01-01T00:00:00Z. */
 export const EPOCH_US = 1_767_225_600_000_000;
 
-/** What a process does first if several things are due: as in Node, timers, then input, then immediates. */
+/** The order of events that are due at once: as in Node, timers, then input, then immediates. */
 export type Phase = 'timer' | 'input' | 'immediate';
 
 const PHASES: readonly Phase[] = ['timer', 'input', 'immediate'];
@@ -31,7 +31,7 @@ export class World {
     this.random = new Random(seed);
   }
 
-  /** Runs something at an instant: in a process, or outside of all. Returns what cancels it. */
+  /** Runs a function at an instant, in a process or outside. Returns a function that cancels it. */
   at(atUs: number, run: () => void, process?: Process, phase: Phase = 'input'): () => void {
     this.order += 1;
     const event: Event = {
@@ -68,7 +68,7 @@ export class World {
         continue;
       }
       next.run();
-      // What waits for promises that have settled runs before the next event.
+      // Code that awaits settled promises runs before the next event.
       await new Promise(setImmediate);
       while (this.waited.length > 0) {
         await Promise.all(this.waited.splice(0));
@@ -116,9 +116,9 @@ function isBefore(one: Event, other: Event): boolean {
 
 /** The clock of a process. */
 export interface ProcessClock {
-  /** By how many millionths it is fast. */
+  /** How fast it is, in parts per million. */
   readonly driftPpm: number;
-  /** What it shows at the beginning, beside the epoch, in microseconds. */
+  /** Its offset from the epoch at the beginning, in microseconds. */
   readonly offsetUs: number;
 }
 
@@ -130,7 +130,7 @@ export class Process {
   /** Timers that are set now, and the most that ever were. */
   timers = 0;
   mostTimers = 0;
-  /** What it has written to its console. */
+  /** The lines written to its console. */
   readonly lines: string[] = [];
   private readonly world: World;
   private readonly clock: ProcessClock;
@@ -141,7 +141,7 @@ export class Process {
     this.clock = clock;
   }
 
-  /** What its clock shows, in microseconds since its start. */
+  /** The time by its clock, in microseconds since the world began. */
   localUs(): number {
     return this.world.nowUs * this.rate;
   }

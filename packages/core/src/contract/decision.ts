@@ -150,8 +150,8 @@ export function statusOf({ reason, status }: Decision): number {
 /**
  * The decision that determines the response.
  *
- * - If any limiter rejects, in this order: a rejection of the caller (429, 403, 402), overload (503), another
- *   rejection, such as one about an idempotency key, a replay. Among equals, the one with the longest wait.
+ * - If any limiter rejects, in this order: a rejection of the caller (429, 403, 402); overload (503); any other
+ *   rejection, such as of an idempotency key; a replay. Among equals, the one with the longest wait.
  * - If all pass: the decision with the least `remaining`. Skipped decisions come last, because they have none.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {

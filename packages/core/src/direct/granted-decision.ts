@@ -52,8 +52,8 @@ export class GrantedDecision implements Decision {
   }
 
   /**
-   * Takes the charge of a decision in `store` under the name `limiter`, to refund or settle it. Undefined if the
-   * decision charged nothing there, or if its charge was taken before.
+   * Removes and returns what a decision charged in `store` under the name `limiter`, so it is refunded or settled only
+   * once. Undefined if nothing is left.
    */
   static takeGrant(decision: Decision, store: Store, limiter: string): Grant | undefined {
     if (!(#step in decision)) return undefined;

@@ -148,7 +148,7 @@ export class Limit implements Decider {
     return { ...step, op: 'put', cost: Math.min(cost ?? Infinity, receipt.units), receipt };
   }
 
-  /** Takes the charge of a decision. Undefined if there is none, or if it was taken before. */
+  /** Removes and returns what a decision charged; undefined if nothing is left. */
   takeGrant(decision: Decision): Grant | undefined {
     return GrantedDecision.takeGrant(decision, this.client.store, this.countedAs);
   }

@@ -189,7 +189,7 @@ export class Spending<Usage> implements Spent<Usage> {
     else charge.tell(isCut ? 'cut' : 'silent', units);
     const steps = charge.settleAt(units);
     if (!('then' in steps)) return steps;
-    // Apart, because the end of the request waits for callbacks only, and not for as long as for the store.
+    // Sent separately, because the end of the request must not wait for an answer in flight.
     keepAlive(line, charge.send(steps));
     return undefined;
   }

@@ -44,7 +44,7 @@ const OTHERS = '(others)';
 const PLANS = 32;
 const OTHER_PLAN = 'other';
 
-/** Kinds of units, each of which is a metric. */
+/** Kinds of units. Each is a metric. */
 const UNITS_KINDS: readonly UnitsKind[] = [
   'reserved',
   'added',
@@ -190,7 +190,7 @@ export class Tally implements Observer {
     const isFull = this.spent.size >= SERIES && !this.spent.has(name);
     const limiter = isFull ? OTHERS : name;
     const byKind = inner(this.spent, limiter);
-    // Creates the counters of all kinds at once, because a query can't add up series of which one does not exist.
+    // Creates the counters of all kinds at once, because a query can't add up series if one is missing.
     if (byKind.size === 0) {
       for (const each of UNITS_KINDS) byKind.set(each, { labels: { limiter }, value: 0 });
     }

@@ -107,7 +107,7 @@ export class DenialCache {
     }
   }
 
-  /** For live changes: evicts everything, and ignores answers to calls that are already under way. */
+  /** For live changes: evicts everything, and ignores answers to calls that are in flight. */
   clear(): void {
     this.limiters.clear();
     this.table.clear();

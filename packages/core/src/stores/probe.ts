@@ -39,7 +39,7 @@ interface ProbeOptions {
 export class Probe {
   private question: Step;
   private askedUs: number;
-  /** When the last attempt ended, or was sent if it is still under way. */
+  /** When the last attempt ended, or was sent if it is still in flight. */
   private doneUs: number;
   private wantedUs: number;
   private pauseUs: number;
@@ -94,7 +94,7 @@ export class Probe {
     this.cancel?.();
   }
 
-  /** Whether an attempt is under way. After its timeout it counts as lost: on Workers it can end with its request. */
+  /** Whether an attempt is in flight. After its timeout it counts as lost: on Workers it can end with its request. */
   private isAsking(nowUs: number): boolean {
     const { sender, everyUs } = this.options;
     return this.isUnderWay && nowUs - this.askedUs < sender.timeoutUs + everyUs;

@@ -25,7 +25,7 @@ export interface Unreserved {
    * · `store-error`: the store did not answer, and `onStoreError` is `'deny'`.
    */
   readonly reason: 'wait' | 'blocked' | 'closed' | 'store-error';
-  /** How long the wait would have been, in milliseconds. For a blocked key, how much longer it is blocked. */
+  /** How long the wait would have been, in milliseconds. `blocked`: until the block ends. `closed`: Infinity. */
   readonly wouldWaitMs: number;
 }
 

@@ -72,7 +72,7 @@ export class KeyPause {
     this.checkedUs = Math.max(this.checkedUs, startUs);
   }
 
-  /** Whether the newest answer is new enough for a start at this instant. */
+  /** Whether a check, or a recent enough answer, covers a start at this instant. */
   isChecked(startUs: number): boolean {
     return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;
   }

@@ -121,7 +121,7 @@ export class DecisionReporter {
     this.report(key, cost, rule, isLocal ? 'error' : 'allowed', null, 0);
   }
 
-  /** Reports that the store granted no slot within the longest wait. */
+  /** Reports that the key got no slot: the wait is too long, or the store failed. */
   reportAnswer({ key, cost, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
     if (!this.client.isObserved) return;
     const rule = slowestOf(steps);

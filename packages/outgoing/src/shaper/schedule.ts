@@ -113,7 +113,7 @@ export class Schedule {
     for (const slot of [...this.slots]) if (slot.isLocal) this.dropSlot(slot);
   }
 
-  /** Drops spare slots that have passed. A job may be about to start on one that is not spare. */
+  /** Drops spare slots that have passed. On the other slots a job may be about to start. */
   dropPassedSlots(hasPassed: (slot: Slot) => boolean): void {
     const { first } = this.slots;
     if (!first || !hasPassed(first)) return;

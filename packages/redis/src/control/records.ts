@@ -13,7 +13,7 @@ import {
 type WriteAction = 'change' | 'clear' | 'restore' | 'force';
 
 /**
- * The arguments of control-write.lua without changes.
+ * The arguments of control-write.lua for a call without changes.
  *
  * @param dataSet the id for a new data set, if Redis has none
  */
