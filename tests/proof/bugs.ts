@@ -750,7 +750,7 @@ const outsiders: readonly Bug[] = [
       `if (this.untilUs.has(release)) return;
     this.underWay.delete(release);`,
     ]),
-    focus: { focus: 'claims', faults: ['loseReply', 'loseRequest'] },
+    focus: { focus: 'claims', faults: ['down', 'hang'] },
   },
   {
     ...bug('the fallback learns of a release only in an outage', `${STORES}/fallback.ts`, [

@@ -534,22 +534,22 @@ const endsArrive: Law = ({ plan, calls, runs }) => {
   // A round of retries is due after a third of a lease, or once a probe has found the store well.
   const dueUs = wellUs + plan.leaseMs * 400 + 500_000;
   if ((calls.at(-1)?.sentUs ?? 0) < dueUs) return undefined;
-  const lost = new Map<string, Call>();
   const arrived = new Set<string>();
-  for (const call of calls) {
-    for (const [at, { op, claim }] of call.steps.entries()) {
-      if (!claim || op !== 'done') continue;
-      if (call.answers?.[at]) arrived.add(claim.owner);
-      else lost.set(claim.owner, lost.get(claim.owner) ?? call);
+  const taken: { id: string; owner: string; process: Process; atUs: number }[] = [];
+  for (const { process, steps, answers, endUs = Number.POSITIVE_INFINITY } of calls) {
+    for (const [at, { op, claim }] of steps.entries()) {
+      if (!claim || !answers?.[at]) continue;
+      if (op === 'done' || op === 'put') arrived.add(claim.owner);
+      if (op === 'take' && answers[at].allowed) taken.push({ ...claim, process, atUs: endUs });
     }
   }
-  for (const [owner, { process, steps, sentUs }] of lost) {
-    if (process.isDead || arrived.has(owner)) continue;
-    const id = steps.find(({ claim }) => claim?.owner === owner)?.claim?.id;
-    const run = runs.findLast(
-      (one) => one.id === id && one.process === process && one.startUs < sentUs,
+  for (const { id, process, startUs, endUs, status } of runs) {
+    if (endUs === undefined || status === 503 || process.isDead) continue;
+    if (endUs + 10_000 * plan.leaseMs < dueUs) continue;
+    const claim = taken.findLast(
+      (one) => one.id === id && one.process === process && one.atUs <= startUs,
     );
-    if ((run?.endUs ?? 0) + 10_000 * plan.leaseMs < dueUs) continue;
+    if (!claim || arrived.has(claim.owner)) continue;
     return `the end of ${id} never arrived, though the store was well from ${wellUs} us on`;
   }
   return undefined;
@@ -813,15 +813,18 @@ const chargesAreSentTwice: Law = ({ plan, calls }) => {
   const keys = plan.acts.map((act) => (act.kind === 'spend' ? act.key : undefined));
   for (const act of plan.acts) {
     if (act.kind !== 'spend' || keys.indexOf(act.key) !== keys.lastIndexOf(act.key)) continue;
-    const sent = calls.filter(
-      ({ steps, error }) =>
-        steps.some(
-          ({ op, key, limiter }) => op === 'record' && limiter === 'spend' && key === act.key,
-        ) && !isUnsent(error),
-    ).length;
-    // One for each addition and one for the settlement.
-    const most = 2 * (act.adds.length + 1);
-    if (sent > most) return `${sent} charges of ${act.key} were sent, where ${most} are enough`;
+    const sent = new Map<number, number>();
+    for (const { steps, error } of calls) {
+      for (const { op, key, limiter, cost } of isUnsent(error) ? [] : steps) {
+        if (op !== 'record' || limiter !== 'spend' || key !== act.key) continue;
+        sent.set(cost, (sent.get(cost) ?? 0) + 1);
+      }
+    }
+    for (const [cost, count] of sent) {
+      // Several additions may have the same cost.
+      const most = 2 * (1 + act.adds.filter((units) => units === cost).length);
+      if (count > most) return `a charge of ${cost} for ${act.key} was sent ${count} times`;
+    }
   }
   return undefined;
 };
