@@ -35,6 +35,8 @@ export interface Outcome {
   refunds?: number;
   /** Of a request with a meter: the units added so far. */
   added?: number;
+  /** Of a job: when its caller gave it up. */
+  abortedUs?: number;
   /** Of a request with a meter: whether its end was reported. */
   hasEnded?: boolean;
   /** Of a request with an idempotency key. */
@@ -65,6 +67,7 @@ type Spent = ReadonlyMap<string, number>;
 /** A job that a shaper started. */
 export interface Start {
   readonly process: Process;
+  readonly act: number;
   readonly key: string;
   readonly atUs: number;
   readonly serverUs: number;

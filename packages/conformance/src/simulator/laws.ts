@@ -534,26 +534,55 @@ const endsArrive: Law = ({ plan, calls, runs }) => {
   // A round of retries is due after a third of a lease, or once a probe has found the store well.
   const dueUs = wellUs + plan.leaseMs * 400 + 500_000;
   if ((calls.at(-1)?.sentUs ?? 0) < dueUs) return undefined;
-  const arrived = new Set<string>();
-  const taken: { id: string; owner: string; process: Process; atUs: number }[] = [];
-  for (const { process, steps, answers, endUs = Number.POSITIVE_INFINITY } of calls) {
-    for (const [at, { op, claim }] of steps.entries()) {
-      if (!claim || !answers?.[at]) continue;
-      if (op === 'done' || op === 'put') arrived.add(claim.owner);
-      if (op === 'take' && answers[at].allowed) taken.push({ ...claim, process, atUs: endUs });
-    }
-  }
-  for (const { id, process, startUs, endUs, status } of runs) {
-    if (endUs === undefined || status === 503 || process.isDead) continue;
+  const arrived = new Set(
+    calls.flatMap(({ steps, answers }) =>
+      steps.flatMap(({ op, claim }, at) =>
+        claim && answers?.[at] && (op === 'done' || op === 'put') ? [claim.owner] : [],
+      ),
+    ),
+  );
+  for (const [owner, { id, process, endUs, status }] of runsByOwner(calls, runs)) {
+    if (endUs === undefined || status === 503 || process.isDead || arrived.has(owner)) continue;
     if (endUs + 10_000 * plan.leaseMs < dueUs) continue;
-    const claim = taken.findLast(
-      (one) => one.id === id && one.process === process && one.atUs <= startUs,
-    );
-    if (!claim || arrived.has(claim.owner)) continue;
     return `the end of ${id} never arrived, though the store was well from ${wellUs} us on`;
   }
   return undefined;
 };
+
+/** Idempotency: while a request runs, its process does not give up its claim, not even when it closes. */
+const claimsStay: Law = ({ calls, runs }) => {
+  const byOwner = runsByOwner(calls, runs);
+  for (const { steps, sentUs } of calls) {
+    for (const { op, claim } of steps) {
+      const run = claim && byOwner.get(claim.owner);
+      if (op !== 'put' || !run || sentUs < run.startUs) continue;
+      if (sentUs < (run.endUs ?? Number.POSITIVE_INFINITY))
+        return `the claim of ${run.id} was given up while it ran`;
+    }
+  }
+  return undefined;
+};
+
+/** The requests that ran, by the owners of their claims. */
+function runsByOwner(
+  calls: readonly Call[],
+  runs: History['runs'],
+): Map<string, History['runs'][number]> {
+  const taken = calls.flatMap(({ process, steps, answers, endUs = Number.POSITIVE_INFINITY }) =>
+    steps.flatMap(({ op, claim }, at) =>
+      claim && op === 'take' && answers?.[at]?.allowed ? [{ ...claim, process, endUs }] : [],
+    ),
+  );
+  return new Map(
+    runs.flatMap((run) => {
+      const { id, process, startUs } = run;
+      const claim = taken.findLast(
+        (one) => one.id === id && one.process === process && one.endUs <= startUs,
+      );
+      return claim ? [[claim.owner, run] as const] : [];
+    }),
+  );
+}
 
 /** When the last effect of a fault has passed: late messages may still arrive after it. */
 function endOf(fault: Plan['faults'][number]): number {
@@ -996,12 +1025,25 @@ const claimsExclude: Law = (history) => {
   return undefined;
 };
 
-/** Shapers: over all processes, jobs start at the pace; timers may be late, so a few may be close together. */
-const jobsKeepThePace: Law = ({ plan, starts }) => {
-  if (plan.faults.length > 0) return undefined;
+/**
+ * Shapers: over all processes, jobs start at the pace; timers may be late, so a few may be close together. Lost replies
+ * are no excuse if only cancelled slots were concerned.
+ */
+const jobsKeepThePace: Law = ({ plan, starts, calls }) => {
+  if (plan.faults.some(({ kind }) => kind !== 'weather')) return undefined;
+  const unsure = new Set(
+    calls
+      .filter(
+        ({ answers, sentUs, endUs = Number.POSITIVE_INFINITY }) =>
+          !answers || endUs > sentUs + PATIENCE_US / 2,
+      )
+      .flatMap(({ steps }) => steps)
+      .filter(({ op, rule }) => rule.machine === 'queue' && op !== 'put')
+      .map(({ key }) => key),
+  );
   const { limit, windowMs, burst } = plan.pace;
   const periodUs = (windowMs * 1_000) / limit;
-  const keys = new Set(starts.map(({ key }) => key));
+  const keys = new Set(starts.map(({ key }) => key).filter((key) => !unsure.has(key)));
   for (const key of keys) {
     const times = starts
       .filter((one) => one.key === key)
@@ -1058,15 +1100,19 @@ const pausesHold: Law = ({ plan, outcomes, starts, restarts }) => {
   return undefined;
 };
 
-/** Shapers: a process that has learned of a pause from the store keeps it, whatever the store does afterwards. */
+/** Shapers: if the store tells a process of a pause while a job waits, the job waits for its end, whatever then fails. */
 const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
   if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
-  for (const { process, steps, answers = [], sentUs, endUs = 0 } of calls) {
+  for (const { act, process, steps, answers = [], sentUs, endUs = 0 } of calls) {
     if (endUs - sentUs > PATIENCE_US / 2) continue; // a late answer may be ignored
-    for (const [at, { key, rule }] of steps.entries()) {
+    const job = act === undefined ? undefined : plan.acts[act];
+    // If no job waits, the process may forget the key.
+    if (job?.kind !== 'job' || job.abortUs !== undefined) continue;
+    for (const [at, { op, key, rule }] of steps.entries()) {
       const answer = answers[at];
       if (rule.machine !== 'queue' || !answer || !('pausedUntilUs' in answer)) continue;
+      if (op !== 'take' || !answer.allowed) continue;
       const leftUs = answer.pausedUntilUs - answer.nowUs;
       if (leftUs <= 0) continue;
       const early = starts.find(
@@ -1082,13 +1128,27 @@ const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
   return undefined;
 };
 
+/** Shapers: a job that is given up before it starts is rejected at once, and never starts. */
+const abortsSettle: Law = ({ outcomes, starts }) => {
+  const started = new Map(starts.map(({ act, atUs }) => [act, atUs]));
+  for (const { act, process, abortedUs, endUs = Number.POSITIVE_INFINITY } of outcomes) {
+    if (abortedUs === undefined || process.isDead || endUs < abortedUs) continue;
+    const atUs = started.get(act);
+    if (atUs !== undefined && atUs > abortedUs) return 'a job started after it was given up';
+    if (atUs === undefined && endUs > abortedUs + 1_000)
+      return 'a job that was given up still waited';
+  }
+  return undefined;
+};
+
 /** Shapers: a job of a key that nobody else uses starts at once, whatever the clock of its process shows. */
 const idleJobsStart: Law = ({ plan, outcomes }) => {
   if (plan.faults.length > 0) return undefined;
   const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');
   const keyOf = ({ act }: Outcome): string => (plan.acts[act] as { key: string }).key;
   for (const one of jobs) {
-    const { startUs, endUs = Number.POSITIVE_INFINITY, error } = one;
+    const { startUs, endUs = Number.POSITIVE_INFINITY, error, abortedUs } = one;
+    if (abortedUs !== undefined) continue;
     // A queue is empty after 2 s, the longest wait.
     const isAlone = jobs.every(
       (other) =>
@@ -1152,7 +1212,6 @@ export const LAWS: Readonly<Record<string, Law>> = {
   usedWhenWell,
   itRecovers,
   fallbackKnowsReleases,
-  endsArrive,
   permitsAreCounted,
   permitsLast,
   releasesAreFew,
@@ -1166,8 +1225,11 @@ export const LAWS: Readonly<Record<string, Law>> = {
   chargesAreSentTwice,
   reservationsStay,
   idsRunOnce,
+  endsArrive,
+  claimsStay,
   claimsExclude,
   jobsKeepThePace,
+  abortsSettle,
   idleJobsStart,
   pausesHold,
   knownPausesHold,

@@ -38,7 +38,12 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly releases: number;
     }
   | { readonly kind: 'once'; readonly id: string; readonly holdUs: number; readonly status: number }
-  | { readonly kind: 'job'; readonly key: string }
+  | {
+      readonly kind: 'job';
+      readonly key: string;
+      /** After how long its caller gives it up, if it has not started; undefined: never. */
+      readonly abortUs: number | undefined;
+    }
   /** Pauses the key in all processes. */
   | { readonly kind: 'pause'; readonly key: string; readonly forMs: number }
   /** A request whose cost is known at its end. */
@@ -275,6 +280,12 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
   };
 }
 
+/** One job in five is given up. Random numbers of its own leave the rest of each plan as it was. */
+function abortAt(atUs: number): number | undefined {
+  const random = new Random(atUs + 2 ** 25);
+  return random.chance(0.2) ? random.pick([0, 3_000, 60_000, 400_000]) : undefined;
+}
+
 interface Shape {
   readonly focus: Activity;
   readonly size: number;
@@ -377,7 +388,7 @@ function actOf(
         status: random.pick([200, 200, 200, 201, 500, 503]),
       };
     case 'job':
-      return { ...base, kind, key };
+      return { ...base, kind, key, abortUs: abortAt(base.atUs) };
     case 'pause':
       return { ...base, kind, key, forMs: random.pick([5, 120, 700, 1_900]) };
     case 'spend': {

@@ -51,7 +51,11 @@ interface LiveControl extends Control {
 }
 
 interface Shaper {
-  schedule<Value>(key: string, work: () => Value): Promise<Value>;
+  schedule<Value>(
+    key: string,
+    work: () => Value,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<Value>;
   pause(key: string, duration: number): Promise<void> | void;
 }
 
@@ -431,15 +435,33 @@ class Running {
         await this.spend(app, act, outcome);
         return;
       case 'job':
-        await app.shaper?.schedule(act.key, () => {
-          const { process } = app;
-          const [atUs, serverUs] = [this.world.nowUs, this.host.nowUs()];
-          this.starts.push({ process, key: act.key, atUs, serverUs });
-        });
+        await this.job(app, act, outcome);
         return;
       case 'pause':
         await app.shaper?.pause(act.key, act.forMs);
     }
+  }
+
+  private async job(
+    app: App,
+    { key, abortUs }: Extract<Act, { kind: 'job' }>,
+    outcome: Outcome,
+  ): Promise<void> {
+    const { process } = app;
+    const { world, host } = this;
+    const controller = new AbortController();
+    if (abortUs !== undefined) {
+      const abort = (): void => {
+        outcome.abortedUs = world.nowUs;
+        controller.abort();
+      };
+      world.at(world.nowUs + abortUs, abort, process);
+    }
+    const work = (): void => {
+      const [atUs, serverUs] = [world.nowUs, host.nowUs()];
+      this.starts.push({ process, act: outcome.act, key, atUs, serverUs });
+    };
+    await app.shaper?.schedule(key, work, { signal: controller.signal });
   }
 
   private isOnItems(app: App, rate: number): boolean {
@@ -622,8 +644,10 @@ class Running {
       void spending?.guard.close();
       void once.close();
     };
-    world.at(world.nowUs + DRAIN_US, close, process);
-    world.at(world.nowUs + DRAIN_US + CLOSE_US, () => {
+    // Some do not wait for their requests.
+    const drainUs = this.plan.seed % 2 === 0 ? DRAIN_US : DRAIN_US / 8;
+    world.at(world.nowUs + drainUs, close, process);
+    world.at(world.nowUs + drainUs + CLOSE_US, () => {
       process.isDead = true;
     });
     world.at(world.nowUs + RESTART_US, () => this.boot(at));
