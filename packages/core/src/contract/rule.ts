@@ -262,8 +262,12 @@ export interface Penalty {
   }): LockRule;
 }
 
-/** Receives the faults that a machine finds in a request. */
-interface FaultSink {
+/** Receives the faults that a machine finds in a request, and warnings about the app. */
+export interface FaultSink {
+  readonly notices?:
+    | { tell(code: 'SPW_STORE_MISSING', message: string, of: string): void }
+    | undefined;
+  readonly store?: { readonly hasOurTime: boolean } | undefined;
   fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
 }
 
