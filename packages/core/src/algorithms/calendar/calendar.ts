@@ -3,7 +3,7 @@
 import { checkOptions } from '../../base/check-shapes.js';
 import { encodeText } from '../../base/encode-name.js';
 import { mustBe } from '../../base/errors.js';
-import { environment } from '../../base/host.js';
+import { environment, isThenable } from '../../base/host.js';
 import { Junk } from '../../base/junk.js';
 import type { NamesOf } from '../../base/option-names.js';
 import type { BillingPeriod, Period } from '../../contract/calendar.js';
@@ -13,13 +13,13 @@ import { BILLING, calendarNamed, type Unit, zoneCalendar } from './periods.js';
 
 const machine: Machine = /* @__PURE__ */ Object.assign({}, calendarMachine, {
   givenBy: ({ window }) => ['period', (window as CalendarWindow).periodOf],
-  complete(step, { period: given }, limiter, sink) {
+  complete(step, given, limiter, sink) {
     warnOfMemory(limiter, sink);
-    if ((step.rule as CalendarRule).calendar.name !== BILLING) return step;
+    if (!given || (step.rule as CalendarRule).calendar.name !== BILLING) return step;
     try {
-      const period = periodFrom(given);
+      const period = periodFrom(given.period);
       if (period) return { ...step, period };
-      throw new Junk(`period of limiter "${limiter}"`, given);
+      throw new Junk(`period of limiter "${limiter}"`, given.period ?? undefined);
     } catch (error) {
       sink.fault({ limiter, source: 'period', error });
       return step;
@@ -78,6 +78,15 @@ export function calendar<Raw = unknown>(
   return new Window(calendarNamed(BILLING), period);
 }
 
+/** Returns null for no period, because undefined means that the function failed. */
+function settled<Own>(own: Own | PromiseLike<Own>): Own | PromiseLike<Own> {
+  return isThenable(own) ? (own as PromiseLike<Own>).then(settledNow) : settledNow(own as Own);
+}
+
+function settledNow<Own>(own: Own): Own {
+  return own ?? (null as Own);
+}
+
 type NumbersOfRule = Parameters<CalendarWindow['makeRule']>[0];
 
 class Window<Raw> implements CalendarWindow<Raw> {
@@ -86,7 +95,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
 
   constructor(own: CalendarWindow['calendar'], periodOf: CalendarWindow<Raw>['periodOf']) {
     this.calendar = own;
-    this.periodOf = periodOf;
+    this.periodOf = periodOf && ((request) => settled(periodOf(request)));
   }
 
   makeRule({ limit, algorithm, burst, anchor }: NumbersOfRule): CalendarRule {
