@@ -1,15 +1,19 @@
 /** Mistakes that no request fails for and that nobody would notice: each is one line in the log, or none if silenced. */
 
 import {
+  calendar,
   concurrencyLimit,
   createGuard,
   createLimiter,
   type GuardOptions,
+  type KeyedLimiterOptions,
   type LimitRequest,
   memoryStore,
   rateLimit,
+  type Store,
 } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
+import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 
@@ -189,6 +193,50 @@ describe('shadow mode in production', () => {
     expect(shadow('production', { validate: { SPW_SHADOW_IN_PRODUCTION: false } })).toEqual([]);
     const { lines, logger } = logged();
     createGuard(rateLimit({ ...hour, mode: () => 'shadow' }), { logger });
+    expect(lines).toEqual([]);
+  });
+});
+
+describe('a calendar limit in memory, in production', () => {
+  const daily = { ...hour, name: 'daily', window: calendar('day') };
+  const decided = (env: string, settings: KeyedLimiterOptions<Store> = {}) => {
+    vi.stubEnv('NODE_ENV', env);
+    const { lines, logger } = logged();
+    const limiter = createLimiter(daily, { logger, ...settings });
+    for (let i = 0; i < 3; i += 1) limiter.consume('ada');
+    return lines;
+  };
+
+  it('is one line, however many there are', async () => {
+    vi.stubEnv('NODE_ENV', 'production');
+    const { lines, logger } = logged();
+    const store = memoryStore();
+    const monthly = { ...hour, name: 'monthly', window: calendar('month') };
+    const guards = [{}, { store }].map((own) =>
+      createGuard([rateLimit(daily), rateLimit(monthly)], { logger, ...own }),
+    );
+    for (const guard of [...guards, ...guards]) await guard.admit(request());
+    createLimiter(monthly, { logger, store }).peek('ada');
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(
+      '"daily" by calendar is counted in memory, though NODE_ENV is production: each restart',
+    );
+    expect(lines[0]).toContain('SPW_STORE_MISSING');
+  });
+
+  it('is told for limiters without HTTP, also with a memory store', () => {
+    expect(decided('production')).toHaveLength(1);
+    expect(decided('production', { store: memoryStore() })).toHaveLength(1);
+  });
+
+  it('is no line elsewhere, with another store, for other windows, or if silenced', async () => {
+    expect(decided('development')).toEqual([]);
+    expect(decided('production', { validate: { SPW_STORE_MISSING: false } })).toEqual([]);
+    const memory = memoryStore();
+    const store = remoteStore({ sync: true, apply: (steps) => memory.apply(steps) });
+    expect(decided('production', { store })).toEqual([]);
+    const { lines, logger } = logged();
+    createLimiter({ ...hour, name: 'hourly' }, { logger, store: memory }).consume('ada');
     expect(lines).toEqual([]);
   });
 });

@@ -5,6 +5,7 @@ import type { LiveLink } from './control-link.js';
 import type { Decision, Mode, OnStoreError } from './decision.js';
 import type { Fault, UnitsEvent } from './observer.js';
 import type { LimitRequest } from './request.js';
+import type { FaultSink } from './rule.js';
 import type { Step } from './store.js';
 import type { UpkeepClient } from './upkeep.js';
 
@@ -25,6 +26,9 @@ export interface StepContext {
    * count.
    */
   readonly countedAs?: string | undefined;
+  /** The warnings of the guard, and its store: for {@link Machine.complete}. */
+  readonly notices?: FaultSink['notices'];
+  readonly store?: FaultSink['store'];
   /** Reads live limits; undefined without a control. */
   readonly live?: LiveLink | undefined;
   /** How long to wait for the promise of a callback, in milliseconds. Default 1,000. */

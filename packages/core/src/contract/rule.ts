@@ -262,8 +262,12 @@ export interface Penalty {
   }): LockRule;
 }
 
-/** Receives the faults that a machine finds in a request. */
-interface FaultSink {
+/** Receives the faults that a machine finds in a request, and warnings about the app. */
+export interface FaultSink {
+  readonly notices?:
+    | { tell(code: 'SPW_STORE_MISSING', message: string, of: string): void }
+    | undefined;
+  readonly store?: { readonly hasOurTime: boolean } | undefined;
   fault(fault: { limiter: string; source: 'period' | 'item'; error: unknown }): void;
 }
 
@@ -342,9 +346,15 @@ export interface Machine {
   /**
    * Adds the data of the request that the rule needs to a step. Omitted if the rule needs none.
    *
+   * @param given undefined if the callback failed, which was reported
    * @param limiter the name of the limiter, for faults
    */
-  complete?<S extends Ask<Rule>>(step: S, given: Given, limiter: string, sink: FaultSink): S;
+  complete?<S extends Ask<Rule>>(
+    step: S,
+    given: Given | undefined,
+    limiter: string,
+    sink: FaultSink,
+  ): S;
   /**
    * The callback in the options that finds a property of {@link Given}, and its name in faults. Omitted if there is
    * none.

@@ -48,7 +48,7 @@ export class DirectClient {
   private readonly localShare: number;
   private readonly ownControl: Control | undefined;
   private readonly onStoreError: OnStoreError;
-  private readonly notices: Notices;
+  readonly notices: Notices;
 
   /**
    * @param names the names of all limits that will be created

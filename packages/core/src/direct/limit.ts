@@ -12,7 +12,7 @@ import type { Decision, Mode, Policy } from '../contract/decision.js';
 import type { Grant } from '../contract/metered-cost.js';
 import type { Fault } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
-import type { Rule } from '../contract/rule.js';
+import type { FaultSink, Rule } from '../contract/rule.js';
 import type { Op, Step, StoreErrorPolicy } from '../contract/store.js';
 import type { Decider, Part } from '../engine/pipeline.js';
 import type { RuleVariants } from '../limits/rule-variants.js';
@@ -23,7 +23,7 @@ import type { CostOptions, LimitOptions } from './limiter-options.js';
 const COST: NamesOf<CostOptions> = { cost: 1, plan: 1, period: 1, item: 1 };
 
 /** Where a limit reads live settings and reports faults. */
-interface LimitOwner {
+interface LimitOwner extends FaultSink {
   readonly control: ControlLink | undefined;
   fault(fault: Fault): void;
 }

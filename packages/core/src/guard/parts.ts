@@ -61,7 +61,6 @@ export function partsOf<Raw>(
   const context: StepContext = {
     onStoreError: options.onStoreError ?? 'local',
     fault: (fault) => observers.fault(fault),
-    countedAs: undefined,
     callbackTimeoutMs: callbackTimeoutOf(options),
   };
   const client = new StoreClient(options, observers, policiesOf(limiters, context));
@@ -79,7 +78,11 @@ export function partsOf<Raw>(
   if (options.control) observers.control(options.control);
   const askers = limiters.map((limiter) => {
     const countedAs = options.store ? undefined : client.nameOf(limiter);
-    return new Asker(limiter, { ...context, countedAs, live: control }, notices);
+    return new Asker(
+      limiter,
+      { ...context, countedAs, live: control, notices, store: client },
+      notices,
+    );
   });
   return {
     notices,

@@ -20,7 +20,7 @@ export const MADE_IN_HANDLER: Notice = {
 /** All warnings about a limiter with this `window`, except those about its key. */
 export function noticesOn(name: string, window?: unknown): readonly Notice[] {
   const notices = [...shortWindow('limiter', name, window)];
-  if (IN_HANDLER.test(String(new Error().stack))) notices.push(MADE_IN_HANDLER);
+  if (IN_HANDLER.test(new Error().stack as string)) notices.push(MADE_IN_HANDLER);
   return notices;
 }
 

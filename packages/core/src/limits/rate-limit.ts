@@ -142,7 +142,7 @@ class RateLimiter<Raw> implements StoredLimiter<Raw> {
       binding: binding && !rule.soft,
       onStoreError: policy === 'local' ? local : policy,
     };
-    const own = given === undefined ? {} : { period: given, item: given };
+    const own = given === undefined ? given : { period: given, item: given };
     const completed = rule.logic.complete?.(step, own, this.name, context) ?? step;
     return this.complete?.(completed, asking.request) ?? completed;
   }

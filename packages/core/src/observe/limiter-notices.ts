@@ -51,8 +51,7 @@ export function tellOfShadow(
   const shadow: Mode = 'shadow';
   const code = 'SPW_SHADOW_IN_PRODUCTION';
   const idle = limiters.filter(({ mode }) => mode === shadow || guardMode === shadow);
-  if (idle.length === 0 || environment('NODE_ENV') !== 'production' || !notices.reports(code))
-    return;
+  if (environment('NODE_ENV') !== 'production' || !notices.reports(code)) return;
   // Frameworks create a guard per route, and routes share limiters, so each limiter is named once.
   const first = idle.filter(({ name }) => notices.count(code, name) === 1);
   if (first.length === 0) return;

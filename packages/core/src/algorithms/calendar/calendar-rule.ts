@@ -1,16 +1,18 @@
 /** The rule of a limit by calendar, and its machine. */
 
-import { encodeText } from '../../base/encode-name.js';
-import { Junk } from '../../base/junk.js';
 import type { CalendarAnswer } from '../../contract/ask.js';
-import type { BillingPeriod, Calendar, Period } from '../../contract/calendar.js';
+import type { Calendar } from '../../contract/calendar.js';
 import type { Numbers } from '../../contract/decision.js';
-import type { CalendarRule, CalendarWindow, Machine } from '../../contract/rule.js';
+import type { CalendarRule, Machine } from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { CalendarShelf } from './calendar-shelf.js';
 import { BILLING } from './periods.js';
 
-const calendarMachine: Machine = {
+/** The longest billing period. */
+export const LONGEST_MS = 34_560_000_000;
+
+/** Without {@link Machine.complete}, which only limiters in apps need. */
+export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
   capacity: ({ limit }: CalendarRule) => limit,
@@ -31,18 +33,6 @@ const calendarMachine: Machine = {
     calendar.name === BILLING ? LONGEST_MS * 1000 : lengthOf(calendar),
   measure: measureCalendar,
   receipt: ({ startUs }: CalendarAnswer, units) => ({ atUs: startUs, num: 0, units }),
-  givenBy: ({ window }) => ['period', (window as CalendarWindow).periodOf],
-  complete(step, { period: given }, limiter, sink) {
-    if ((step.rule as CalendarRule).calendar.name !== BILLING) return step;
-    try {
-      const period = periodFrom(given);
-      if (period) return { ...step, period };
-      throw new Junk(`period of limiter "${limiter}"`, given);
-    } catch (error) {
-      sink.fault({ limiter, source: 'period', error });
-      return step;
-    }
-  },
   examine({ period }, { startUs }: CalendarAnswer, limiter, sink) {
     if (!period || !(startUs >= period.endUs)) return;
     const ended = `period "${period.label}" of limiter "${limiter}" has ended: the next goes on without a new one`;
@@ -105,25 +95,4 @@ function measureCalendar({ limit }: CalendarRule, answer: CalendarAnswer, cost: 
   if (cost > limit) retryAfterMs = Infinity;
   else if (cost > 0 && cost + current > limit) retryAfterMs = leftMs;
   return { used: current, remaining, retryAfterMs, resetMs: current > 0 ? leftMs : 0 };
-}
-
-/** The least and the greatest length of a billing period. */
-const SHORTEST_MS = 43_200_000;
-const LONGEST_MS = 34_560_000_000;
-const LONGEST_ID = 256;
-
-const SECOND_US = 1_000_000;
-
-/**
- * The billing period that the app supplied; undefined if it is invalid.
- *
- * @throws any error of reading `given`, such as that of a `Temporal.Instant`, which doesn't convert to a number
- */
-function periodFrom(given: unknown): Period | undefined {
-  const { id, start, end } = (given ?? {}) as Partial<BillingPeriod>;
-  const [startS = 0, endS = 0] = [start, end].map((time) => Math.floor(Number(time) / 1000));
-  const lengthMs = (endS - startS) * 1000;
-  if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
-  if (!(startS >= 0 && lengthMs >= SHORTEST_MS && lengthMs <= LONGEST_MS)) return undefined;
-  return { label: encodeText(id), startUs: startS * SECOND_US, endUs: endS * SECOND_US };
 }

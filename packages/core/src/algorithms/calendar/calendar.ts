@@ -1,11 +1,31 @@
 /** `calendar`: windows by day, week, month or billing period. */
 
 import { checkOptions } from '../../base/check-shapes.js';
+import { encodeText } from '../../base/encode-name.js';
 import { mustBe } from '../../base/errors.js';
+import { environment, isThenable } from '../../base/host.js';
+import { Junk } from '../../base/junk.js';
 import type { NamesOf } from '../../base/option-names.js';
-import type { CalendarRule, CalendarWindow } from '../../contract/rule.js';
-import { makeCalendarRule } from './calendar-rule.js';
+import type { BillingPeriod, Period } from '../../contract/calendar.js';
+import type { CalendarRule, CalendarWindow, FaultSink, Machine } from '../../contract/rule.js';
+import { calendarMachine, LONGEST_MS, makeCalendarRule } from './calendar-rule.js';
 import { BILLING, calendarNamed, type Unit, zoneCalendar } from './periods.js';
+
+const machine: Machine = /* @__PURE__ */ Object.assign({}, calendarMachine, {
+  givenBy: ({ window }) => ['period', (window as CalendarWindow).periodOf],
+  complete(step, given, limiter, sink) {
+    warnOfMemory(limiter, sink);
+    if (!given || (step.rule as CalendarRule).calendar.name !== BILLING) return step;
+    try {
+      const period = periodFrom(given.period);
+      if (period) return { ...step, period };
+      throw new Junk(`period of limiter "${limiter}"`, given.period ?? undefined);
+    } catch (error) {
+      sink.fault({ limiter, source: 'period', error });
+      return step;
+    }
+  },
+} satisfies Pick<Machine, 'complete' | 'givenBy'>);
 
 /** Options of {@link calendar}. */
 export interface CalendarOptions {
@@ -58,6 +78,15 @@ export function calendar<Raw = unknown>(
   return new Window(calendarNamed(BILLING), period);
 }
 
+/** Returns null for no period, because undefined means that the function failed. */
+function settled<Own>(own: Own | PromiseLike<Own>): Own | PromiseLike<Own> {
+  return isThenable(own) ? (own as PromiseLike<Own>).then(settledNow) : settledNow(own as Own);
+}
+
+function settledNow<Own>(own: Own): Own {
+  return own ?? (null as Own);
+}
+
 type NumbersOfRule = Parameters<CalendarWindow['makeRule']>[0];
 
 class Window<Raw> implements CalendarWindow<Raw> {
@@ -66,16 +95,48 @@ class Window<Raw> implements CalendarWindow<Raw> {
 
   constructor(own: CalendarWindow['calendar'], periodOf: CalendarWindow<Raw>['periodOf']) {
     this.calendar = own;
-    this.periodOf = periodOf;
+    this.periodOf = periodOf && ((request) => settled(periodOf(request)));
   }
 
   makeRule({ limit, algorithm, burst, anchor }: NumbersOfRule): CalendarRule {
     const beside = algorithm ?? burst ?? anchor;
-    if (beside === undefined) return makeCalendarRule(limit, this.calendar);
+    if (beside === undefined) return { ...makeCalendarRule(limit, this.calendar), logic: machine };
     throw mustBe('algorithm, burst and anchor', 'left out beside calendar()', beside);
   }
 
   toString(): string {
     return this.calendar.name;
   }
+}
+
+/** What has been checked, because a look into the environment at each step would cost more than the step. */
+const checked = new WeakSet<object>();
+
+/** Warns once, in production, of calendar limits in a memory store. */
+function warnOfMemory(limiter: string, { notices, store }: FaultSink): void {
+  if (!notices || !store?.hasOurTime || checked.has(notices)) return;
+  checked.add(notices);
+  if (environment('NODE_ENV') !== 'production') return;
+  const message = `limit "${limiter}" by calendar is counted in memory, though NODE_ENV is production: each restart of the process resets it`;
+  notices.tell('SPW_STORE_MISSING', message, 'calendar()');
+}
+
+/** The shortest billing period. */
+const SHORTEST_MS = 43_200_000;
+const LONGEST_ID = 256;
+
+const SECOND_US = 1_000_000;
+
+/**
+ * The billing period that the app supplied; undefined if it is invalid.
+ *
+ * @throws any error of reading `given`, such as that of a `Temporal.Instant`, which doesn't convert to a number
+ */
+function periodFrom(given: unknown): Period | undefined {
+  const { id, start, end } = (given ?? {}) as Partial<BillingPeriod>;
+  const [startS = 0, endS = 0] = [start, end].map((time) => Math.floor(Number(time) / 1000));
+  const lengthMs = (endS - startS) * 1000;
+  if (typeof id !== 'string' || id === '' || id.length > LONGEST_ID) return undefined;
+  if (!(startS >= 0 && lengthMs >= SHORTEST_MS && lengthMs <= LONGEST_MS)) return undefined;
+  return { label: encodeText(id), startUs: startS * SECOND_US, endUs: endS * SECOND_US };
 }

@@ -11,18 +11,15 @@ import { fingerprintsOf, UNKNOWN } from './items.js';
 const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
   givenBy: ({ algorithm }) => ['item', (algorithm as DistinctAlgorithm).itemOf],
   complete(step, given, limiter, sink) {
-    if (given.cost !== undefined) {
+    if (given?.cost !== undefined) {
       throw mustBe('cost', 'left out for distinct', given.cost, 'SPW_COST_INVALID');
     }
-    const isGiven = 'item' in given;
+    const isGiven = given !== undefined && 'item' in given;
     if (!isGiven && step.op === 'look') return { ...step, cost: 0 };
-    const items = fingerprintsOf(isGiven ? given.item : UNKNOWN, (value) =>
-      sink.fault({
-        limiter,
-        source: 'item',
-        error: new Junk(`item of limiter "${limiter}"`, value),
-      }),
-    );
+    const items = fingerprintsOf(isGiven ? given.item : UNKNOWN, (value) => {
+      const error = new Junk(`item of limiter "${limiter}"`, value);
+      if (given) sink.fault({ limiter, source: 'item', error });
+    });
     return { ...step, cost: items.length, items };
   },
 } satisfies Pick<Machine, 'complete' | 'givenBy'>);
