@@ -774,6 +774,32 @@ const outsiders: readonly Bug[] = [
     ]),
     focus: { focus: 'spending', faults: ['loseReply'] },
   },
+  bug('a refund gives back what an earlier window has charged', LOCK, [
+    'return step.at == step.ends and step.current > 0',
+    'return step.at <= step.ends and step.current > 0',
+  ]),
+  {
+    ...bug(
+      'a process that closes gives up the claims of requests that run',
+      `${UPKEEP}/permits.ts`,
+      [
+        '...[...this.claims.values()].flatMap((cycle) => cycle.endLeases(false)),',
+        '...[...this.claims.values()].flatMap((cycle) => cycle.endLeases(true)),',
+      ],
+    ),
+    focus: { focus: 'claims', faults: ['deploy'] },
+  },
+];
+
+const aborts: readonly Bug[] = [
+  {
+    ...bug('a job that is given up waits for its slot', 'outgoing/src/shaper/job.ts', [
+      `this.rejectResult(this.signal?.reason);
+    this.onAborted();`,
+      'this.onAborted();',
+    ]),
+    focus: { focus: 'jobs', faults: [] },
+  },
 ];
 
 /** Defects of ours that the simulator found, planted again. */
@@ -809,6 +835,7 @@ export const BUGS: readonly Bug[] = [
   ...permits,
   ...claims,
   ...jobs,
+  ...aborts,
   ...resilience,
   ...settings,
   ...items,
