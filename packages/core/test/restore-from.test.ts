@@ -6,13 +6,14 @@ import {
   createGuard,
   createLimiter,
   type Fault,
+  type KeyedLimiter,
   type LimiterOptions,
   memoryStore,
   rateLimit,
   restoreFrom,
   type UsedUnits,
 } from '@spillway/core';
-import { remoteStore, stateStore, systemClock } from '@spillway/core/store';
+import { remoteStore, type SyncStore, stateStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -406,5 +407,48 @@ describe('two loads of one key', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect((await fast.peek('ada')).used).toBe(5);
     expect(faults).toEqual([]);
+  });
+});
+
+describe('a raise of a count', () => {
+  fakeTime();
+
+  /** The units used after a load of 80, and the number of raises. `before` is called before each. */
+  async function raised(
+    before: (others: KeyedLimiter<SyncStore>, raise: () => unknown) => unknown,
+  ) {
+    const memory = memoryStore({ clock: systemClock });
+    const options = { ...QUOTA, limit: 1_000 };
+    const others = createLimiter(options, { store: memory });
+    let raises = 0;
+    const store = remoteStore({
+      sync: false,
+      apply: async (steps) => {
+        const apply = () => memory.apply(steps);
+        if (steps.some(({ limiter, cost }) => limiter === 'quota' && cost > 1)) {
+          raises += 1;
+          await before(others, apply);
+        }
+        return apply();
+      },
+    });
+    const observers = [restoreFrom({ quota: () => 80 }, { store })];
+    await createLimiter(options, { store, observers }).consume('ada');
+    await vi.advanceTimersByTimeAsync(0);
+    return [(await others.peek('ada')).used, raises];
+  }
+
+  it('applies once if the client loses the reply and sends it again', async () => {
+    expect(await raised((_, raise) => raise())).toEqual([80, 1]);
+  });
+
+  it('is calculated anew if most of the units were used meanwhile', async () => {
+    let left = [60, 10];
+    const use = (others: KeyedLimiter<SyncStore>) => {
+      const [cost = 0, ...rest] = left;
+      left = rest;
+      return cost > 0 && others.consume('ada', { cost });
+    };
+    expect(await raised(use)).toEqual([80, 3]);
   });
 });

@@ -1,6 +1,7 @@
 /** `restoreFrom`: when a store has lost calendar counts, loads them from the app's records. */
 
-import { MOST_COUNTED } from '../algorithms/calendar/calendar-rule.js';
+import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
+import { calendarNamed } from '../algorithms/calendar/periods.js';
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { checkOptions } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
@@ -36,8 +37,6 @@ const MOST_LOADING = 8;
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
-/** Only the holder of the lease may add units. After this time, too little of the lease is left for the call. */
-const SAFE_US = LEASE_US / 2;
 const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
@@ -160,19 +159,16 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    const now = await calendarCount(store, count);
-    // The count was lost again, or belongs to the next period.
-    if (now.current === 0 || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
-    if (systemClock.nowUs() - beginUs > SAFE_US)
-      throw new Error('the store was too slow to restore a count');
-    const cost = value - now.current;
-    if (cost > 0) {
-      // One group, so both apply or neither: if the mark was lost too, another process may hold it now. The call must
-      // arrive before the lease ends, because the next holder may add the same units.
-      const raise: Step = { ...count, op: 'take', binding: true, cost };
-      const [own] = await store.apply([mark, raise], { deadlineUs: beginUs + LEASE_US });
-      if (own?.failure) throw own.failure;
-      if (!own?.allowed) return;
+    for (;;) {
+      const now = await calendarCount(store, count);
+      // The count was lost again, or belongs to the next period.
+      if (now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
+      const cost = value - now.current;
+      if (cost <= 0) break;
+      const raise = raiseBy(cost, value, count);
+      const [raised] = await store.apply([raise], { deadlineUs: beginUs + LEASE_US });
+      if (raised?.failure) throw raised.failure;
+      if (raised?.allowed) break;
     }
     // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
     const [done, { current = 0 } = {}] = (await store.apply([
@@ -189,4 +185,13 @@ class Restorer {
     await askClaim(this.options.store, { ...mark, op });
     seen.quietUs = 0;
   }
+}
+
+/**
+ * The step that adds the missing units to a count. Its limit rejects it if half of them have been added since the count
+ * was read. So it doesn't pass twice if a client sends it again, and each rejection halves the missing units.
+ */
+function raiseBy(cost: number, value: number, count: Step): Step {
+  const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));
+  return { ...count, op: 'take', rule, binding: true, cost };
 }
