@@ -154,6 +154,51 @@ describe('a count that the store lost', () => {
     },
   );
 
+  it('is restored if the process that begins it is killed, and the other knew fewer units', async () => {
+    let load = (): number | Promise<number> => 0;
+    const { lose, limiters, usedOf } = fleet({ processes: 2, load: () => load() });
+    const use = async (process: number) => {
+      await limiters[process]?.consume('ada');
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    await use(1);
+    lose();
+    load = () => new Promise(() => undefined);
+    await use(0);
+    load = () => 9;
+    await use(1);
+    expect(await usedOf('ada')).toBe(2);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use(1);
+    expect(await usedOf('ada')).toBe(9);
+  });
+
+  it('is restored within ten seconds if units that no decision has begin it', async () => {
+    const { lose, store, use, usedOf } = fleet({ load: () => 9 });
+    await use('ada', 2);
+    lose();
+    await createLimiter(QUOTA, { store }).consume('ada', { cost: 5 });
+    await use('ada');
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use('ada');
+    expect(await usedOf('ada')).toBe(9);
+  });
+
+  it('is looked for with one call in ten seconds, and not for rejections', async () => {
+    let calls = 0;
+    const { use, onCall } = fleet({ options: { ...QUOTA, limit: 1 }, load: () => 0 });
+    await use('ada');
+    onCall(() => {
+      calls += 1;
+    });
+    for (let second = 1; second <= 60; second += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      await use('ada');
+    }
+    const firstRejection = 1; // the others are cached
+    expect(calls).toBe(firstRejection + 6);
+  });
+
   it('goes beyond the limit of the code where a plan has a higher one', async () => {
     const { use, lose, usedOf } = fleet({ plan: { limit: 40 } });
     expect(await use('ada', 35)).toBe(35);

@@ -4,7 +4,7 @@ import { calendar, createLimiter, type Fault, restoreFrom } from '@spillway/core
 import { Redis } from 'ioredis';
 import { until } from 'spillway-testkit';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Ioredis } from '../src/clients/ioredis.js';
 import { type RedisClient, redisStore } from '../src/index.js';
 
@@ -105,5 +105,32 @@ describe.skipIf(redisProgram === null)('a quota on a Redis that loses its data',
     await until(async () => (await limiter.peek('bob')).used >= 8_000);
     await new Promise((done) => setTimeout(done, 100));
     expect([(await limiter.peek('bob')).used, sent, faults]).toEqual([8_000, 1, []]);
+  });
+
+  it('is restored if units that no decision has begin it', async () => {
+    const options = { name: 'quota', limit: LIMIT, window: calendar('month') } as const;
+    const store = redisStore(clients[0] as Redis);
+    await clients[0]?.flushall();
+    let loads = 0;
+    const load = () => {
+      loads += 1;
+      return loads === 1 ? 0 : 90;
+    };
+    const observers = [restoreFrom({ quota: load }, { store })];
+    const limiter = createLimiter(options, { store, observers });
+    const usedOf = async () => (await limiter.peek('eve')).used;
+    await limiter.consume('eve');
+    await until(async () => {
+      const [mark = ''] = (await clients[0]?.keys('*restored*')) ?? [];
+      return /^\d+d/.test((await clients[0]?.get(mark)) ?? '');
+    });
+    await limiter.consume('eve');
+    await clients[0]?.flushall();
+    await createLimiter(options, { store }).consume('eve', { cost: 5 });
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await limiter.consume('eve');
+    await until(async () => (await usedOf()) === 90);
   });
 });

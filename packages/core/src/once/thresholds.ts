@@ -6,6 +6,7 @@ import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { within } from '../base/within.js';
+import type { CalendarAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
@@ -13,7 +14,7 @@ import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
 import { askClaim } from './idempotency-key.js';
 import {
-  calendarCount,
+  answersOf,
   calendarLook,
   MARK_OPTIONS,
   type MarkOptions,
@@ -163,7 +164,8 @@ class Teller {
     const { store } = this.options;
     const beginUs = systemClock.nowUs();
     const { limit = 0 } = policy ?? {};
-    const { startUs, endUs, current } = await calendarCount(store, calendarLook(limiter, key));
+    const look = calendarLook(limiter, key);
+    const [{ startUs, endUs, current }] = await answersOf<[CalendarAnswer]>(store, [look]);
     const isCalendar = current > 0;
     const beQuiet = (forUs: number): void =>
       this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, isCalendar });
