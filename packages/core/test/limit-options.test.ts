@@ -1,4 +1,5 @@
 import {
+  calendar,
   createGuard,
   createLimiter,
   fixedWindow,
@@ -105,6 +106,16 @@ describe('a wrong option is told at construction, with its name, its value and a
     expect(other.message).toContain('"a"');
     // Two places that mean one count are as likely as two limits that took one name.
     expect(other.message).toContain('or both the same numbers');
+  });
+
+  it('a hard and a soft limit of one name in one store', () => {
+    const store = memoryStore();
+    const daily = { limit: 12, window: calendar('day'), name: 'q' };
+    createLimiter(daily, { store });
+    const soft = () => createLimiter({ ...daily, overage: 'allow' }, { store });
+    expect(codeOf(soft).message).toContain(
+      '12 per day@UTC in this store, not 12 per day@UTC with overage:',
+    );
   });
 
   it('two limiters of one name in one guard', () => {

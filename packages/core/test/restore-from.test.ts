@@ -6,13 +6,14 @@ import {
   createGuard,
   createLimiter,
   type Fault,
+  type KeyedLimiter,
   type LimiterOptions,
   memoryStore,
   rateLimit,
   restoreFrom,
   type UsedUnits,
 } from '@spillway/core';
-import { remoteStore, stateStore, systemClock } from '@spillway/core/store';
+import { remoteStore, type SyncStore, stateStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -152,6 +153,51 @@ describe('a count that the store lost', () => {
       expect(loads.length).toBeLessThanOrEqual(3);
     },
   );
+
+  it('is restored if the process that begins it is killed, and the other knew fewer units', async () => {
+    let load = (): number | Promise<number> => 0;
+    const { lose, limiters, usedOf } = fleet({ processes: 2, load: () => load() });
+    const use = async (process: number) => {
+      await limiters[process]?.consume('ada');
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    await use(1);
+    lose();
+    load = () => new Promise(() => undefined);
+    await use(0);
+    load = () => 9;
+    await use(1);
+    expect(await usedOf('ada')).toBe(2);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use(1);
+    expect(await usedOf('ada')).toBe(9);
+  });
+
+  it('is restored within ten seconds if units that no decision has begin it', async () => {
+    const { lose, store, use, usedOf } = fleet({ load: () => 9 });
+    await use('ada', 2);
+    lose();
+    await createLimiter(QUOTA, { store }).consume('ada', { cost: 5 });
+    await use('ada');
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use('ada');
+    expect(await usedOf('ada')).toBe(9);
+  });
+
+  it('is looked for with one call in ten seconds, and not for rejections', async () => {
+    let calls = 0;
+    const { use, onCall } = fleet({ options: { ...QUOTA, limit: 1 }, load: () => 0 });
+    await use('ada');
+    onCall(() => {
+      calls += 1;
+    });
+    for (let second = 1; second <= 60; second += 1) {
+      await vi.advanceTimersByTimeAsync(1_000);
+      await use('ada');
+    }
+    const firstRejection = 1; // the others are cached
+    expect(calls).toBe(firstRejection + 6);
+  });
 
   it('goes beyond the limit of the code where a plan has a higher one', async () => {
     const { use, lose, usedOf } = fleet({ plan: { limit: 40 } });
@@ -406,5 +452,48 @@ describe('two loads of one key', () => {
     await vi.advanceTimersByTimeAsync(60_000);
     expect((await fast.peek('ada')).used).toBe(5);
     expect(faults).toEqual([]);
+  });
+});
+
+describe('a raise of a count', () => {
+  fakeTime();
+
+  /** The units used after a load of 80, and the number of raises. `before` is called before each. */
+  async function raised(
+    before: (others: KeyedLimiter<SyncStore>, raise: () => unknown) => unknown,
+  ) {
+    const memory = memoryStore({ clock: systemClock });
+    const options = { ...QUOTA, limit: 1_000 };
+    const others = createLimiter(options, { store: memory });
+    let raises = 0;
+    const store = remoteStore({
+      sync: false,
+      apply: async (steps) => {
+        const apply = () => memory.apply(steps);
+        if (steps.some(({ limiter, cost }) => limiter === 'quota' && cost > 1)) {
+          raises += 1;
+          await before(others, apply);
+        }
+        return apply();
+      },
+    });
+    const observers = [restoreFrom({ quota: () => 80 }, { store })];
+    await createLimiter(options, { store, observers }).consume('ada');
+    await vi.advanceTimersByTimeAsync(0);
+    return [(await others.peek('ada')).used, raises];
+  }
+
+  it('applies once if the client loses the reply and sends it again', async () => {
+    expect(await raised((_, raise) => raise())).toEqual([80, 1]);
+  });
+
+  it('is calculated anew if most of the units were used meanwhile', async () => {
+    let left = [60, 10];
+    const use = (others: KeyedLimiter<SyncStore>) => {
+      const [cost = 0, ...rest] = left;
+      left = rest;
+      return cost > 0 && others.consume('ada', { cost });
+    };
+    expect(await raised(use)).toEqual([80, 3]);
   });
 });

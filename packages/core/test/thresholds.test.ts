@@ -62,7 +62,7 @@ describe('a share of a quota', () => {
     await use('ada');
     expect(told).toEqual([
       {
-        id: '["quota","ada","0.8 of 10","2026-01-02T00:00:00.000Z"]',
+        id: '["quota","ada","0.8 of 10","2026-01-01T00:00:00.000Z"]',
         limiter: 'quota',
         key: 'ada',
         threshold: 0.8,
@@ -252,11 +252,83 @@ describe('a share of a period', () => {
       const next = { id: 'b', start: begin + DAY, end: begin + 31 * DAY };
       for (let n = 0; n < 10; n += 1) await use(next, 1, isSame);
       expect(told).toEqual([
-        '["quota","ada","0.8 of 10","2026-01-21T00:00:00.000Z"]',
-        '["quota","ada","0.8 of 10","2026-02-01T00:00:00.000Z"]',
+        '["quota","ada","0.8 of 10","2025-12-31T00:00:00.000Z"]',
+        '["quota","ada","0.8 of 10","2026-01-02T00:00:00.000Z"]',
       ]);
     },
   );
+
+  it.each([1, 2])(
+    'is reported in a period that begins early and is not crossed here (%i)',
+    async (n) => {
+      const store = memoryStore({ clock: systemClock });
+      const told: string[] = [];
+      let fails = false;
+      const options = { name: 'quota', limit: 10, window: calendar(() => undefined as never) };
+      const make = () => {
+        const tell = ({ id }: Crossed) => {
+          if (fails) throw new Error('no mail server');
+          told.push(id);
+        };
+        const observers = [thresholds({ quota: [0.8] }, tell, { store, logger: false })];
+        return createLimiter(options, { store, observers, logger: false });
+      };
+      const limiters = Array.from({ length: n }, make);
+      const first = { id: 'a', start: begin - DAY, end: begin + 20 * DAY };
+      for (const limiter of limiters) limiter.consume('ada', { period: first, cost: 8 });
+      await vi.advanceTimersByTimeAsync(DAY);
+      const period = { id: 'b', start: begin + DAY, end: begin + 31 * DAY };
+      if (n === 1) createLimiter(options, { store }).consume('ada', { period, cost: 9 });
+      fails = true;
+      limiters[1]?.consume('ada', { period, cost: 9 });
+      await vi.advanceTimersByTimeAsync(61_000);
+      fails = false;
+      limiters[0]?.consume('ada', { period });
+      await vi.advanceTimersByTimeAsync(0);
+      expect(told).toEqual([
+        '["quota","ada","0.8 of 10","2025-12-31T00:00:00.000Z"]',
+        '["quota","ada","0.8 of 10","2026-01-02T00:00:00.000Z"]',
+      ]);
+    },
+  );
+
+  it('is not reported in the next period, if the store is asked after the first has ended', async () => {
+    const memory = memoryStore({ clock: systemClock });
+    let delayMs = 5_000;
+    const store = remoteStore({
+      sync: false,
+      async apply(steps) {
+        if (steps[0]?.op === 'look') await new Promise((done) => setTimeout(done, delayMs));
+        return memory.apply(steps);
+      },
+    });
+    const told: Crossed[] = [];
+    const observers = [thresholds({ quota: [0.8] }, (crossed) => told.push(crossed), { store })];
+    const options = { name: 'quota', limit: 10, window: calendar('day') } as const;
+    const limiter = createLimiter(options, { store, observers, logger: false });
+    await vi.advanceTimersByTimeAsync(begin + DAY - 1_000 - Date.now());
+    await limiter.consume('ada', { cost: 8 });
+    await vi.advanceTimersByTimeAsync(2_000);
+    await limiter.consume('ada');
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(told).toEqual([]);
+    delayMs = 0;
+    await limiter.consume('ada', { cost: 8 });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(told).toMatchObject([{ used: 9, resetsAt: new Date('2026-01-03T00:00:00Z') }]);
+  });
+
+  it('has one id in a period that is extended, although it is reported again', async () => {
+    const { use, told } = billed();
+    const period = { id: 'a', start: begin - DAY, end: begin + DAY };
+    const extended = { ...period, end: begin + 9 * DAY };
+    await use(period, 8);
+    await use(extended);
+    await vi.advanceTimersByTimeAsync(2 * DAY);
+    await use(extended);
+    expect(told).toHaveLength(2);
+    expect(new Set(told).size).toBe(1);
+  });
 
   it('is reported once in a period that is extended', async () => {
     const { use, told } = billed();

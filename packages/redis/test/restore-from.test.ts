@@ -1,11 +1,12 @@
 /** `restoreFrom` on Redis: processes share a quota, and Redis loses its data in the middle of the month. */
 
-import { calendar, createLimiter, restoreFrom } from '@spillway/core';
+import { calendar, createLimiter, type Fault, restoreFrom } from '@spillway/core';
 import { Redis } from 'ioredis';
 import { until } from 'spillway-testkit';
 import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/redis';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { redisStore } from '../src/index.js';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Ioredis } from '../src/clients/ioredis.js';
+import { type RedisClient, redisStore } from '../src/index.js';
 
 const LIMIT = 200;
 
@@ -76,4 +77,60 @@ describe.skipIf(redisProgram === null)('a quota on a Redis that loses its data',
       await client.flushall();
     },
   );
+
+  it('is raised once, although the client loses the reply and sends the raise again', async () => {
+    const redis = new Ioredis(clients[0] as Redis);
+    let sent = 0;
+    /** As ioredis does after a reconnection. */
+    const twice = async (args: string[], send: () => Promise<unknown>): Promise<unknown> => {
+      if (!args.includes('7999')) return send();
+      sent += 1;
+      await send();
+      return send();
+    };
+    const client: RedisClient = {
+      state: 'ready',
+      evalsha: (sha, keys, args) => twice(args, () => redis.evalsha(sha, keys, args)),
+      eval: (text, keys, args) => twice(args, () => redis.eval(text, keys, args)),
+      onceChanged: () => () => undefined,
+    };
+    const store = redisStore(client);
+    const faults: unknown[] = [];
+    const onFault = ({ error }: Fault) => faults.push(error);
+    const limiter = createLimiter(
+      { name: 'quota', limit: 100_000, window: calendar('month') },
+      { store, observers: [restoreFrom({ quota: () => 8_000 }, { store, onFault })] },
+    );
+    await limiter.consume('bob');
+    await until(async () => (await limiter.peek('bob')).used >= 8_000);
+    await new Promise((done) => setTimeout(done, 100));
+    expect([(await limiter.peek('bob')).used, sent, faults]).toEqual([8_000, 1, []]);
+  });
+
+  it('is restored if units that no decision has begin it', async () => {
+    const options = { name: 'quota', limit: LIMIT, window: calendar('month') } as const;
+    const store = redisStore(clients[0] as Redis);
+    await clients[0]?.flushall();
+    let loads = 0;
+    const load = () => {
+      loads += 1;
+      return loads === 1 ? 0 : 90;
+    };
+    const observers = [restoreFrom({ quota: load }, { store })];
+    const limiter = createLimiter(options, { store, observers });
+    const usedOf = async () => (await limiter.peek('eve')).used;
+    await limiter.consume('eve');
+    await until(async () => {
+      const [mark = ''] = (await clients[0]?.keys('*restored*')) ?? [];
+      return /^\d+d/.test((await clients[0]?.get(mark)) ?? '');
+    });
+    await limiter.consume('eve');
+    await clients[0]?.flushall();
+    await createLimiter(options, { store }).consume('eve', { cost: 5 });
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await limiter.consume('eve');
+    await until(async () => (await usedOf()) === 90);
+  });
 });

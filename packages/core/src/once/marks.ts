@@ -5,9 +5,9 @@ import { calendarNamed } from '../algorithms/calendar/periods.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Logger } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
-import type { CalendarAnswer } from '../contract/ask.js';
+import type { Answer } from '../contract/ask.js';
 import type { Fault } from '../contract/observer.js';
-import type { Step, Store } from '../contract/store.js';
+import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import { tellFault } from '../observe/faults.js';
 
 /** Options of `thresholds` and `restoreFrom`. */
@@ -41,10 +41,14 @@ export function calendarLook(limiter: string, key: string): Step {
 }
 
 /** @throws any error of the store */
-export async function calendarCount(store: Store, look: Step): Promise<CalendarAnswer> {
-  const [answer] = await store.apply([look]);
-  if (answer?.failure) throw answer.failure;
-  return answer as CalendarAnswer;
+export async function answersOf<Answers extends readonly Answer[]>(
+  store: Store,
+  steps: readonly Step[],
+  options?: ApplyOptions,
+): Promise<Answers> {
+  const answers = await store.apply(steps, options);
+  for (const { failure } of answers) if (failure) throw failure;
+  return answers as Answers;
 }
 
 /** The most marks that a process caches. */

@@ -1,6 +1,7 @@
 /** `restoreFrom`: when a store has lost calendar counts, loads them from the app's records. */
 
-import { MOST_COUNTED } from '../algorithms/calendar/calendar-rule.js';
+import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
+import { calendarNamed } from '../algorithms/calendar/periods.js';
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { checkOptions } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
@@ -8,7 +9,7 @@ import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { Junk } from '../base/junk.js';
 import { within } from '../base/within.js';
-import type { CalendarAnswer } from '../contract/ask.js';
+import type { Answer, CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
@@ -16,7 +17,7 @@ import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
 import { askClaim } from './idempotency-key.js';
 import {
-  calendarCount,
+  answersOf,
   calendarLook,
   MARK_OPTIONS,
   type MarkOptions,
@@ -36,22 +37,20 @@ const MOST_LOADING = 8;
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
-/** Only the holder of the lease may add units. After this time, too little of the lease is left for the call. */
-const SAFE_US = LEASE_US / 2;
 const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
-  /** The units used by the last decision. */
-  used: number;
-  /** Before this time, the key needs no load. */
+  /** Before this time, the key needs no call to the store. */
   quietUs: number;
+  /** The period of the last mark. 0: none is known. */
+  startUs: number;
 }
 
 /**
  * Makes an observer that restores the counts of calendar limits which the store has lost, such as Redis after a restart
- * without its data. A process checks a key when it first sees the key in a period, or sees fewer units used than
- * before. If the store has no mark for the key, the process loads the units used, raises the count to them and sets the
- * mark. So each key is loaded once per period, and again after the store has lost its data.
+ * without its data. A process checks a key when a request starts its count, and every 10 s while the key is used. If
+ * the store has no mark for the key, the process loads the units used, raises the count to them and sets the mark. So
+ * each key is loaded once per period, and again after the store has lost its data.
  *
  * No request waits for a load. Until the load ends, requests are decided on the count in the store, so a key exceeds
  * its limit by at most the units admitted in that time. A count is never lowered. A load that fails or takes more than
@@ -106,51 +105,42 @@ class Restorer {
     const load = this.loads.get(limiter);
     if (!load || key === undefined || outcome === 'error' || !(used > 0)) return;
     const name = this.seen.nameOf(limiter, key);
-    const seen = this.seen.get(name);
-    if (seen) {
-      // The request started the count, or the count is lower than before: it was lost, or units were refunded.
-      if (used <= cost || used < seen.used) seen.quietUs = 0;
-      seen.used = used;
-      if (seen.quietUs > systemClock.nowUs()) return;
-    }
+    const seen = this.seen.get(name) ?? { quietUs: 0, startUs: 0 };
+    // The request started the count: it may have been lost.
+    if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
+    if (seen.quietUs > systemClock.nowUs()) return;
     if (this.running.has(name) || this.running.size >= MOST_LOADING) return;
     this.running.add(name);
-    const restored = this.restore(event, key, load, name)
+    this.seen.set(name, seen);
+    const restored = this.restore(limiter, key, load, seen)
       .catch((error) => tellMarkFault(this.options, limiter, error))
       .finally(() => this.running.delete(name));
     request?.waitUntil?.(restored);
   }
 
-  private async restore(
-    { limiter, used, resetMs }: DecisionEvent,
-    key: string,
-    load: UsedUnits,
-    name: string,
-  ): Promise<void> {
+  private async restore(limiter: string, key: string, load: UsedUnits, seen: Seen): Promise<void> {
     const { store } = this.options;
     const beginUs = systemClock.nowUs();
-    const seen: Seen = { used, quietUs: beginUs + LEASE_US };
-    this.seen.set(name, seen);
+    seen.quietUs = beginUs + LEASE_US;
     const count = calendarLook(limiter, key);
-    const { startUs, endUs, current: first } = await calendarCount(store, count);
-    if (first === 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
-    // The billing period of the key is unknown.
-    if (startUs === 0) return;
-    const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), LEASE_US), LONGEST_US);
-    // The mark names its period by the start, because a period can begin before the previous one ends.
-    const claim = { id: `restored ${startUs}`, owner: newOwner() };
-    const mark: Step = {
-      op: 'take',
-      limiter: `${limiter}.restored`,
-      key,
-      rule: makeClaimsRule(LEASE_US, leftUs),
-      claim,
-      cost: 1,
-      binding: true,
-    };
+    const known: Step = { ...markOf(count, seen.startUs, LEASE_US), op: 'look' };
+    const [counted, marked] = await answersOf<[CalendarAnswer, ClaimsAnswer]>(store, [
+      count,
+      known,
+    ]);
+    const { startUs, endUs, current } = counted;
+    if (startUs === 0) {
+      if (current === 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
+      // The billing period of the key is unknown.
+      return;
+    }
+    if (marked.state === 'done' && startUs === seen.startUs) return;
+    seen.startUs = startUs;
+    const keepUs = Math.min(Math.max(endUs - counted.nowUs, LEASE_US), LONGEST_US);
+    const mark = markOf(count, startUs, keepUs);
     const { allowed, nowUs, endsUs } = await askClaim(store, mark);
     if (!allowed) {
-      seen.quietUs = beginUs + endsUs - nowUs;
+      seen.quietUs = beginUs + Math.min(endsUs - nowUs, LEASE_US);
       return;
     }
     const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
@@ -160,33 +150,45 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    const now = await calendarCount(store, count);
-    // The count was lost again, or belongs to the next period.
-    if (now.current === 0 || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
-    if (systemClock.nowUs() - beginUs > SAFE_US)
-      throw new Error('the store was too slow to restore a count');
-    const cost = value - now.current;
-    if (cost > 0) {
-      // One group, so both apply or neither: if the mark was lost too, another process may hold it now. The call must
-      // arrive before the lease ends, because the next holder may add the same units.
-      const raise: Step = { ...count, op: 'take', binding: true, cost };
-      const [own] = await store.apply([mark, raise], { deadlineUs: beginUs + LEASE_US });
-      if (own?.failure) throw own.failure;
-      if (!own?.allowed) return;
+    for (;;) {
+      const [now] = await answersOf<[CalendarAnswer]>(store, [count]);
+      // The count was lost again, or belongs to the next period.
+      if (now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
+      const cost = value - now.current;
+      if (cost <= 0) break;
+      const raise = raiseBy(cost, value, count);
+      const [raised] = await answersOf<[Answer]>(store, [raise], {
+        deadlineUs: beginUs + LEASE_US,
+      });
+      if (raised.allowed) break;
     }
     // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
-    const [done, { current = 0 } = {}] = (await store.apply([
+    const [, raised] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [
       { ...mark, op: 'done' },
       count,
-    ])) as readonly Partial<CalendarAnswer>[];
-    if (done?.failure) throw done.failure;
+    ]);
     // The store has lost the count again, so the mark is wrong.
-    if (current < value) return this.startAgain(mark, 'reset', seen);
-    if (seen.quietUs > 0) seen.quietUs = beginUs + leftUs;
+    if (raised.current < value) await this.startAgain(mark, 'reset', seen);
   }
 
   private async startAgain(mark: Step, op: 'put' | 'reset', seen: Seen): Promise<void> {
     await askClaim(this.options.store, { ...mark, op });
     seen.quietUs = 0;
   }
+}
+
+/** Takes the mark of a period. Its id contains the start, because a period can begin before the last one ends. */
+function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
+  const claim = { id: `restored ${startUs}`, owner: newOwner() };
+  const rule = makeClaimsRule(LEASE_US, keepUs);
+  return { op: 'take', limiter: `${limiter}.restored`, key, rule, claim, cost: 1, binding: true };
+}
+
+/**
+ * The step that adds the missing units to a count. Its limit rejects it if half of them have been added since the count
+ * was read. So it doesn't pass twice if a client sends it again, and each rejection halves the missing units.
+ */
+function raiseBy(cost: number, value: number, count: Step): Step {
+  const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));
+  return { ...count, op: 'take', rule, binding: true, cost };
 }

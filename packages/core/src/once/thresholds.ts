@@ -6,6 +6,7 @@ import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { within } from '../base/within.js';
+import type { CalendarAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
@@ -13,7 +14,7 @@ import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
 import { askClaim } from './idempotency-key.js';
 import {
-  calendarCount,
+  answersOf,
   calendarLook,
   MARK_OPTIONS,
   type MarkOptions,
@@ -30,7 +31,7 @@ export interface Crossed {
   readonly key: string;
   /** The share, as in the argument of {@link thresholds}. */
   readonly threshold: number;
-  /** The units used in total, after the request that was decided. */
+  /** The units used in total. With a calendar, when the store was asked for the report. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
@@ -110,8 +111,12 @@ function isShare(share: unknown): boolean {
 interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
-  readonly isCalendar: boolean;
+  /** The end of the calendar period, by the clock of this process; 0 for other windows. */
+  readonly endUs: number;
 }
+
+/** Ends that differ by more are those of two periods. A late reply of the store moves an end by less. */
+const SAME_US = 60_000_000;
 
 class Teller {
   private readonly shares: ReadonlyMap<string, readonly number[]>;
@@ -133,19 +138,22 @@ class Teller {
   }
 
   look(event: DecisionEvent, key: string | undefined, request: LimitRequest | undefined): void {
-    const { limiter, mode, outcome, policy, used, cost } = event;
+    const { limiter, mode, outcome, policy, used, cost, resetMs } = event;
     const shares = this.shares.get(limiter);
     if (!shares || key === undefined || mode !== 'enforce' || outcome === 'error') return;
     if (!policy || policy.limit === 0) return;
+    const now = systemClock.nowUs();
     for (const share of shares) {
       // Compares the quotient, because 0.07 * 100 is more than 7.
       if (!(used / policy.limit >= share)) return;
       const name = this.quiet.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
       if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
-      const { untilUs, isCalendar } = this.quiet.get(name) ?? { untilUs: 0, isCalendar: false };
-      // The share is crossed again if a new period began before the previous one ended.
-      const crosses = isCalendar && outcome !== 'denied' && (used - cost) / policy.limit < share;
-      if (!crosses && untilUs > systemClock.nowUs()) continue;
+      const quiet = this.quiet.get(name) ?? { untilUs: 0, endUs: 0 };
+      // A new period may have begun before the known one ended.
+      const crosses = outcome !== 'denied' && (used - cost) / policy.limit < share;
+      const isMoved = Math.abs(now + resetMs * 1_000 - quiet.endUs) > SAME_US;
+      const isKnown = quiet.endUs === 0 || !(crosses || isMoved);
+      if (isKnown && quiet.untilUs > now) continue;
       this.running.add(name);
       const told = this.tell(event, share, key, name)
         .catch((error) => tellMarkFault(this.options, limiter, error))
@@ -163,11 +171,17 @@ class Teller {
     const { store } = this.options;
     const beginUs = systemClock.nowUs();
     const { limit = 0 } = policy ?? {};
-    const { startUs, endUs, current } = await calendarCount(store, calendarLook(limiter, key));
-    const isCalendar = current > 0;
+    const look = calendarLook(limiter, key);
+    const [count] = await answersOf<[CalendarAnswer]>(store, [look]);
+    const { startUs, current } = count;
+    const isCalendar = startUs > 0 || current > 0;
+    // The period of the decision has ended, or units were refunded.
+    if (isCalendar && current / limit < threshold) return;
+    const resetUs = isCalendar ? count.endUs - count.nowUs : Math.round(resetMs * 1_000);
+    const leftUs = Math.min(Math.max(resetUs, SHORTEST_US), LONGEST_US);
+    const known = isCalendar ? systemClock.nowUs() + resetUs : 0;
     const beQuiet = (forUs: number): void =>
-      this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, isCalendar });
-    const leftUs = Math.min(Math.max(Math.round(resetMs * 1_000), SHORTEST_US), LONGEST_US);
+      this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, endUs: known });
     const period = isCalendar ? ` since ${startUs}` : '';
     const claim = { id: `${threshold} of ${limit}${period}`, owner: newOwner() };
     const own = `${limiter}.thresholds`;
@@ -179,10 +193,13 @@ class Teller {
       return;
     }
     beQuiet(LEASE_US);
-    const resetUs = isCalendar ? endUs : nowUs - sinceUs(beginUs) + resetMs * 1_000;
-    const resetsAt = new Date(Math.round(resetUs / 1_000_000) * 1_000);
-    const id = JSON.stringify([limiter, key, `${threshold} of ${limit}`, resetsAt]);
-    const crossed = { id, limiter, key, threshold, used, limit, resetsAt };
+    const endUs = isCalendar ? count.endUs : nowUs - sinceUs(beginUs) + resetUs;
+    const resetsAt = new Date(Math.round(endUs / 1_000_000) * 1_000);
+    // A calendar period can be extended, so its start identifies it.
+    const since = startUs > 0 ? new Date(startUs / 1_000) : resetsAt;
+    const id = JSON.stringify([limiter, key, `${threshold} of ${limit}`, since]);
+    const units = isCalendar ? current : used;
+    const crossed = { id, limiter, key, threshold, used: units, limit, resetsAt };
     const told = await within(
       LEASE_US / 1_000,
       new Promise((resolve) => resolve(this.onCrossed(crossed))),

@@ -158,7 +158,7 @@ class NameRegistry {
     if (known && !sameRule(known, rule)) {
       throw new SpillwayError(
         'SPW_NAME_CONFLICT',
-        `name "${name}" already stands for ${numbers(known)} in this store, and cannot stand for ${numbers(rule)}: give each limit its own name, or both the same numbers`,
+        `name "${name}" is ${numbers(known)} in this store, not ${numbers(rule)}: give each limit its own name, or both the same numbers`,
       );
     }
     // Names come from code, so there are few. An app that builds them from client input loses the check, not memory.
@@ -168,11 +168,11 @@ class NameRegistry {
 }
 
 function numbers(rule: Rule): string {
-  const hard = rule.soft ?? rule;
-  const { described, declared } = hard.logic;
-  if (described) return described(hard);
-  const { limit, windowMs, algorithm } = declared(hard);
-  return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(hard)})`;
+  if (rule.soft) return `${numbers(rule.soft)} with overage`;
+  const { described, declared } = rule.logic;
+  if (described) return described(rule);
+  const { limit, windowMs, algorithm } = declared(rule);
+  return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
 }
 
 /**

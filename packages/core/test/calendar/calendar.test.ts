@@ -121,7 +121,7 @@ describe('a limit by calendar', () => {
     expect(createLimiter({ limit: 5, window: week }).name).toBe('5-per-week-7@UTC');
     const other = () => rateLimit({ name: 'w', limit: 5, window: calendar('week') });
     expect(() => createGuard(other(), { store })).toThrow(
-      /"w" already stands for 5 per week-7@UTC in this store, and cannot stand for 5 per week@UTC/,
+      /"w" is 5 per week-7@UTC in this store, not 5 per week@UTC/,
     );
   });
 
