@@ -576,8 +576,8 @@ const items: readonly Bug[] = [
     'time_of(now, true)',
   ]),
   bug('a rejected request adds its items', DISTINCT, [
-    'op == RECORD or (op <= SHADOW and passes and go)',
-    'op <= SHADOW',
+    'elseif op <= SHADOW and passes and go then',
+    'elseif op <= SHADOW then',
   ]),
   bug('an item counts a microsecond too long', DISTINCT, [
     'time_at(text, at) <= now - step.window',

@@ -58,6 +58,23 @@ describe('a limit on different things', () => {
     expect(touch('d')).toMatchObject({ outcome: 'denied', reason: 'rate', used: 3, remaining: 0 });
   });
 
+  it('takes about as long to repeat 100 things as to reject 100', () => {
+    const { touch } = cards(10_000);
+    const hundred = (from: number) => Array.from({ length: 100 }, (_, at) => from + at);
+    for (let from = 0; from < 10_000; from += 100) touch(hundred(from));
+    const shortest = (run: (at: number) => unknown) => {
+      const ms = Array.from({ length: 25 }, (_, at) => {
+        const start = performance.now();
+        run(at);
+        return performance.now() - start;
+      });
+      return Math.min(...ms);
+    };
+    const rejected = shortest(() => touch(hundred(10_000)));
+    const repeated = shortest((at) => touch(hundred(at * 100)));
+    expect(repeated).toBeLessThan(8 * rejected);
+  });
+
   it('counts a thing for one window from the request that added it, whatever repeats it', () => {
     const { clock, touch } = cards(1);
     touch('a');

@@ -39,18 +39,31 @@ local function distinct()
     return at and at - 1
   end
 
-  -- Finds the items of the step: `places` of those in the text, and how many others there are.
+  -- Finds the items of the step: the places of those that are `known`, in order of the items, and the others.
   local function search(step)
-    step.places, step.fresh = {}, 0
+    step.places, step.known, step.others = {}, {}, {}
     for i = 1, #step.items do
       local at = find_item(step.text, step.items[i])
-      if at then
+      if not at then
+        step.others[#step.others + 1] = step.items[i]
+      elseif not step.places[at] then
         step.places[at] = true
-      else
-        step.fresh = step.fresh + 1
+        step.known[#step.known + 1] = at
       end
     end
-    step.used = (#step.text - 1) / WIDTH
+    step.fresh, step.used = #step.others, (#step.text - 1) / WIDTH
+  end
+
+  -- The text with `edit(at)` in place of each item at `places`. The text is built once: with a new one for each item, a
+  -- request that repeated 100 of 10,000 items took Redis 90 ms instead of 2.5 ms.
+  local function edited(text, places, edit)
+    local pieces, from = {}, 1
+    table.sort(places)
+    for i = 1, #places do
+      pieces[i] = sub(text, from, places[i]) .. edit(places[i])
+      from = places[i] + WIDTH + 1
+    end
+    return #places > 0 and table.concat(pieces) .. sub(text, from) or text
   end
 
   local function read(step, key)
@@ -61,7 +74,9 @@ local function distinct()
     while at < #text and time_at(text, at) <= now - step.window do
       at = at + WIDTH
     end
-    text = '1' .. sub(text, at + 1)
+    if at > 1 then
+      text = '1' .. sub(text, at + 1)
+    end
     step.cut = last_of(text) > now + step.window
     if step.cut then -- the clock went back: all items that count were added now
       local items = { '1' }
@@ -82,17 +97,16 @@ local function distinct()
 
   -- The text without up to `step.give` items that this request added and no other has repeated.
   local function put(step)
-    local text, give = step.text, step.give
-    for i = 1, #step.items do
-      local at = give > 0 and find_item(text, step.items[i])
-      if at then
-        local us, shared = time_at(text, at)
-        if us == step.at and not shared then
-          text, give = sub(text, 1, at) .. sub(text, at + WIDTH + 1), give - 1
-        end
+    local text, places = step.text, {}
+    for i = 1, #step.known do
+      local us, shared = time_at(text, step.known[i])
+      if #places < step.give and us == step.at and not shared then
+        places[#places + 1] = step.known[i]
       end
     end
-    return text
+    return edited(text, places, function()
+      return ''
+    end)
   end
 
   local function judge(step, key)
@@ -108,15 +122,18 @@ local function distinct()
 
   -- The text with all items of the step: those that it has are marked, the others are added.
   local function grow(step)
-    local text, time = step.text, time_of(max(now, last_of(step.text)))
-    for i = 1, #step.items do
-      local item = step.items[i]
-      local at = find_item(text, item)
-      if at then
-        text = sub(text, 1, at + 16) .. time_of(time_at(text, at), true) .. sub(text, at + WIDTH + 1)
-      else
-        text = text .. item .. time
+    local text, places, time = step.text, {}, time_of(max(now, last_of(step.text)))
+    for i = 1, #step.known do
+      local _, shared = time_at(text, step.known[i])
+      if not shared then
+        places[#places + 1] = step.known[i]
       end
+    end
+    text = edited(text, places, function(at)
+      return sub(text, at + 1, at + 16) .. time_of(time_at(text, at), true)
+    end)
+    if step.fresh > 0 then
+      text = text .. table.concat(step.others, time) .. time
     end
     local over = (#text - 1) / WIDTH - max(step.limit, step.used) -- above 0 only when recording
     return over > 0 and '1' .. sub(text, over * WIDTH + 2) or text
@@ -153,11 +170,15 @@ local function distinct()
           step.text, step.used = '1', 0
         elseif op == PUT and passes then
           step.text = put(step)
-        elseif op == RECORD or (op <= SHADOW and passes and go) then
+          search(step)
+        elseif op == RECORD then
           step.text = grow(step)
+          search(step)
+        elseif op <= SHADOW and passes and go then
+          step.text = grow(step)
+          step.fresh, step.used = 0, (#step.text - 1) / WIDTH
         end
         if write or step.text ~= before then
-          search(step)
           if #step.text > 1 then
             call('SET', key, step.text, 'PX', lifetime(last_of(step.text) + window - now))
           else
