@@ -14,6 +14,7 @@ import {
   memoryStore,
   type RateLimitOptions,
   rateLimit,
+  rateLimitHeaders,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
@@ -232,6 +233,26 @@ describe('a limit on different things', () => {
     expect(() => limiter.consume('ada', { item: 'a', cost: 2 })).toThrow(message);
     expect(() => limiter.consumeAll(['ada'], { item: 'a', cost: 2 })).toThrow(message);
     expect(() => distinct('id' as never)).toThrow('itemOf must be a function');
+  });
+});
+
+describe('the headers of a limit on different things', () => {
+  it.each([
+    ['draft-11', 'RateLimit', '"cards";r=0;t=3540'],
+    ['draft-6', 'RateLimit-Reset', '3540'],
+  ] as const)('say when new things pass, not repeats: %s', (style, name, value) => {
+    const clock = new ManualClock();
+    const limits = createLimiters(
+      { cards: { limit: 2, window: '1h', algorithm } },
+      { store: memoryStore({ clock }), headers: rateLimitHeaders([style]) },
+    );
+    limits.consume({ cards: 'ada' }, { item: { cards: ['a', 'b'] } });
+    clock.advance('1m');
+    const { allowed, headers } = limits.consume({ cards: 'ada' }, { item: { cards: 'a' } });
+    expect(allowed).toBe(true);
+    expect(Object.fromEntries(headers)[name]).toBe(value);
+    const rejected = limits.consume({ cards: 'ada' }, { item: { cards: 'c' } });
+    expect(Object.fromEntries(rejected.headers)[name]).toBe(value);
   });
 });
 
