@@ -576,20 +576,20 @@ const items: readonly Bug[] = [
     'time_of(now, true)',
   ]),
   bug('a rejected request adds its items', DISTINCT, [
-    'elseif op <= SHADOW and passes and go then',
-    'elseif op <= SHADOW then',
+    'op == RECORD or (op <= SHADOW and passes and go)',
+    'op <= SHADOW',
   ]),
   bug('an item counts a microsecond too long', DISTINCT, [
     'time_at(text, at) <= now - step.window',
     'time_at(text, at) < now - step.window',
   ]),
   bug('a refund removes an item that others have repeated', DISTINCT, [
-    'us == step.at and not shared',
-    'us == step.at',
+    'if not shared and (step.op ~= PUT or',
+    'if (step.op ~= PUT or',
   ]),
   bug('a refund removes an item that another request has added', DISTINCT, [
-    'us == step.at and not shared',
-    'not shared',
+    '(us == step.at and #places < step.give)',
+    '#places < step.give',
   ]),
   bug('several new items are one', DISTINCT, [
     'step.used + step.fresh <= step.limit',
