@@ -47,8 +47,8 @@ function secondsUntilMore(decision: Decision): number {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
   // A request without a cost never has to wait, and neither does one that repeats an item of a `distinct` limit. So
   // their `retryAfterMs` says nothing about requests that count.
-  const isFree = allowed && !(cost && retryAfterMs);
-  const isWait = leftAfter(decision) === 0 && retryAfterMs !== Infinity && !isFree;
+  const isFree = allowed && !(cost * retryAfterMs);
+  const isWait = !leftAfter(decision) && retryAfterMs !== Infinity && !isFree;
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
 }
 
