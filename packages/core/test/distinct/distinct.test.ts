@@ -147,6 +147,13 @@ describe('a limit on different things', () => {
     expect(touch('e').allowed).toBe(false);
   });
 
+  it('multiplies the limit live up to the highest', () => {
+    const { control, faults, touch } = cards(6_000);
+    control.set('cards', { limits: { factor: 2 } }, note);
+    expect(touch('a')).toMatchObject({ remaining: 9_999 });
+    expect(faults).toEqual([]);
+  });
+
   it('applies the numbers of a plan, and keeps things across plans', () => {
     const { limiter } = cards(1);
     const touch = (item: string, limit: number) =>
