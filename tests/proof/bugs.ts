@@ -584,12 +584,12 @@ const items: readonly Bug[] = [
     'time_at(text, at) < now - step.window',
   ]),
   bug('a refund removes an item that others have repeated', DISTINCT, [
-    'us == step.at and not shared',
-    'us == step.at',
+    'if not shared and (step.op ~= PUT or',
+    'if (step.op ~= PUT or',
   ]),
   bug('a refund removes an item that another request has added', DISTINCT, [
-    'us == step.at and not shared',
-    'not shared',
+    '(us == step.at and #places < step.give)',
+    '#places < step.give',
   ]),
   bug('several new items are one', DISTINCT, [
     'step.used + step.fresh <= step.limit',

@@ -13,7 +13,7 @@ import type { Redis } from 'ioredis';
 import { authorOf } from './author.js';
 import { type CommonOptions, connected } from './connection.js';
 import { followedLine, untilFollowed } from './followers.js';
-import { isShaper, lackedBy, sparedBy } from './in-force.js';
+import { exceedsHighest, highestLimit, isShaper, lackedBy, sparedBy } from './in-force.js';
 import { forgetCounts, type KeyOptions, keyFrom, lineOf } from './keys.js';
 import { type AnywayOption, EVERY, limitersNamed } from './known.js';
 import { overridesTable, print, printJson, textOf } from './output.js';
@@ -104,6 +104,9 @@ function withoutModes(named: readonly KnownLimiter[], what: Setting['what']): Un
 
 function withoutNumbers(named: readonly KnownLimiter[], limits: LiveLimits): Unfit[] {
   return named.flatMap(({ name, declared }) => {
+    const low = declared.find((one) => exceedsHighest(one, limits));
+    const most = low && `its limit is at most ${highestLimit(low)} (${plain(low.algorithm)})`;
+    if (most) return [{ name, why: `${most}, so all its numbers stay as declared` }];
     const numbers = declared.find((one) => lackedBy(one, limits));
     if (!numbers) return [];
     const lacked = `${lackedBy(numbers, limits)} (${plain(numbers.algorithm)})`;

@@ -2,7 +2,7 @@
  * A limiter's current settings: its override, else the override for every limiter, else the declaration in the code.
  */
 
-import type { LiveLimits, Override } from '@spillway/core';
+import { distinct, type LiveLimits, type Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';
 import { type DeclaredNumbers, toMicroseconds } from '@spillway/core/store';
 import type { Follower, KnownLimiter } from '@spillway/redis';
@@ -73,15 +73,26 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
+/** The highest limit that can be set, if it is lower for the algorithm than for others. */
+export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined {
+  return algorithm === 'distinct' ? distinct().maxLimit : undefined;
+}
+
+/** Whether the live limit is higher than the algorithm allows. Factors are clamped instead. */
+export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimits): boolean {
+  return limit > (highestLimit(numbers) ?? limit);
+}
+
 /** The numbers with live limits applied, calculated as in the limiter. If they can't be applied, they stay. */
 export function liveOf(numbers: DeclaredNumbers, live: LiveLimits | undefined): DeclaredNumbers {
-  if (!live || lackedBy(numbers, live)) return numbers;
+  if (!live || lackedBy(numbers, live) || exceedsHighest(numbers, live)) return numbers;
   const { algorithm, windowMs } = numbers;
   const isBucket = algorithm === 'token-bucket';
   const keepsBurst = algorithm === 'shaper';
   const { burst: ownBurst, open: _, ...rest } = numbers;
   const burst = isBucket ? ownBurst : undefined;
-  const set = liveNumbers({ limit: numbers.limit, window: windowMs, burst }, live);
+  const declared = { limit: numbers.limit, window: windowMs, burst };
+  const set = liveNumbers({ ...declared, algorithm: { maxLimit: highestLimit(numbers) } }, live);
   const shownBurst = keepsBurst ? ownBurst : set.burst;
   return {
     ...rest,

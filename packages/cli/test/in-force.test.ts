@@ -1,7 +1,7 @@
 /** Limits of keys and factors, what is in force, and who follows. */
 
 import type { Override } from '@spillway/core';
-import { makeLeasesRule, makeRule, makeShaperRule } from '@spillway/core/store';
+import { makeDistinctRule, makeLeasesRule, makeRule, makeShaperRule } from '@spillway/core/store';
 import { type RedisControl, redisControl } from '@spillway/redis';
 import { Redis } from 'ioredis';
 import { redisProgram } from 'spillway-testkit/redis';
@@ -160,6 +160,25 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(window.spared).toEqual(['busy']);
     const fits = await json<Set>('limits', 'api', '--window', '1h', '--burst', '7', ...because);
     expect(fits.spared).toEqual([]);
+  });
+
+  it('says which limit is too high for distinct items, and multiplies up to the highest', async () => {
+    const control = await process(['api']);
+    control.register?.('cards', makeDistinctRule(6_000, 3_600_000_000));
+    await vi.waitFor(async () => expect(await control.limiters()).toHaveLength(2), {
+      timeout: 10_000,
+    });
+    for (const key of [[], ['--key', 'ada']]) {
+      const { out } = await spillway(['limits', 'cards', ...key, '--limit', '10001', ...because]);
+      expect(out).toContain(
+        'Not applied to cards: its limit is at most 10000 (distinct), so all its numbers stay as declared.',
+      );
+    }
+    expect((await spillway(['status'])).out).toMatch(/^cards .*6,?000 per 1h \(distinct\)/m);
+    const fits = await json<Set>('limits', 'cards', '--limit', '10000', ...because);
+    expect(fits.spared).toEqual([]);
+    expect((await json<Set>('limits', 'cards', '--factor', '2', ...because)).spared).toEqual([]);
+    expect((await spillway(['status'])).out).toMatch(/^cards .*10,?000 per 1h \(distinct\)/m);
   });
 
   it('waits until all processes follow, and says how many do', async () => {

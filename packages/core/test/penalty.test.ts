@@ -306,6 +306,8 @@ describe('mistakes', () => {
     [['401d']],
     [['15']],
     [Array(17).fill('1m')],
+    [Object.assign(Array(2), { 0: '1m' })],
+    [Array(2)],
     [['1m'], { forget: '0s' }],
     [['1m'], { forgets: '1d' }],
   ])('lockFor(%o, %o)', (durations, options) => {

@@ -1,6 +1,6 @@
 /** Different things on Redis: what is stored, how large it is, and what makes it grow. */
 
-import { createLimiter, distinct, type Step } from '@spillway/core';
+import { createLimiter, type Decision, distinct, type Step } from '@spillway/core';
 import { makeDistinctRule } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { Redis } from 'ioredis';
@@ -60,6 +60,34 @@ describe.skipIf(redisProgram === null)('different things on Redis', () => {
     await limiter.peek('ada', { item: 'c' });
     expect(await client.getBuffer(NAME)).toEqual(stored);
     expect(await writes()).toBe(before);
+  });
+
+  it('cost Redis about as much if 100 are repeated or refunded as if 100 are rejected', async () => {
+    const limiter = createLimiter(
+      { ...options, limit: 10_000 },
+      { store: redisStore(client), storeTimeout: '20s' },
+    );
+    const hundred = (from: number) => Array.from({ length: 100 }, (_, at) => from + at);
+    const shortest = async (run: (at: number) => Promise<unknown>) => {
+      const us: number[] = [];
+      for (let at = 0; at < 5; at += 1) {
+        await client.config('RESETSTAT');
+        await run(at);
+        const calls = (await client.info('commandstats')).matchAll(/cmdstat_eval.*?,usec=(\d+)/g);
+        us.push(Math.max(...[...calls].map(([, time]) => Number(time))));
+      }
+      return Math.min(...us);
+    };
+    const decisions: Decision[] = [];
+    for (let from = 0; from < 10_000; from += 100) {
+      decisions.push(await limiter.consume('ada', { item: hundred(from) }));
+    }
+    const rejected = await shortest(() => limiter.consume('ada', { item: hundred(10_000) }));
+    const repeated = await shortest((at) => limiter.consume('ada', { item: hundred(at * 100) }));
+    const refunded = await shortest((at) => limiter.refund(decisions.at(-1 - at) as Decision));
+    expect((await limiter.peek('ada')).used).toBe(9_500);
+    expect(repeated).toBeLessThan(8 * rejected);
+    expect(refunded).toBeLessThan(8 * rejected);
   });
 
   it('are an error if another program has stored something there', async () => {

@@ -78,4 +78,5 @@ export interface Numbers {
   readonly limit: number;
   readonly window?: Duration | CalendarWindow<never> | undefined;
   readonly burst?: number | undefined;
+  readonly algorithm?: { readonly maxLimit?: number | undefined } | undefined;
 }

@@ -179,6 +179,8 @@ export type Anchor = 'epoch' | 'first-request';
 /** An algorithm for rate limits, as passed to the option `algorithm`. */
 export interface RateAlgorithm {
   readonly name: Algorithm | 'distinct';
+  /** The highest limit, if it is less than 10^9. */
+  readonly maxLimit?: number | undefined;
   /**
    * Makes the rule of a limit. The numbers must have been checked: integers, `limit` and `burst` from 1 to 10^9,
    * `windowUs` from 1,000 to 400 days.
@@ -197,6 +199,7 @@ export interface RateAlgorithm {
 /** A limit on distinct items, as passed to the option `algorithm`. `distinct()` returns it. */
 export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
   readonly name: 'distinct';
+  readonly maxLimit: number;
   /** Finds the items of a request. */
   readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
 }

@@ -45,9 +45,10 @@ function leftAfter({ allowed, remaining }: Decision): number {
  */
 function secondsUntilMore(decision: Decision): number {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
-  // A free request never has to wait, so its `retryAfterMs` says nothing about requests that cost something.
-  const isFree = allowed && cost === 0;
-  const isWait = leftAfter(decision) === 0 && retryAfterMs !== Infinity && !isFree;
+  // A request without a cost never has to wait, and neither does one that repeats an item of a `distinct` limit. So
+  // their `retryAfterMs` says nothing about requests that count.
+  const isFree = allowed && !(cost * retryAfterMs);
+  const isWait = !leftAfter(decision) && retryAfterMs !== Infinity && !isFree;
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
 }
 

@@ -39,17 +39,17 @@ export function liveNumbers<Declared extends Numbers>(
   const own = declared.burst;
   return {
     ...declared,
-    limit: multiplied(declared.limit, factor),
+    limit: multiplied(declared.limit, factor, declared.algorithm?.maxLimit),
     burst: own === undefined ? own : multiplied(own, factor),
   };
 }
 
-/** `units` x `factor`, rounded down to an integer from 1 to the highest limit. */
-function multiplied(units: number, factor: number): number {
+/** `units` x `factor`, rounded down to an integer from 1 to `most`. */
+function multiplied(units: number, factor: number, most = MAX_LIMIT): number {
   if (!(typeof factor === 'number' && factor > 0 && factor <= MAX_LIMIT)) {
     throw mustBe('factor', 'a number above 0 up to 1,000,000,000', factor);
   }
   // In binary, 0.29 x 100 is slightly less than 29. Rounding to 15 digits removes the error.
   const exact = Number((units * factor).toPrecision(15));
-  return Math.min(Math.max(Math.floor(exact), 1), MAX_LIMIT);
+  return Math.min(Math.max(Math.floor(exact), 1), most);
 }

@@ -14,6 +14,7 @@ import {
   memoryStore,
   type RateLimitOptions,
   rateLimit,
+  rateLimitHeaders,
 } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
@@ -56,6 +57,23 @@ describe('a limit on different things', () => {
       true,
     ]);
     expect(touch('d')).toMatchObject({ outcome: 'denied', reason: 'rate', used: 3, remaining: 0 });
+  });
+
+  it('takes about as long to repeat 100 things as to reject 100', () => {
+    const { touch } = cards(10_000);
+    const hundred = (from: number) => Array.from({ length: 100 }, (_, at) => from + at);
+    for (let from = 0; from < 10_000; from += 100) touch(hundred(from));
+    const shortest = (run: (at: number) => unknown) => {
+      const ms = Array.from({ length: 25 }, (_, at) => {
+        const start = performance.now();
+        run(at);
+        return performance.now() - start;
+      });
+      return Math.min(...ms);
+    };
+    const rejected = shortest(() => touch(hundred(10_000)));
+    const repeated = shortest((at) => touch(hundred(at * 100)));
+    expect(repeated).toBeLessThan(8 * rejected);
   });
 
   it('counts a thing for one window from the request that added it, whatever repeats it', () => {
@@ -127,6 +145,13 @@ describe('a limit on different things', () => {
     expect(touch('d')).toMatchObject({ allowed: true, remaining: 4 });
     control.limitKey('cards', 'ada', { limit: 4 }, note);
     expect(touch('e').allowed).toBe(false);
+  });
+
+  it('multiplies the limit live up to the highest', () => {
+    const { control, faults, touch } = cards(6_000);
+    control.set('cards', { limits: { factor: 2 } }, note);
+    expect(touch('a')).toMatchObject({ remaining: 9_999 });
+    expect(faults).toEqual([]);
   });
 
   it('applies the numbers of a plan, and keeps things across plans', () => {
@@ -215,6 +240,26 @@ describe('a limit on different things', () => {
     expect(() => limiter.consume('ada', { item: 'a', cost: 2 })).toThrow(message);
     expect(() => limiter.consumeAll(['ada'], { item: 'a', cost: 2 })).toThrow(message);
     expect(() => distinct('id' as never)).toThrow('itemOf must be a function');
+  });
+});
+
+describe('the headers of a limit on different things', () => {
+  it.each([
+    ['draft-11', 'RateLimit', '"cards";r=0;t=3540'],
+    ['draft-6', 'RateLimit-Reset', '3540'],
+  ] as const)('say when new things pass, not repeats: %s', (style, name, value) => {
+    const clock = new ManualClock();
+    const limits = createLimiters(
+      { cards: { limit: 2, window: '1h', algorithm } },
+      { store: memoryStore({ clock }), headers: rateLimitHeaders([style]) },
+    );
+    limits.consume({ cards: 'ada' }, { item: { cards: ['a', 'b'] } });
+    clock.advance('1m');
+    const { allowed, headers } = limits.consume({ cards: 'ada' }, { item: { cards: 'a' } });
+    expect(allowed).toBe(true);
+    expect(Object.fromEntries(headers)[name]).toBe(value);
+    const rejected = limits.consume({ cards: 'ada' }, { item: { cards: 'c' } });
+    expect(Object.fromEntries(rejected.headers)[name]).toBe(value);
   });
 });
 

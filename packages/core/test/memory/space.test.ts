@@ -7,6 +7,7 @@ import {
   cached,
   createLimiter,
   idempotency,
+  lockFor,
   memoryStore,
   type Plan,
   type Step,
@@ -52,6 +53,16 @@ it.each([
   }
   expect((bytesHeld() - before) / KEYS).toBeLessThan(most);
   expect(store.size).toBe(KEYS * (algorithm === 'sliding-window-log' ? entries : 1));
+});
+
+it('a caller of a limit with a penalty takes at most 220 bytes', () => {
+  const store = memoryStore({ clock: new ManualClock(), maxEntries: 100_000_000 });
+  const penalty = lockFor(['1d']);
+  const limiter = createLimiter({ name: 'logins', limit: 5, window: '1h', penalty }, { store });
+  const before = bytesHeld();
+  for (let i = 0; i < KEYS; i += 1) limiter.consume(`key ${i}`);
+  expect((bytesHeld() - before) / KEYS).toBeLessThan(220);
+  expect(store.size).toBe(KEYS);
 });
 
 it.each([

@@ -53,90 +53,115 @@ export function stepDistinct(
   let list = op === 'reset' ? '' : liveOf(state.items, nowUs - windowUs);
   const isAhead = lastOf(list) > nowUs + windowUs;
   if (isAhead) list = eachItem(list, (item, at) => item + timeOf(nowUs, isShared(list, at)));
-  let allowed = op === 'reset' || passes(list, wanted, limit);
+  let places = placesOf(list, wanted);
+  let allowed = op === 'reset' || passes(list, places, limit);
   state.dirty = op === 'reset' || (isAhead && op === 'take' && cost > 0);
 
   if (op === 'put') {
-    const left = receipt ? without(list, wanted, receipt.atUs, givenBack(cost, receipt)) : list;
+    const left = receipt ? without(list, places, receipt.atUs, givenBack(cost, receipt)) : list;
     allowed = left !== list;
     state.dirty = allowed;
     list = left;
+    if (allowed) places = placesOf(list, wanted);
   } else if (op === 'record' || (op === 'take' && allowed && charge)) {
     const before = list;
-    list = withItems(list, wanted, nowUs);
+    list = withItems(list, wanted, places, nowUs);
     state.dirty ||= list !== before;
     // Drops the oldest items if a `record` has exceeded the limit.
     const most = Math.max(limit, before.length / WIDTH) * WIDTH;
     if (list.length > most) list = list.slice(-most);
+    places = op === 'record' ? placesOf(list, wanted) : []; // after a take, the list has all of them
   }
   state.items = list;
   state.used = list.length / WIDTH;
   state.lastUs = lastOf(list);
   const canPass = wanted.length <= Math.min(rule.limit, MAX_ITEMS);
-  state.freesUs = canPass ? freesOf(list, wanted, limit, nowUs) : -1;
+  state.freesUs = canPass ? freesOf(list, places, limit, nowUs) : -1;
   return allowed;
 }
 
 type DistinctAsk = Pick<Ask<DistinctRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'items'>;
 
-function passes(list: string, wanted: readonly string[], limit: number): boolean {
-  const fresh = wanted.filter((item) => placeOf(list, item) < 0).length;
+/** Where in the list each wanted item is; -1 if it is not there. One pass: `indexOf` reads the list for each item. */
+function placesOf(list: string, wanted: readonly string[]): readonly number[] {
+  const places = wanted.map(() => -1);
+  const firsts = wanted.map((item) => item[0]).join('');
+  for (let at = 0; firsts && at < list.length; at += WIDTH) {
+    const first = list[at] as string;
+    let i = firsts.indexOf(first);
+    while (i >= 0) {
+      if (list.startsWith(wanted[i] as string, at)) places[i] = at;
+      i = firsts.indexOf(first, i + 1);
+    }
+  }
+  return places;
+}
+
+function passes(list: string, places: readonly number[], limit: number): boolean {
+  const fresh = freshOf(places);
   const fits = fresh === 0 || list.length / WIDTH + fresh <= limit;
-  return fits && wanted.length <= MAX_ITEMS;
+  return fits && places.length <= MAX_ITEMS;
+}
+
+function freshOf(places: readonly number[]): number {
+  return places.filter((at) => at < 0).length;
 }
 
 /** The time of the item that must expire before all `wanted` ones pass; -1 if they pass now. */
-function freesOf(list: string, wanted: readonly string[], limit: number, nowUs: number): number {
-  const places = wanted.map((item) => placeOf(list, item));
-  const fresh = places.filter((at) => at < 0).length;
+function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
+  const known = new Set(places);
+  const fresh = freshOf(places);
   let excess = fresh > 0 ? list.length / WIDTH + fresh - limit : 0;
   if (excess <= 0) return -1;
   for (let at = 0; at < list.length; at += WIDTH) {
     // A wanted item that expires makes no room, because it is needed again.
-    if (!places.includes(at)) excess -= 1;
+    if (!known.has(at)) excess -= 1;
     if (excess === 0) return timeAt(list, at);
   }
   return nowUs; // a full memory store has no room for all wanted items
 }
 
 /** The list with each wanted item: marked as shared if it was in the list, otherwise appended. */
-function withItems(list: string, wanted: readonly string[], nowUs: number): string {
-  let grown = list;
+function withItems(
+  list: string,
+  wanted: readonly string[],
+  places: readonly number[],
+  nowUs: number,
+): string {
   const time = timeOf(Math.max(nowUs, lastOf(list)), false);
-  for (const item of wanted) {
-    const at = placeOf(list, item);
-    if (at < 0) grown += item + time;
-    else if (!isShared(list, at)) {
-      const end = at + WIDTH;
-      grown = grown.slice(0, at) + item + timeOf(timeAt(list, at), true) + grown.slice(end);
-    }
-  }
-  return grown;
+  const fresh = wanted.map((item, i) => ((places[i] as number) < 0 ? item + time : '')).join('');
+  return edited(list, unsharedOf(list, places), true) + fresh;
 }
 
-/** The list without up to `most` of the wanted items that were added at `us` and are not shared. */
-function without(list: string, wanted: readonly string[], us: number, most: number): string {
-  let left = list;
-  for (const item of wanted) {
-    const at = placeOf(left, item);
-    if (at < 0 || isShared(left, at) || timeAt(left, at) !== us) continue;
-    if (left.length <= list.length - most * WIDTH) break;
-    left = left.slice(0, at) + left.slice(at + WIDTH);
+/** The list without up to `most` of the items at `places` that were added at `us` and are not shared. */
+function without(list: string, places: readonly number[], us: number, most: number): string {
+  const own = unsharedOf(list, places).filter((at) => timeAt(list, at) === us);
+  return edited(list, own.slice(0, most), false);
+}
+
+function unsharedOf(list: string, places: readonly number[]): number[] {
+  return places.filter((at) => at >= 0 && !isShared(list, at));
+}
+
+/**
+ * The list with the items at `places` marked as shared, or without them. It is built once: with a new list for each
+ * item, the first repeat of 100 of 10,000 items took 150 ms instead of 2.5 ms.
+ */
+function edited(list: string, places: number[], marks: boolean): string {
+  let text = '';
+  let from = 0;
+  for (const at of places.sort((a, b) => a - b)) {
+    text += list.slice(from, at);
+    if (marks) text += list.slice(at, at + FINGERPRINT) + timeOf(timeAt(list, at), true);
+    from = at + WIDTH;
   }
-  return left;
+  return text + list.slice(from);
 }
 
 function liveOf(list: string, sinceUs: number): string {
   let at = 0;
   while (at < list.length && timeAt(list, at) <= sinceUs) at += WIDTH;
   return list.slice(at);
-}
-
-/** The index of an item; -1 if it is not in the list. */
-function placeOf(list: string, item: string): number {
-  let at = list.indexOf(item);
-  while (at >= 0 && at % WIDTH > 0) at = list.indexOf(item, at + 1);
-  return at;
 }
 
 function eachItem(list: string, change: (item: string, at: number) => string): string {

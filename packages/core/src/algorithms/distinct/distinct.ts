@@ -58,6 +58,7 @@ export function distinct<Raw = unknown>(
   checkCallback('itemOf', itemOf);
   return {
     name: 'distinct',
+    maxLimit: MAX_LIMIT,
     itemOf: itemOf && ((request) => settled(itemOf(request))),
     makeRule(limit, windowUs, _burst, _anchor, { cost } = {}) {
       if (cost !== undefined) {

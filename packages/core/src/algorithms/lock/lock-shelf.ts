@@ -69,7 +69,12 @@ export class LockShelf implements Shelf<LockRule, StoredLock> {
     if (stored) {
       copy(state, stored);
       stored.expiresUs = expiresUs;
-    } else this.states.set(limiter, rule.code, key, { ...state, expiresUs });
+      return;
+    }
+    const { endUs, current, level, endedUs, untilUs } = state;
+    // Written out: with a spread of `state`, a caller takes 480 bytes instead of 180.
+    const added = { dirty: false, endUs, current, level, endedUs, untilUs, expiresUs };
+    this.states.set(limiter, rule.code, key, added);
   }
 }
 

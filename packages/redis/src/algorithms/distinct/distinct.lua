@@ -39,18 +39,19 @@ local function distinct()
     return at and at - 1
   end
 
-  -- Finds the items of the step: `places` of those in the text, and how many others there are.
+  -- Finds the items of the step: the places of those that are `known`, and the text of those to be `added`.
   local function search(step)
-    step.places, step.fresh = {}, 0
+    local time = time_of(max(now, last_of(step.text)))
+    step.places, step.known, step.added = {}, {}, ''
     for i = 1, #step.items do
       local at = find_item(step.text, step.items[i])
-      if at then
-        step.places[at] = true
-      else
-        step.fresh = step.fresh + 1
+      if not at then
+        step.added = step.added .. step.items[i] .. time
+      elseif not step.places[at] then
+        step.places[at], step.known[#step.known + 1] = true, at
       end
     end
-    step.used = (#step.text - 1) / WIDTH
+    step.fresh, step.used = #step.added / WIDTH, (#step.text - 1) / WIDTH
   end
 
   local function read(step, key)
@@ -61,7 +62,9 @@ local function distinct()
     while at < #text and time_at(text, at) <= now - step.window do
       at = at + WIDTH
     end
-    text = '1' .. sub(text, at + 1)
+    if at > 1 then
+      text = '1' .. sub(text, at + 1)
+    end
     step.cut = last_of(text) > now + step.window
     if step.cut then -- the clock went back: all items that count were added now
       local items = { '1' }
@@ -80,19 +83,27 @@ local function distinct()
     search(step)
   end
 
-  -- The text without up to `step.give` items that this request added and no other has repeated.
-  local function put(step)
-    local text, give = step.text, step.give
-    for i = 1, #step.items do
-      local at = give > 0 and find_item(text, step.items[i])
-      if at then
-        local us, shared = time_at(text, at)
-        if us == step.at and not shared then
-          text, give = sub(text, 1, at) .. sub(text, at + WIDTH + 1), give - 1
-        end
+  -- The text in which all known items of the step are marked; when putting, without up to `step.give` of those that
+  -- this request added and no other has repeated. The text is built once: with a new one for each item, a request that
+  -- repeated 100 of 10,000 items took Redis 90 ms instead of 2.5 ms.
+  local function edited(step)
+    local text, places, pieces, from = step.text, {}, {}, 1
+    for i = 1, #step.known do
+      local us, shared = time_at(text, step.known[i])
+      if not shared and (step.op ~= PUT or (us == step.at and #places < step.give)) then
+        places[#places + 1] = step.known[i]
       end
     end
-    return text
+    table.sort(places)
+    for i = 1, #places do
+      local at = places[i]
+      pieces[i] = sub(text, from, at)
+      if step.op ~= PUT then
+        pieces[i] = pieces[i] .. sub(text, at + 1, at + 16) .. time_of(time_at(text, at), true)
+      end
+      from = at + WIDTH + 1
+    end
+    return from > 1 and table.concat(pieces) .. sub(text, from) or text
   end
 
   local function judge(step, key)
@@ -101,23 +112,14 @@ local function distinct()
     end
     read(step, key)
     if step.op == PUT then
-      return #put(step) < #step.text
+      return #edited(step) < #step.text
     end
     return #step.items <= MOST and (step.fresh == 0 or step.used + step.fresh <= step.limit)
   end
 
   -- The text with all items of the step: those that it has are marked, the others are added.
   local function grow(step)
-    local text, time = step.text, time_of(max(now, last_of(step.text)))
-    for i = 1, #step.items do
-      local item = step.items[i]
-      local at = find_item(text, item)
-      if at then
-        text = sub(text, 1, at + 16) .. time_of(time_at(text, at), true) .. sub(text, at + WIDTH + 1)
-      else
-        text = text .. item .. time
-      end
-    end
+    local text = edited(step) .. step.added
     local over = (#text - 1) / WIDTH - max(step.limit, step.used) -- above 0 only when recording
     return over > 0 and '1' .. sub(text, over * WIDTH + 2) or text
   end
@@ -152,7 +154,7 @@ local function distinct()
           call('DEL', key)
           step.text, step.used = '1', 0
         elseif op == PUT and passes then
-          step.text = put(step)
+          step.text = edited(step)
         elseif op == RECORD or (op <= SHADOW and passes and go) then
           step.text = grow(step)
         end
