@@ -68,7 +68,7 @@ describe('docs/recipes/login.md', () => {
   it('admits as many guesses a day as it says, to a source that waits and to one that insists', async () => {
     const advance = stopClock();
     const service = await open();
-    const guesses = exampleRow('by account and source').match(/\d+(?= by)/g);
+    const guesses = exampleRow('by account and source').match(/\d+(?= if)/g);
     const guess = json({ email: 'ada@example.com' }, { 'x-challenge': 'passed' });
     for (let hour = 0; hour < 24; hour += 1) {
       await service.statuses(5, '/login', guess);

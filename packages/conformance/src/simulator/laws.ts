@@ -1100,7 +1100,7 @@ const pausesHold: Law = ({ plan, outcomes, starts, restarts }) => {
   return undefined;
 };
 
-/** Shapers: if the store tells a process of a pause while a job waits, the job waits for its end, whatever then fails. */
+/** Shapers: if the store tells a process of a pause while a job waits, the job waits for its end in any outage. */
 const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
   if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;

@@ -280,7 +280,7 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
   };
 }
 
-/** One job in five is given up. Random numbers of its own leave the rest of each plan as it was. */
+/** One job in five is given up. Separate random numbers leave the rest of each plan as it was. */
 function abortAt(atUs: number): number | undefined {
   const random = new Random(atUs + 2 ** 25);
   return random.chance(0.2) ? random.pick([0, 3_000, 60_000, 400_000]) : undefined;
