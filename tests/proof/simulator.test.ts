@@ -2,7 +2,7 @@ import { simulate } from '@spillway/conformance/simulator';
 import { expect, test } from 'vitest';
 import { BUGS } from './bugs.js';
 import { plant } from './plant.js';
-import { bundle, release, subjectOf } from './subject.js';
+import { changedBy, release, subjectOf } from './subject.js';
 
 const HISTORIES = 400;
 const MINUTES = 60_000;
@@ -65,12 +65,8 @@ test('a plan that fails is made smaller, and fails again', async () => {
   expect(failure.plan.acts.length).toBeLessThanOrEqual(4);
 });
 
-test('the text that each planted bug replaces stands in its file once', async () => {
-  const missing: string[] = [];
-  for (const { name, mutations } of BUGS) {
-    await bundle(mutations).catch((error) => missing.push(`${name}: ${error.message}`));
-  }
-  expect(missing).toEqual([]);
+test('the text that each planted bug replaces stands in its file once', () => {
+  for (const { mutations } of BUGS) expect(changedBy(mutations).size).toBeGreaterThan(0);
 });
 
 /** What only rare histories show: `npm run prove:bugs` plants these too. */

@@ -20,15 +20,11 @@ export interface Mutation {
 }
 
 /**
- * The text of a program, of the packages' sources: one for the simulator, or one for Node.
+ * The texts of the files that mutations change, by path.
  *
  * @throws Error if a mutation's text is not in its file exactly once
  */
-export async function bundle(
-  mutations: readonly Mutation[] = [],
-  entry: string = 'program.ts',
-): Promise<string> {
-  const isForNode = entry === 'linearizable-worker.ts';
+export function changedBy(mutations: readonly Mutation[]): ReadonlyMap<string, string> {
   const changed = new Map<string, string>();
   for (const { file, from, to } of mutations) {
     const path = join(PACKAGES, file);
@@ -39,6 +35,20 @@ export async function bundle(
       text.replace(from, () => to),
     );
   }
+  return changed;
+}
+
+/**
+ * The text of a program, of the packages' sources: one for the simulator, or one for Node.
+ *
+ * @throws Error if {@link changedBy} throws
+ */
+export async function bundle(
+  mutations: readonly Mutation[] = [],
+  entry: string = 'program.ts',
+): Promise<string> {
+  const isForNode = entry === 'linearizable-worker.ts';
+  const changed = changedBy(mutations);
   const { outputFiles } = await build({
     entryPoints: [join(import.meta.dirname, entry)],
     bundle: true,
