@@ -169,10 +169,13 @@ const locks: readonly Bug[] = [
     'ended, locked, current = locked, 0, 0',
     'ended, locked = locked, 0',
   ]),
-  bug('a limit in shadow mode locks', LOCK, [
-    'elseif op == TAKE and not passes',
-    'elseif op <= SHADOW and not passes',
-  ]),
+  {
+    ...bug('a limit in shadow mode locks', LOCK, [
+      'elseif op == TAKE and not passes',
+      'elseif op <= SHADOW and not passes',
+    ]),
+    focus: { focus: 'rates', faults: [] },
+  },
   bug('a lock is forgotten at its end', LOCK, ['now >= ended + step.forget', 'now >= ended']),
   bug('a cost that never passes locks', LOCK, [
     'locked == 0 and cost <= limit then',
@@ -213,10 +216,13 @@ const windows: readonly Bug[] = [
     ["call('SET', key, text, 'PX', lifetime(ends - now))", "call('SET', key, text)"],
     'alisaifee/limits#14',
   ),
-  bug('a refund goes to the window of now', WINDOW, [
-    'return step.at == step.start and current > 0',
-    'return current > 0',
-  ]),
+  {
+    ...bug('a refund goes to the window of now', WINDOW, [
+      'return step.at == step.start and current > 0',
+      'return current > 0',
+    ]),
+    focus: { focus: 'rates', faults: [] },
+  },
   bug('a refund clears the window', WINDOW, [
     'current, write = max(0, current - step.cost), true',
     'current, write = 0, true',
@@ -454,10 +460,13 @@ const jobs: readonly Bug[] = [
     ]),
     focus: { focus: 'jobs', faults: ['down', 'hang', 'loseReply'] },
   },
-  bug('a pause of another process is not looked for before a start', KEY_PAUSE, [
-    'return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;',
-    'return startUs === startUs;',
-  ]),
+  {
+    ...bug('a pause of another process is not looked for before a start', KEY_PAUSE, [
+      'return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;',
+      'return startUs === startUs;',
+    ]),
+    focus: { focus: 'jobs', faults: [] },
+  },
   bug('slots that lie in a pause are used', KEY_PAUSE, [
     'return at.localUs < ownUs || (pausedUntil !== undefined && at.isBefore(pausedUntil));',
     'return at.localUs < ownUs && pausedUntil === undefined;',
@@ -674,10 +683,13 @@ const meters: readonly Bug[] = [
     ]),
     focus: { focus: 'spending' },
   },
-  bug('a request that is cut off costs what it has added', SPENDING, [
-    'if (!isCut || !floor) return { owed, keeps: true };',
-    'if (!isCut) return { owed, keeps: true };',
-  ]),
+  {
+    ...bug('a request that is cut off costs what it has added', SPENDING, [
+      'if (!isCut || !floor) return { owed, keeps: true };',
+      'if (!isCut) return { owed, keeps: true };',
+    ]),
+    focus: { focus: 'spending', faults: [] },
+  },
   {
     ...bug('the last settlement counts', SPENDING, [
       'if (this.settled !== undefined) return false;',
