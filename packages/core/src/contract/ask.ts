@@ -8,7 +8,7 @@ import type { Period } from './calendar.js';
  * - `take`: charges the cost if it passes. Otherwise it changes nothing.
  * - `record`: charges the cost even if it doesn't pass, up to the limit and the debt of the rule. Answers what `take`
  *   would answer.
- * - `look`: changes nothing. Answers what `take` would answer.
+ * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
  * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
  *   extends a lock. Never shortens it.
@@ -29,9 +29,7 @@ export interface Lease {
 
 /** The claim of a step with a `claims` rule. */
 export interface Claim {
-  /**
-   * The claimed id: an idempotency key as the caller sent it, which may be any text. Different keys may have equal ids.
-   */
+  /** The claimed id: an idempotency key as the caller sent it, any text. Different keys may have equal ids. */
   readonly id: string;
   /**
    * Identifies the attempt that claims the id: 16 characters of `A-Z a-z 0-9 _ -`, from 96 random bits that are new for
@@ -43,8 +41,8 @@ export interface Claim {
 }
 
 /**
- * Whether a step gives back a grant, settles its cost, or marks a claim as done. Such steps are still useful when they
- * are late, so a group of only such steps is sent without a deadline.
+ * Whether a step gives back a grant, settles its cost, or marks a claim as done. A group of only such steps is sent
+ * without a deadline, because they are useful even if they are late.
  */
 export function isEnd({ op, rule }: Ended): boolean {
   return op === 'put' || op === 'done' || (op === 'record' && rule?.debt !== undefined);
@@ -79,15 +77,11 @@ export interface Ask<Rule> {
    */
   readonly holdUs?: number;
   /**
-   * For binding takes with a `queue` rule: two or more such takes of one key in a group start together. The store
-   * calculates the earliest start of each, rounded up to a microsecond, and charges all of them as if they came at the
-   * latest of these.
+   * For binding takes with a `queue` rule: two or more of one key in a group start together, at the latest of their
+   * earliest starts, rounded up to a microsecond. Each is charged as if it came then.
    */
   readonly together?: boolean;
-  /**
-   * The common start of takes with `together`, in microseconds since the epoch. Stores set it after they have judged
-   * the group once.
-   */
+  /** The common start of such takes, in microseconds since the epoch. Stores set it after judging the group once. */
   readonly startUs?: number;
   /**
    * With a `leases` rule: the permit to take, to renew (`record`) or to release (`put`). Without it, the step only

@@ -216,10 +216,7 @@ interface GivenOptions {
   readonly algorithm?: unknown;
 }
 
-/**
- * Data of a request that the app supplies in addition to the key. Missing properties were not supplied, or their
- * callback failed.
- */
+/** Data of a request beside its key. A missing property was not supplied, or its callback failed. */
 interface Given {
   readonly cost?: unknown;
   readonly period?: unknown;
@@ -276,8 +273,8 @@ export interface FaultSink {
 
 /**
  * Everything that differs between algorithms. Each rule carries the machine of its algorithm ({@link RuleBase.logic}),
- * so a program contains only the algorithms that it uses, and the compiler finds missing members. A machine gets only
- * rules and answers of its algorithm.
+ * so a program contains only the algorithms that it uses, and the compiler finds missing members. Optional members are
+ * omitted if the algorithm needs nothing of the kind. A machine gets only rules and answers of its algorithm.
  */
 export interface Machine {
   /** Whether two rules with the same limit and code are equal in all other numbers. */
@@ -286,13 +283,10 @@ export interface Machine {
   capacity(rule: Rule): number;
   /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
-  /**
-   * A rule that also counts units beyond the limit; the caller sets {@link RuleBase.soft}. Omitted if the algorithm
-   * doesn't support this.
-   */
+  /** A rule that also counts units beyond the limit; the caller sets {@link RuleBase.soft}. */
   soften?(rule: Rule): Rule;
   /**
-   * Throws if a plan has numbers that must not replace the declared ones. Omitted if all may be replaced.
+   * Throws if a plan has numbers that must not replace the declared ones.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */
@@ -309,20 +303,11 @@ export interface Machine {
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
-  /**
-   * How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. Omitted
-   * if the algorithm has no locks.
-   */
+  /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
-  /**
-   * The receipt of the units that are left after `given` units were given back. Omitted if only its number of units
-   * differs.
-   */
+  /** The receipt of what is left after `given` units were given back. Omitted if only the number of units differs. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
-  /**
-   * Sets the common start of takes with {@link Ask.together}: see `startTogether`. Omitted if the algorithm has no such
-   * takes.
-   */
+  /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
     steps: readonly S[],
     judge: (step: S, place: number) => Answer,
@@ -340,14 +325,13 @@ export interface Machine {
    */
   readonly failsClosed?: boolean;
   /**
-   * Checks constraints of a step that types can't express, before a store reads any key. Omitted if there is nothing to
-   * check.
+   * Checks constraints of a step that types can't express, before a store reads any key.
    *
    * @throws SpillwayError `SPW_GROUP_INVALID`
    */
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
   /**
-   * Adds the data of the request that the rule needs to a step. Omitted if the rule needs none.
+   * Adds the data of the request that the rule needs to a step.
    *
    * @param given undefined if the callback failed, which was reported
    * @param limiter the name of the limiter, for faults
@@ -358,28 +342,19 @@ export interface Machine {
     limiter: string,
     sink: FaultSink,
   ): S;
-  /**
-   * The callback in the options that finds a property of {@link Given}, and its name in faults. Omitted if there is
-   * none.
-   */
+  /** The callback in the options that finds a property of {@link Given}, and its name in faults. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /**
-   * Properties of the step that results from merging two steps on one count. They override the merged ones, such as the
-   * summed cost.
-   */
+  /** Properties of the step that merges two steps on one count, in place of the sum of costs, for example. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
-  /**
-   * Reports faults of the request that only the answer shows, such as an ended billing period. Omitted if there are
-   * none.
-   */
+  /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
-  /** The code of the count of one claim. Omitted if rules have no claims. */
+  /** The code of the count of one claim. */
   codeOf?(rule: Rule, claim: Claim): string;
   /** The numbers of the rule in words, if they are not a limit per window. */
   described?(rule: Rule): string;
-  /** How rejections are cached. Omitted if rejections can't be cached, because their cause may end at any moment. */
+  /** How rejections are cached. Omitted if their cause may end at any moment. */
   readonly denials?: DenialMemory;
-  /** Renews permits and claims. Omitted if requests hold nothing. */
+  /** Renews permits and claims. */
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
 }
 
@@ -390,7 +365,7 @@ export interface DeclaredNumbers {
    *
    * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;
-   * - `lock:`, the lock lengths, `:` and `forget`, all in milliseconds, such as `lock:900000,3600000:86400000`;
+   * - `lock:`, the lock lengths, `:` and `forget`, all in milliseconds;
    * - `distinct`, `shaper`, `concurrency`, or `claims` (idempotency keys).
    */
   readonly algorithm: string;
@@ -445,9 +420,7 @@ export function sameRule(a: Rule, b: Rule): boolean {
   return same && a.soft?.limit === b.soft?.limit;
 }
 
-/**
- * A rule that also counts and admits units beyond the limit of `rule`; undefined if its algorithm doesn't support this.
- */
+/** A rule that also counts and admits units beyond the limit of `rule`; undefined if its algorithm has none. */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);
   return soft && { ...soft, soft: rule };

@@ -168,7 +168,7 @@ export class DirectClient {
     return this.store.link.giveBack(steps, (answers) => then(this.told(steps, answers)));
   }
 
-  /** Reports a failure in the answers as a fault. */
+  // Reports a failure in the answers as a fault.
   private told(steps: readonly Step[], answers: Answers): Answers {
     // One fault is enough: all failures of a group have the same reason.
     const at = answers.findIndex(({ failure }) => failure);

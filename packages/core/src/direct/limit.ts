@@ -44,7 +44,7 @@ export class Limit implements Decider {
   readonly rule: Rule;
   readonly mode: Mode;
   readonly share: number;
-  /** The limit's name in the store. */
+  // The limit's name in the store.
   private readonly countedAs: string;
   private readonly policy: Policy;
   private readonly policyOnError: StoreErrorPolicy;
@@ -153,7 +153,7 @@ export class Limit implements Decider {
     return GrantedDecision.takeGrant(decision, this.client.store, this.countedAs);
   }
 
-  /** The step with the numbers of its plan and of live settings. In shadow mode the step is not binding. */
+  // The step with the numbers of its plan and of live settings. In shadow mode the step is not binding.
   private stepIn(
     mode: Mode,
     step: Step,

@@ -13,7 +13,7 @@ export type WaitUntil = (promise: Promise<unknown>) => void;
 
 /** Watches the responses of one guard that hold permits; for adapters. */
 export class ResponsePermits {
-  /** Garbage collection is the only sign that other middleware has dropped a response unread. */
+  // Garbage collection is the only sign that other middleware has dropped a response unread.
   private readonly losses: FinalizationRegistry<Permit> | undefined;
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly logger: Logger | false | undefined;

@@ -24,7 +24,7 @@ export class Charge {
   readonly reserved: number;
   /** The numbers of the limit after the last answer. */
   numbers: Numbers;
-  /** The units that this process has told the store to charge. */
+  // The units that this process has told the store to charge.
   private told: number;
   /** The units of `told` that were forgiven or lost, and so not charged. */
   private uncharged = 0;

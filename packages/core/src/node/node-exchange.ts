@@ -127,7 +127,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
     endWithBody(this.res, body);
   }
 
-  /** Removes body headers of a custom response that was started but not sent. */
+  // Removes body headers of a custom response that was started but not sent.
   private dropBodyFields(): void {
     const res = this.res as Partial<{ removeHeader(name: string): void }>;
     if (this.res.headersSent) return;

@@ -100,7 +100,7 @@ export class Observers {
     }
   }
 
-  /** Observers are not awaited. */
+  // Observers are not awaited.
   private each(limiter: string, call: (observer: Observer) => unknown): void {
     for (const observer of this.observers) {
       try {

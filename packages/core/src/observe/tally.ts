@@ -94,7 +94,7 @@ type Counts = Map<
  */
 export class Tally implements Observer {
   private readonly counts: Counts = new Map();
-  /** The plan names of each limiter. */
+  // The plan names of each limiter.
   private readonly plans = new Map<string, Set<string>>();
   private readonly decided: Count<DecisionLabel>[] = [];
   private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();

@@ -47,14 +47,13 @@ interface Seen {
 }
 
 /**
- * Makes an observer that restores the counts of calendar limits which the store has lost, such as Redis after a restart
- * without its data. A process checks a key when a request starts its count, and every 10 s while the key is used. If
- * the store has no mark for the key, the process loads the units used, raises the count to them and sets the mark. So
- * each key is loaded once per period, and again after the store has lost its data.
+ * Makes an observer that restores the counts of calendar limits which the store has lost. A process checks a key when a
+ * request starts its count, and every 10 s while the key is used. If the store has no mark for the key, the process
+ * loads the units used, raises the count to them and sets the mark: once per period, and again after a loss.
  *
- * No request waits for a load. Until the load ends, requests are decided on the count in the store, so a key exceeds
- * its limit by at most the units admitted in that time. A count is never lowered. A load that fails or takes more than
- * 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once in a process.
+ * No request waits for a load: until it ends, a key can exceed its limit by the units admitted meanwhile. A count is
+ * never lowered. A load that fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used.
+ * At most 8 run at once in a process.
  *
  * @param loads one function per limit, by its name. Each limit must have a `window` made by `calendar()`
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`

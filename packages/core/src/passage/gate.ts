@@ -138,7 +138,7 @@ export class Gate<Raw> {
     return this.guard.close();
   }
 
-  /** Decides on a request that another guard has decided on before. */
+  // Decides on a request that another guard has decided on before.
   private decideBeside(
     request: GateRequest<Raw>,
     exchange: Exchange,
@@ -206,7 +206,7 @@ export class Gate<Raw> {
     );
   }
 
-  /** A holder that cannot be marked, such as a frozen request, does not disable the limit. */
+  // A holder that cannot be marked, such as a frozen request, does not disable the limit.
   private remember(admission: Admission, holder: object): void {
     try {
       rememberAdmission(holder, admission);

@@ -33,11 +33,11 @@ export interface RejectedResponse {
  * fault reported.
  */
 export class OwnAnswer {
-  /** Whether waiting has ended: the function has responded or failed, or the client has disconnected. */
+  // Whether waiting has ended: the function has responded or failed, or the client has disconnected.
   private isOver = false;
-  /** Whether the default rejection was sent, or the app's error handler has the request. */
+  // Whether the default rejection was sent, or the app's error handler has the request.
   private isTaken = false;
-  /** Whether to send the default rejection when the function ends, because it has called `next()`. */
+  // Whether to send the default rejection when the function ends, because it has called `next()`.
   private calledNext = false;
   private cancelTimer: (() => void) | undefined;
   private resolve: (() => void) | undefined;
