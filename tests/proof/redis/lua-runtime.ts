@@ -174,11 +174,12 @@ export function callMethod(line: number, name: string, self: unknown, ...args: u
   return callable(field(owner, name), line)(self, ...args);
 }
 
-/** `error`: a text is told with the place where it was raised. */
+/** `error`: a text is told with the place where it was raised, except at level 0. */
 export function raise(...args: unknown[]): never {
   const line = args.pop();
-  const [value] = args;
-  throw new LuaError(typeof value === 'string' ? `user_script:${line}: ${value}` : value);
+  const [value, level] = args;
+  const isPlaced = typeof value === 'string' && level !== 0;
+  throw new LuaError(isPlaced ? `user_script:${line}: ${value}` : value);
 }
 
 /** Only what Redis gives to a script; it stops one that reads another global. */

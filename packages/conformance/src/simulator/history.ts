@@ -3,6 +3,7 @@
 import type { Answer, Decision, Step, UnitsEvent } from '@spillway/core';
 import type { Execution, Restart } from './network.js';
 import type { Plan } from './plan.js';
+import type { Load, Told, UsageRecord } from './quotas.js';
 import type { Process } from './world.js';
 
 /** A call of a store, as the code above the store makes it. */
@@ -64,6 +65,15 @@ export interface Units {
 /** The units spent per key, as stored when nothing runs any more. */
 type Spent = ReadonlyMap<string, number>;
 
+/** What became of `quota` acts. */
+interface Quotas {
+  readonly records: readonly UsageRecord[];
+  readonly told: readonly Told[];
+  readonly loads: readonly Load[];
+  /** The counts per key at the end, when each key has been used twice more. */
+  readonly counts: ReadonlyMap<string, { readonly startUs: number; readonly used: number }>;
+}
+
 /** A job that a shaper started. */
 export interface Start {
   readonly process: Process;
@@ -85,6 +95,8 @@ export interface History {
   readonly units: readonly Units[];
   /** Undefined if nothing was spent, or the store did not answer. */
   readonly spent: Spent | undefined;
+  /** Undefined without `quota` acts, or if the store did not answer. */
+  readonly quotas: Quotas | undefined;
   /** Keys that the server still has when everything has expired. */
   readonly keysAtEnd: number;
   /** Whether the server was asked again once it was back, and its answers were used. */

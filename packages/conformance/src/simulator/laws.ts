@@ -6,6 +6,7 @@ import { Oracle, type Verdict } from '../oracle.js';
 import { FIELDS, seen } from '../probe.js';
 import type { Call, History, Outcome } from './history.js';
 import type { Plan } from './plan.js';
+import { isSamePeriod, SHARES } from './quotas.js';
 import type { Process } from './world.js';
 
 type Law = (history: History) => string | undefined;
@@ -112,7 +113,9 @@ const decidesExactly: Law = (history) => {
 const asLook = (step: Step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step);
 
 function differs(step: Step, answer: Answer, verdict: Verdict): string | undefined {
-  const got = seen(step.rule, answer, step.cost);
+  // With `overage`, the numbers of the declared limit differ from those of the rule.
+  const { soft: _, ...rule } = step.rule;
+  const got = seen(rule as Rule, answer, step.cost);
   const field = FIELDS.find((name) => !Object.is(got[name], verdict[name]));
   return field && `${field} is ${got[field]}, exactly ${verdict[field]}`;
 }
@@ -932,6 +935,125 @@ function spendingOf(
 
 const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
 
+/** Whether a step counts a request by calendar. `restoreFrom` counts too, without a billing period. */
+function isOfQuota({ limiter, rule, period }: Step): boolean {
+  if (limiter !== 'quota' || rule.machine !== 'calendar') return false;
+  return period !== undefined || rule.calendar.name !== 'billing';
+}
+
+interface Used extends Grant {
+  readonly startUs: number;
+}
+
+/** Quotas: each period admits at most the limit, whatever the clocks show, and none ends before the next one begins. */
+const quotasHold: Law = (history) => {
+  const { plan, restarts } = history;
+  if (!plan.quota || plan.quota.isSoft) return undefined;
+  const grants = new Map<string, Used[]>();
+  for (const { call, order } of decided(history)) {
+    for (const [at, step] of call.steps.entries()) {
+      const answer = call.answers[at] as Answer;
+      if (!isOfQuota(step) || step.op !== 'take' || !('startUs' in answer)) continue;
+      const { startUs, nowUs: atUs } = answer;
+      const all = grants.get(step.key) ?? [];
+      grants.set(step.key, all);
+      all.push({ atUs, order, startUs, cost: answer.allowed ? step.cost : 0 });
+    }
+  }
+  for (const [key, all] of grants) {
+    for (const some of sharingState(all, restarts) as Used[][]) {
+      const sums = new Map<number, number>();
+      let lastUs = 0;
+      for (const { startUs, cost } of some) {
+        if (startUs < lastUs) return `the period of ${key} since ${lastUs} is followed by ${startUs}`;
+        lastUs = startUs;
+        const sum = (sums.get(startUs) ?? 0) + cost;
+        sums.set(startUs, sum);
+        if (sum > plan.quota.limit) {
+          return `${key} was admitted ${sum} of ${plan.quota.limit} units in one period`;
+        }
+      }
+    }
+  }
+  return undefined;
+};
+
+/** Quotas: each share that is used is reported; without faults once, and always with one id. */
+const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
+  if (!plan.quota || !quotas) return undefined;
+  const { limit } = plan.quota;
+  const calm = plan.faults.length === 0;
+  const keepsAll = restarts.every(({ executions, kept }) => kept === executions);
+  for (const [key, { startUs, used }] of quotas.counts) {
+    for (const share of SHARES) {
+      const told = quotas.told.filter((one) => {
+        return one.key === key && one.threshold === share && sinceUs(one.id) === startUs;
+      });
+      if (used < share * limit) continue;
+      if (told.length === 0) return `${key} has used ${used} of ${limit} units, and nobody was told`;
+      if (calm && quotas.told.length < 6 && told.length > 1) {
+        return `${key} crossed ${share} of ${limit} units once, and it was told ${told.length} times`;
+      }
+    }
+  }
+  const early = quotas.told.find(({ used, threshold }) => used < threshold * limit);
+  if (early) return `${early.key} had used ${early.used} of ${limit} units when ${early.threshold} was told`;
+  const ids = new Set<string>();
+  for (const { key, threshold, id } of quotas.told) {
+    const name = `${key} ${threshold} ${Math.round(sinceUs(id) / SHORTEST_PERIOD_US)}`;
+    if (keepsAll && !ids.has(id) && ids.has(name)) return `the report of ${name} has several ids`;
+    ids.add(id).add(name);
+  }
+  return undefined;
+};
+
+const SHORTEST_PERIOD_US = 43_200_000_000;
+
+/** The start of the period that the id of a report names. */
+function sinceUs(id: string): number {
+  return Date.parse((JSON.parse(id) as string[]).at(-1) as string) * 1_000;
+}
+
+/** Quotas: what the store has lost is counted again, and no unit is counted twice. */
+const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
+  if (!plan.quota || !quotas || repeatsRequests(plan)) return undefined;
+  const lost = restarts.filter(({ executions, kept }) => kept < executions);
+  // A snapshot brings back the mark that nothing is missing.
+  if (lost.some(({ kept }) => kept > 0)) return undefined;
+  const lostUs = lost.at(-1)?.trueUs ?? Infinity;
+  for (const [key, { startUs, used }] of quotas.counts) {
+    const records = quotas.records.filter(
+      (one) => one.key === key && isSamePeriod(one.startUs, startUs),
+    );
+    const least = sum(records.filter(({ trueUs, isLocal }) => trueUs < lostUs && !isLocal));
+    if (used < least) return `${key} used ${least} units before they were lost, and has ${used}`;
+    let most = sum(records.filter(({ isLocal }) => isLocal));
+    for (const { steps, answers } of calls) {
+      for (const [at, step] of steps.entries()) {
+        const answer = answers?.[at];
+        if (!isOfQuota(step) || step.key !== key || step.op !== 'take') continue;
+        const isOther = answer && 'startUs' in answer && !isSamePeriod(answer.startUs, startUs);
+        if (!answer || (answer.allowed && !isOther)) most += step.cost;
+      }
+    }
+    if (used > most) return `${key} used at most ${most} units, and ${used} are counted`;
+  }
+  return undefined;
+};
+
+const sum = (all: readonly { readonly units: number }[]): number =>
+  all.reduce((total, { units }) => total + units, 0);
+
+/** Quotas: a process loads at most eight keys at once. */
+const loadsAreFew: Law = ({ quotas, processes }) => {
+  for (const process of quotas ? processes : []) {
+    const own = quotas?.loads.filter((one) => one.process === process) ?? [];
+    const most = mostAtOnce(own.map(({ fromUs, endUs = Infinity }) => [fromUs, endUs]));
+    if (most > 8) return `${most} loads ran at once`;
+  }
+  return undefined;
+};
+
 /** Idempotency: an id runs once. Retries get its response, or a 409 during the run. */
 const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
   for (const { id, startUs } of runs) {
@@ -1224,6 +1346,10 @@ export const LAWS: Readonly<Record<string, Law>> = {
   aloneIsChargedExactly,
   chargesAreSentTwice,
   reservationsStay,
+  quotasHold,
+  thresholdsAreTold,
+  lossesAreRestored,
+  loadsAreFew,
   idsRunOnce,
   endsArrive,
   claimsStay,

@@ -79,9 +79,11 @@ export class Host {
   readonly world: World;
   readonly server: Server;
 
-  constructor(world: World, server: Server) {
+  /** @param aheadUs how far the server's clock is ahead of the world's */
+  constructor(world: World, server: Server, aheadUs: number) {
     this.world = world;
     this.server = server;
+    this.skewUs = aheadUs;
   }
 
   /** The time by the server's clock. */

@@ -30,6 +30,8 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly again: number | undefined;
     }
   | { readonly kind: 'refund'; readonly of: number; readonly twice: boolean }
+  /** A request that is counted by calendar. */
+  | { readonly kind: 'quota'; readonly key: string; readonly cost: number }
   | {
       readonly kind: 'request';
       readonly key: string;
@@ -95,6 +97,18 @@ interface SpendPlan {
   readonly isPartial: boolean;
 }
 
+/** The limit of `quota` acts. */
+export interface QuotaPlan {
+  readonly limit: number;
+  readonly period: 'day' | 'month' | 'billing';
+  /** How long after the beginning of the history a period ends; negative: before it. */
+  readonly endsUs: number;
+  /** Whether requests beyond the limit are admitted. */
+  readonly isSoft: boolean;
+  /** How long a load from the app's records takes, and a report. */
+  readonly callbackUs: number;
+}
+
 export interface Plan {
   readonly seed: number;
   readonly clocks: readonly ProcessClock[];
@@ -105,6 +119,8 @@ export interface Plan {
   readonly pace: { readonly limit: number; readonly windowMs: number; readonly burst: number };
   /** Undefined without `spend` acts. */
   readonly spend: SpendPlan | undefined;
+  /** Undefined without `quota` acts. */
+  readonly quota: QuotaPlan | undefined;
   readonly acts: readonly Act[];
   readonly faults: readonly Fault[];
 }
@@ -131,6 +147,7 @@ type Activity =
   | 'outages'
   | 'spending'
   | 'penalties'
+  | 'quotas'
   | 'all';
 
 /** What histories test, instead of a random choice. */
@@ -180,7 +197,9 @@ export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
     'all',
   ] as const);
   const swarm = swarmOf(seed);
-  const focus = chosen.focus ?? swarm.focus ?? usual;
+  const quotas = new Random(seed + 2 ** 24);
+  const isOnQuotas = quotas.chance(0.1);
+  const focus = chosen.focus ?? (isOnQuotas ? 'quotas' : (swarm.focus ?? usual));
   const acts = actsOf(random, { focus, size, lengthUs, processes, rates: rates.length });
   const isCalm = focus !== 'outages' && random.chance(0.4);
   const usualFaults = (): Fault[] => (isCalm ? [] : faultsOf(random, focus, lengthUs, processes));
@@ -210,6 +229,7 @@ export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
             isPartial: spending.chance(0.3),
           }
         : undefined,
+    quota: focus === 'quotas' ? quotaOf(quotas, lengthUs) : undefined,
     acts,
     faults,
   };
@@ -251,6 +271,18 @@ function swarmOf(seed: number): Focus {
   return {
     focus: random.chance(0.5) ? random.pick(ACTIVITIES) : undefined,
     faults: random.chance(0.35) ? kinds : undefined,
+  };
+}
+
+function quotaOf(random: Random, lengthUs: number): QuotaPlan {
+  return {
+    limit: random.pick([2, 10, 40]),
+    period: random.pick(['day', 'month', 'billing', 'billing']),
+    endsUs: random.chance(0.7)
+      ? random.between(0, lengthUs)
+      : random.pick([-SECOND_US, 70 * SECOND_US]),
+    isSoft: random.chance(0.2),
+    callbackUs: random.pick([500, 40_000, 400_000, 1_500_000]),
   };
 }
 
@@ -303,6 +335,7 @@ const KINDS: Readonly<Record<Activity, readonly Act['kind'][]>> = {
   outages: ['consume'],
   spending: ['spend'],
   penalties: ['consume', 'consume', 'consume', 'refund'],
+  quotas: ['quota'],
   all: ['consume', 'consume', 'refund', 'request', 'once', 'job'],
 };
 
@@ -318,6 +351,7 @@ function actsOf(random: Random, shape: Shape): Act[] {
     outages: 1,
     spending: 0.4,
     penalties: 1,
+    quotas: 0.5,
     all: 0.4,
   };
   const scale = scales[focus];
@@ -334,7 +368,7 @@ function actsOf(random: Random, shape: Shape): Act[] {
         random.pick<Act['kind']>(KINDS[focus]),
         { atUs, process: random.between(0, processes - 1) },
         rates,
-        focus === 'outages' ? MANY_KEYS : KEYS,
+        focus === 'outages' || (focus === 'quotas' && lengthUs > 5 * SECOND_US) ? MANY_KEYS : KEYS,
       ),
     );
   }
@@ -368,6 +402,8 @@ function actOf(
       const cost = random.pick([1, 1, 1, 1, 2, 3, 0]);
       return { ...base, kind, key, cost, items: itemsAt(base.atUs), asks, again };
     }
+    case 'quota':
+      return { ...base, kind, key, cost: random.pick([1, 1, 1, 2, 5, 0]) };
     case 'refund':
       return { ...base, kind, of: random.between(1, 4), twice: random.chance(0.3) };
     case 'request':
@@ -449,6 +485,9 @@ function faultsOf(
     const forUs = random.pick(FAULT_LENGTHS_US);
     const process = random.between(0, processes - 1);
     const kind = isHeld && random.chance(0.5) ? 'freeze' : random.pick(FAULTS);
+    if (focus === 'quotas' && random.chance(0.4)) {
+      return faultOf(random, 'restart', { atUs, forUs, process });
+    }
     return faultOf(random, kind, { atUs, forUs, process });
   }).flat();
 }

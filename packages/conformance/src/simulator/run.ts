@@ -19,6 +19,7 @@ import { seen } from '../probe.js';
 import type { Call, History, Outcome, Run, Start, Units } from './history.js';
 import { Host, type Link, type Server } from './network.js';
 import type { Act, Fault, Plan } from './plan.js';
+import { QuotaBooks, type QuotaCaller } from './quotas.js';
 import { Process, World } from './world.js';
 
 /**
@@ -79,12 +80,16 @@ const CLOSE_US = 5_000_000;
 /** The window of the limit of `spend` acts. */
 const SPEND_MS = 86_400_000;
 
+/** Longer than the periods of `quota` acts. */
+const MONTHS_MS = 70 * SPEND_MS;
+
 /** After this time all counts have expired. */
-function forgottenUs({ rates, spend }: Plan): number {
+function forgottenUs({ rates, spend, quota }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
   });
   if (spend) longest.push(SPEND_MS * (2 + spend.debt / spend.limit));
+  if (quota) longest.push(MONTHS_MS);
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
@@ -99,6 +104,7 @@ interface App {
   readonly spending:
     | { readonly guard: Guard<Spender>; readonly meter: Meter<number, Spender> }
     | undefined;
+  readonly quotas: Guard<QuotaCaller> | undefined;
   readonly once: FetchGuard<Request, [Handling]>;
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
@@ -149,6 +155,7 @@ class Running {
   private readonly runs: Run[] = [];
   private readonly starts: Start[] = [];
   private readonly units: Units[] = [];
+  private readonly books: QuotaBooks | undefined;
   private readonly refunds = new Map<object, number>();
   /** How often each process was replaced by one of the other build. */
   private readonly deploys = new Map<number, number>();
@@ -159,7 +166,9 @@ class Running {
     this.plan = plan;
     this.subject = subject;
     this.world = new World(plan.seed);
-    this.host = new Host(this.world, subject.server());
+    const { quota } = plan;
+    this.host = new Host(this.world, subject.server(), -(quota?.endsUs ?? 0));
+    this.books = quota && new QuotaBooks(quota, this.world);
     this.host.keepsSnapshots = plan.faults.some(({ kind }) => kind === 'restart');
   }
 
@@ -175,9 +184,11 @@ class Running {
     await world.runUntil(quietUs);
     const recovered = await this.recovers();
     const spent = await this.spent();
-    for (const { guard, spending, once } of this.apps) {
+    const quotas = await this.quotas();
+    for (const { guard, spending, quotas, once } of this.apps) {
       void guard.close();
       void spending?.guard.close();
+      void quotas?.close();
       void once.close();
     }
     await world.runUntil(world.nowUs + forgottenUs(plan));
@@ -192,6 +203,7 @@ class Running {
       starts: this.starts,
       units: this.units,
       spent,
+      quotas,
       keysAtEnd: host.server.size(host.nowUs()),
       recovered,
     };
@@ -277,6 +289,7 @@ class Running {
       probe: core.createLimiter({ name: 'probe', limit: 1_000, window: '1s' }, settings),
       guard,
       spending,
+      quotas: this.books?.guard(core, process, store),
       once,
       handler: once.wrap((_request: Request, handling: Handling) => this.handle(process, handling)),
       shaper: createShaper?.(
@@ -431,6 +444,9 @@ class Running {
         await app.control?.set(name, { limits: { limit: act.limit } }, note);
         return;
       }
+      case 'quota':
+        await this.use(app, act, outcome);
+        return;
       case 'spend':
         await this.spend(app, act, outcome);
         return;
@@ -525,6 +541,25 @@ class Running {
     outcome.endUs = this.world.nowUs;
     if (admission.allowed) await this.pass(app.process, act.holdUs);
     for (let n = 0; n < act.releases; n += 1) void admission.release({ status: 200 });
+  }
+
+  private async use(
+    { process, quotas }: App,
+    { key, cost }: QuotaCaller,
+    outcome?: Outcome,
+  ): Promise<void> {
+    const { world, host, books, calls } = this;
+    if (!quotas || !books) return;
+    const { allowed, decisions } = await quotas.admit(requestOf({ key, cost }));
+    if (outcome) Object.assign(outcome, { allowed, decisions });
+    if (!allowed) return;
+    const isLocal = decisions[0]?.outcome === 'error';
+    const own = calls.findLast(
+      ({ process: by, steps: [step], answers }) =>
+        by === process && answers && step?.limiter === 'quota' && step.key === key,
+    )?.answers?.[0];
+    const startUs = own && 'startUs' in own && !isLocal ? own.startUs : books.startAt(host.nowUs());
+    books.records.push({ key, units: cost, startUs, trueUs: world.nowUs, isLocal });
   }
 
   private async spend(
@@ -636,12 +671,13 @@ class Running {
     const { world, apps, deploys } = this;
     const app = apps[at];
     if (!app || app.process.isDead) return;
-    const { process, guard, spending, once } = app;
+    const { process, guard, spending, quotas, once } = app;
     delete apps[at];
     deploys.set(at, (deploys.get(at) ?? 0) + 1);
     const close = (): void => {
       void guard.close();
       void spending?.guard.close();
+      void quotas?.close();
       void once.close();
     };
     // Some do not wait for their requests.
@@ -674,6 +710,37 @@ class Running {
     }
     await world.runUntil(world.nowUs + 1_000_000);
     return answered === living.length;
+  }
+
+  /**
+   * The counts of quotas, after each key has been used twice more: a load or report that failed is repeated a minute
+   * later.
+   */
+  private async quotas(): Promise<History['quotas']> {
+    const { world, apps, plan, books, calls } = this;
+    const app = apps.find(({ process, quotas }) => quotas && !process.isDead);
+    if (!books || !app) return undefined;
+    books.isCalm = true;
+    const keys = new Set(plan.acts.flatMap((act) => (act.kind === 'quota' ? [act.key] : [])));
+    for (const waitUs of [61_000_000, 12_000_000]) {
+      await world.runUntil(world.nowUs + waitUs);
+      for (const key of keys) {
+        const use = (): void => void this.use(app, { key, cost: 1 }).catch(() => undefined);
+        world.at(world.nowUs, use, app.process);
+        await world.runUntil(world.nowUs + 2_500_000);
+      }
+    }
+    const counts = new Map<string, { startUs: number; used: number }>();
+    for (const key of keys) {
+      const last = calls.findLast(
+        ({ steps: [step] }) => step?.limiter === 'quota' && step.key === key,
+      );
+      const [answer] = last?.answers ?? [];
+      if (!answer || !('startUs' in answer)) return undefined;
+      counts.set(key, { startUs: answer.startUs, used: answer.current });
+    }
+    const { records, told, loads } = books;
+    return { records, told, loads, counts };
   }
 
   /** The units charged, after each live process has sent its pending charges. */

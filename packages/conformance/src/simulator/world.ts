@@ -146,6 +146,11 @@ export class Process {
     return this.world.nowUs * this.rate;
   }
 
+  /** The time that its clock shows. */
+  epochUs(): number {
+    return EPOCH_US + this.clock.offsetUs + this.localUs();
+  }
+
   private get rate(): number {
     return 1 + this.clock.driftPpm / 1_000_000;
   }

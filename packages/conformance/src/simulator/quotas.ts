@@ -1,0 +1,145 @@
+/** Quotas by calendar: the guard of a simulated process, with its observers, and the records of its app. */
+
+import type { Crossed, Guard, LimitRequest, Store } from '@spillway/core';
+import type { QuotaPlan } from './plan.js';
+import type { Program } from './run.js';
+import { EPOCH_US, type Process, type World } from './world.js';
+
+const DAY_US = 86_400_000_000;
+/** Billing periods that begin at most this far apart are the same. */
+const SAME_US = 3_600_000_000;
+
+/** Units that a request was admitted with, as the app stores them. */
+export interface UsageRecord {
+  readonly key: string;
+  readonly units: number;
+  /** The start of the period in which they count. */
+  readonly startUs: number;
+  readonly trueUs: number;
+  /** Whether the process admitted them without the store. */
+  readonly isLocal: boolean;
+}
+
+/** A call of `onCrossed`. */
+export interface Told extends Crossed {
+  readonly process: Process;
+  readonly trueUs: number;
+}
+
+/** A load of the units used. */
+export interface Load {
+  readonly process: Process;
+  readonly key: string;
+  readonly fromUs: number;
+  endUs?: number;
+}
+
+export interface QuotaCaller {
+  readonly key: string;
+  readonly cost: number;
+}
+
+/** The app's database, which no fault of the simulation reaches, and what its processes were told. */
+export class QuotaBooks {
+  readonly records: UsageRecord[] = [];
+  readonly told: Told[] = [];
+  readonly loads: Load[] = [];
+  /** From now on no load fails. */
+  isCalm = false;
+  private readonly plan: QuotaPlan;
+  private readonly world: World;
+
+  constructor(plan: QuotaPlan, world: World) {
+    this.plan = plan;
+    this.world = world;
+  }
+
+  /** The guard of a process; undefined if its build has no calendars. */
+  guard(core: Program['core'], process: Process, store: Store): Guard<QuotaCaller> | undefined {
+    if (!('restoreFrom' in core)) return undefined;
+    const { calendar, createGuard, rateLimit, restoreFrom, thresholds } = core;
+    const { limit, period, isSoft } = this.plan;
+    const watching = { store, logger: false } as const;
+    const window =
+      period === 'billing' ? calendar<QuotaCaller>(() => this.billed(process)) : calendar(period);
+    return createGuard<QuotaCaller>(
+      rateLimit({
+        name: 'quota',
+        limit,
+        window,
+        key: ({ raw }: LimitRequest<QuotaCaller>) => raw.key,
+        cost: ({ raw }: LimitRequest<QuotaCaller>) => raw.cost,
+        ...(isSoft && { overage: 'allow' }),
+      }),
+      {
+        store,
+        logger: false,
+        validate: false,
+        observers: [
+          thresholds({ quota: SHARES }, (crossed) => this.tell(process, crossed), watching),
+          restoreFrom({ quota: (key, { start }) => this.load(process, key, start) }, watching),
+        ],
+      },
+    );
+  }
+
+  /** The start of the period at an instant of the store's clock. */
+  startAt(serverUs: number): number {
+    const lengthUs = this.plan.period === 'day' ? DAY_US : 31 * DAY_US;
+    return serverUs < EPOCH_US ? EPOCH_US - lengthUs : EPOCH_US;
+  }
+
+  /** The billing period by the clock of a process, which may be a day ahead. The next one is shorter. */
+  private billed(process: Process): { id: string; start: number; end: number } {
+    const isNext = process.epochUs() >= EPOCH_US;
+    const [id, startUs, days] = isNext
+      ? ['next', EPOCH_US, 31]
+      : ['first', EPOCH_US - 31 * DAY_US, 31];
+    return {
+      id: id as string,
+      start: Number(startUs) / 1_000,
+      end: (Number(startUs) + Number(days) * DAY_US) / 1_000,
+    };
+  }
+
+  private async tell(process: Process, crossed: Crossed): Promise<void> {
+    const { world } = this;
+    this.told.push({ ...crossed, process, trueUs: world.nowUs });
+    await this.pass(process, this.plan.callbackUs);
+    if (!this.isCalm && this.told.length % 6 === 5) throw new Error('the mail server is down');
+  }
+
+  /** The units used, as they were when the load began. */
+  private async load(process: Process, key: string, start: Date): Promise<number> {
+    const { world, loads } = this;
+    const load: Load = { process, key, fromUs: world.nowUs };
+    loads.push(load);
+    const nth = this.isCalm ? 0 : loads.length;
+    const units = this.usedIn(key, start.getTime() * 1_000);
+    await this.pass(process, nth % 7 === 4 ? HANGS_US : this.plan.callbackUs);
+    load.endUs = world.nowUs;
+    if (nth % 5 === 3) throw new Error('the database is down');
+    return units;
+  }
+
+  usedIn(key: string, startUs: number, beforeUs: number = Infinity): number {
+    return this.records
+      .filter(
+        (one) => one.key === key && isSamePeriod(one.startUs, startUs) && one.trueUs < beforeUs,
+      )
+      .reduce((sum, { units }) => sum + units, 0);
+  }
+
+  private pass(process: Process, us: number): Promise<void> {
+    const { world } = this;
+    return new Promise((resolve) => void world.at(world.nowUs + us, resolve, process));
+  }
+}
+
+export const SHARES: readonly number[] = [0.5, 1];
+/** The time of a load in a database that hangs. */
+const HANGS_US = 9_000_000;
+
+export function isSamePeriod(startUs: number, otherUs: number): boolean {
+  return Math.abs(startUs - otherUs) <= SAME_US;
+}
