@@ -81,6 +81,8 @@ export interface Start {
   readonly key: string;
   readonly atUs: number;
   readonly serverUs: number;
+  /** When it has ended. */
+  endUs?: number;
 }
 
 export interface History {

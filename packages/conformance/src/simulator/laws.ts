@@ -761,6 +761,52 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
+ * Law 14: in an outage, a process rejects for a rate only if the units that all processes may have used in the whole
+ * history leave no room.
+ */
+const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
+  if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
+    return undefined;
+  }
+  if (plan.acts.some(({ kind }) => kind === 'change')) return undefined;
+  const used = new Map<string, number>();
+  const add = (limiter: string, key: string, units: number): void => {
+    const name = `${limiter}/${key}`;
+    used.set(name, (used.get(name) ?? 0) + units);
+  };
+  for (const { steps, answers } of calls) {
+    const isRejected = steps.some(
+      ({ op, binding }, at) => op === 'take' && binding && answers && !answers[at]?.allowed,
+    );
+    for (const { op, limiter, key, cost } of steps) {
+      if (op === 'record' || (op === 'take' && !isRejected)) add(limiter, key, cost);
+    }
+  }
+  for (const { act, decisions = [], allowed } of outcomes) {
+    const asked = plan.acts[act];
+    if (asked?.kind !== 'consume' || !allowed) continue;
+    for (const { limiter, outcome } of decisions) {
+      if (outcome === 'error') add(limiter, asked.key, asked.cost);
+    }
+  }
+  for (const { act, decisions = [] } of outcomes) {
+    const asked = plan.acts[act];
+    if (asked?.kind !== 'consume') continue;
+    for (const { limiter, outcome, allowed, reason } of decisions) {
+      const rate = plan.rates.find(({ name }) => name === limiter);
+      if (!rate || rate.algorithm === 'distinct' || rate.locksMs || allowed) continue;
+      if (outcome !== 'error' || reason !== 'rate') continue;
+      const most = rate.algorithm === 'tokenBucket' ? (rate.burst ?? rate.limit) : rate.limit;
+      const units = used.get(`${limiter}/${asked.key}`) ?? 0;
+      if (units + asked.cost <= most) {
+        return `the fallback rejected ${asked.cost} of ${limiter}/${asked.key}, with ${units} of ${most} units used`;
+      }
+    }
+  }
+  return undefined;
+};
+
+/**
  * All units spent, and no others, are charged, forgiven or counted as lost. If a reply was lost, it is unknown whether
  * the store charged.
  */
@@ -965,7 +1011,8 @@ const quotasHold: Law = (history) => {
       const sums = new Map<number, number>();
       let lastUs = 0;
       for (const { startUs, cost } of some) {
-        if (startUs < lastUs) return `the period of ${key} since ${lastUs} is followed by ${startUs}`;
+        if (startUs < lastUs)
+          return `the period of ${key} since ${lastUs} is followed by ${startUs}`;
         lastUs = startUs;
         const sum = (sums.get(startUs) ?? 0) + cost;
         sums.set(startUs, sum);
@@ -990,14 +1037,16 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
         return one.key === key && one.threshold === share && sinceUs(one.id) === startUs;
       });
       if (used < share * limit) continue;
-      if (told.length === 0) return `${key} has used ${used} of ${limit} units, and nobody was told`;
+      if (told.length === 0)
+        return `${key} has used ${used} of ${limit} units, and nobody was told`;
       if (calm && quotas.told.length < 6 && told.length > 1) {
         return `${key} crossed ${share} of ${limit} units once, and it was told ${told.length} times`;
       }
     }
   }
   const early = quotas.told.find(({ used, threshold }) => used < threshold * limit);
-  if (early) return `${early.key} had used ${early.used} of ${limit} units when ${early.threshold} was told`;
+  if (early)
+    return `${early.key} had used ${early.used} of ${limit} units when ${early.threshold} was told`;
   const ids = new Set<string>();
   for (const { key, threshold, id } of quotas.told) {
     const name = `${key} ${threshold} ${Math.round(sinceUs(id) / SHORTEST_PERIOD_US)}`;
@@ -1263,13 +1312,26 @@ const abortsSettle: Law = ({ outcomes, starts }) => {
   return undefined;
 };
 
+/** Shapers: over all processes, no more jobs of a key run at once than allowed. A process that was killed runs none. */
+const jobsRunFew: Law = ({ plan, starts }) => {
+  const { jobsAtOnce = Infinity, faults } = plan;
+  if (faults.some(({ kind }) => kind !== 'kill' && kind !== 'deploy')) return undefined;
+  for (const key of new Set(starts.map((one) => one.key))) {
+    const own = starts.filter((one) => one.key === key && !one.process.isDead);
+    const most = mostAtOnce(own.map(({ atUs, endUs = Infinity }) => [atUs, endUs]));
+    if (most > jobsAtOnce) return `${most} jobs of ${key} ran at once, where ${jobsAtOnce} may`;
+  }
+  return undefined;
+};
+
 /** Shapers: a job of a key that nobody else uses starts at once, whatever the clock of its process shows. */
-const idleJobsStart: Law = ({ plan, outcomes }) => {
+const idleJobsStart: Law = ({ plan, outcomes, starts }) => {
   if (plan.faults.length > 0) return undefined;
   const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');
   const keyOf = ({ act }: Outcome): string => (plan.acts[act] as { key: string }).key;
   for (const one of jobs) {
-    const { startUs, endUs = Number.POSITIVE_INFINITY, error, abortedUs } = one;
+    const { startUs, error, abortedUs } = one;
+    const waitedUs = (starts.find(({ act }) => act === one.act)?.atUs ?? Infinity) - startUs;
     if (abortedUs !== undefined) continue;
     // A queue is empty after 2 s, the longest wait.
     const isAlone = jobs.every(
@@ -1280,8 +1342,8 @@ const idleJobsStart: Law = ({ plan, outcomes }) => {
         other.startUs > startUs + 2 * TOLERANCE_US,
     );
     if (wasPaused(plan, keyOf(one), startUs)) continue;
-    if (isAlone && (error !== undefined || endUs - startUs > TOLERANCE_US)) {
-      return `a job of ${keyOf(one)} waited ${endUs - startUs} us for nothing`;
+    if (isAlone && (error !== undefined || waitedUs > TOLERANCE_US)) {
+      return `a job of ${keyOf(one)} waited ${waitedUs} us for nothing`;
     }
   }
   return undefined;
@@ -1294,7 +1356,8 @@ const changesApply: Law = ({ plan, outcomes }) => {
     const changes = outcomes.flatMap(({ act, startUs, endUs, error }) => {
       const done = plan.acts[act];
       if (done?.kind !== 'change' || done.rate !== at || error !== undefined) return [];
-      return [{ startUs, endUs: endUs ?? Number.POSITIVE_INFINITY, limit: done.limit }];
+      const forUs = 1_000 * (done.forMs ?? Infinity);
+      return [{ startUs, endUs: endUs ?? Infinity, limit: done.limit, forUs }];
     });
     changes.sort((a, b) => a.endUs - b.endUs);
     const first = new Map<object, number>();
@@ -1309,12 +1372,30 @@ const changesApply: Law = ({ plan, outcomes }) => {
       // Of two concurrent changes, either may win.
       const since = settled?.startUs ?? Number.NEGATIVE_INFINITY;
       const recent = changes.filter((change) => change.startUs < endUs && change.endUs > since);
-      const known = [settled?.limit ?? limit, ...recent.map((change) => change.limit)];
+      const known = [
+        ...(settled ? limitsIn(settled, startUs, limit) : [limit]),
+        ...recent.flatMap((change) => limitsIn(change, startUs, limit)),
+      ];
       if (!known.includes(own)) return `${name} is ${own} where ${known.join(' or ')} was set`;
     }
   }
   return undefined;
 };
+
+/** The limits that may apply at an instant because of a change: after its end, the declared one. */
+function limitsIn(
+  {
+    startUs,
+    endUs,
+    forUs,
+    limit,
+  }: Readonly<Record<'startUs' | 'endUs' | 'forUs' | 'limit', number>>,
+  nowUs: number,
+  declared: number,
+): number[] {
+  if (nowUs > endUs + forUs + APPLIES_US) return [declared];
+  return nowUs < startUs + forUs - APPLIES_US ? [limit] : [limit, declared];
+}
 
 /** By default processes look for changes twice a second. */
 const APPLIES_US = 600_000;
@@ -1342,6 +1423,7 @@ export const LAWS: Readonly<Record<string, Law>> = {
   nothingStays,
   shadowsRejectNobody,
   fallbackIsBounded,
+  fallbackRejectsForAReason,
   spendingIsCharged,
   aloneIsChargedExactly,
   chargesAreSentTwice,
@@ -1355,6 +1437,7 @@ export const LAWS: Readonly<Record<string, Law>> = {
   claimsStay,
   claimsExclude,
   jobsKeepThePace,
+  jobsRunFew,
   abortsSettle,
   idleJobsStart,
   pausesHold,

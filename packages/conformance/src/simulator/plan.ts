@@ -45,6 +45,8 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly key: string;
       /** After how long its caller gives it up, if it has not started; undefined: never. */
       readonly abortUs: number | undefined;
+      /** How long it runs, in plans that limit the jobs that run at once. */
+      readonly holdUs: number;
     }
   /** Pauses the key in all processes. */
   | { readonly kind: 'pause'; readonly key: string; readonly forMs: number }
@@ -66,7 +68,13 @@ export type Act = { readonly atUs: number; readonly process: number } & (
   /** Consumes many new keys at once. */
   | { readonly kind: 'flood'; readonly rate: number; readonly keys: number }
   /** Changes a limit live, in all processes. */
-  | { readonly kind: 'change'; readonly rate: number; readonly limit: number }
+  | {
+      readonly kind: 'change';
+      readonly rate: number;
+      readonly limit: number;
+      /** After how long it ends by itself; undefined: never. */
+      readonly forMs: number | undefined;
+    }
 );
 
 export type Fault = { readonly atUs: number } & (
@@ -117,6 +125,8 @@ export interface Plan {
   readonly permits: number;
   readonly leaseMs: number;
   readonly pace: { readonly limit: number; readonly windowMs: number; readonly burst: number };
+  /** How many jobs of a key may run at once; undefined: any number. */
+  readonly jobsAtOnce: number | undefined;
   /** Undefined without `spend` acts. */
   readonly spend: SpendPlan | undefined;
   /** Undefined without `quota` acts. */
@@ -221,6 +231,7 @@ export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
       windowMs: random.pick([50, 200]),
       burst: random.pick([1, 1, 3]),
     },
+    jobsAtOnce: new Random(seed + 2 ** 23).pick([undefined, undefined, undefined, 1, 2]),
     spend:
       focus === 'spending'
         ? {
@@ -313,9 +324,12 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
 }
 
 /** One job in five is given up. Separate random numbers leave the rest of each plan as it was. */
-function abortAt(atUs: number): number | undefined {
+function jobAt(atUs: number): { abortUs: number | undefined; holdUs: number } {
   const random = new Random(atUs + 2 ** 25);
-  return random.chance(0.2) ? random.pick([0, 3_000, 60_000, 400_000]) : undefined;
+  return {
+    abortUs: random.chance(0.2) ? random.pick([0, 3_000, 60_000, 400_000]) : undefined,
+    holdUs: random.pick([0, 5_000, 60_000, 300_000]),
+  };
 }
 
 interface Shape {
@@ -424,7 +438,7 @@ function actOf(
         status: random.pick([200, 200, 200, 201, 500, 503]),
       };
     case 'job':
-      return { ...base, kind, key, abortUs: abortAt(base.atUs) };
+      return { ...base, kind, key, ...jobAt(base.atUs) };
     case 'pause':
       return { ...base, kind, key, forMs: random.pick([5, 120, 700, 1_900]) };
     case 'spend': {
@@ -445,7 +459,13 @@ function actOf(
     case 'flood':
       return { ...base, kind, rate: random.between(0, rates - 1), keys: random.between(5, 300) };
     case 'change':
-      return { ...base, kind, rate: random.between(0, rates - 1), limit: random.between(1, 20) };
+      return {
+        ...base,
+        kind,
+        rate: random.between(0, rates - 1),
+        limit: random.between(1, 20),
+        forMs: new Random(base.atUs + 2 ** 22).pick([undefined, 1_000, 2_500, 60_000]),
+      };
   }
 }
 

@@ -31,7 +31,15 @@ export interface Program {
   readonly fetchGuard: typeof import('@spillway/core/fetch').fetchGuard;
   /** `createShaper` of @spillway/outgoing. Without it no jobs are run. */
   readonly createShaper?: (
-    options: { name: string; limit: number; window: number; burst: number; maxWait: string },
+    options: {
+      name: string;
+      limit: number;
+      window: number;
+      burst: number;
+      maxWait: string;
+      maxConcurrent?: number;
+      lease?: number;
+    },
     settings: { store: Store; localShare: number; logger: false },
   ) => Shaper;
   /** Of @spillway/core/store. Without it no limit has debt. */
@@ -47,14 +55,14 @@ interface LiveControl extends Control {
   set(
     limiter: string,
     settings: LimiterSettings,
-    note: { readonly by: string; readonly because: string },
+    note: { readonly by: string; readonly because: string; readonly for: number | 'forever' },
   ): Promise<void>;
 }
 
 interface Shaper {
   schedule<Value>(
     key: string,
-    work: () => Value,
+    work: () => Value | Promise<Value>,
     options?: { readonly signal?: AbortSignal },
   ): Promise<Value>;
   pause(key: string, duration: number): Promise<void> | void;
@@ -81,15 +89,14 @@ const CLOSE_US = 5_000_000;
 const SPEND_MS = 86_400_000;
 
 /** Longer than the periods of `quota` acts. */
-const MONTHS_MS = 70 * SPEND_MS;
+const MONTHS_US = 70 * SPEND_MS * 1_000;
 
-/** After this time all counts have expired. */
-function forgottenUs({ rates, spend, quota }: Plan): number {
+/** After this time all other counts have expired. */
+function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
   });
   if (spend) longest.push(SPEND_MS * (2 + spend.debt / spend.limit));
-  if (quota) longest.push(MONTHS_MS);
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
@@ -163,7 +170,8 @@ class Running {
   private acting: number | undefined;
 
   constructor(plan: Plan, subject: Subject) {
-    this.plan = plan;
+    // A build of an older release may not limit how many jobs run at once.
+    this.plan = subject.other === undefined ? plan : { ...plan, jobsAtOnce: undefined };
     this.subject = subject;
     this.world = new World(plan.seed);
     const { quota } = plan;
@@ -192,6 +200,8 @@ class Running {
       void once.close();
     }
     await world.runUntil(world.nowUs + forgottenUs(plan));
+    // For months, the processes would do nothing but announce themselves.
+    const endUs = host.nowUs() + (plan.quota ? MONTHS_US : 0);
     return {
       plan,
       processes: this.processes,
@@ -204,7 +214,7 @@ class Running {
       units: this.units,
       spent,
       quotas,
-      keysAtEnd: host.server.size(host.nowUs()),
+      keysAtEnd: host.server.size(endUs),
       recovered,
     };
   }
@@ -280,7 +290,7 @@ class Running {
       ],
       { store, logger: false, validate: false, clientIp: () => '203.0.113.7' },
     );
-    const { pace } = plan;
+    const { pace, jobsAtOnce } = plan;
     this.apps[at] = {
       process,
       store,
@@ -299,6 +309,7 @@ class Running {
           window: pace.windowMs,
           burst: pace.burst,
           maxWait: '2s',
+          ...(jobsAtOnce !== undefined && { maxConcurrent: jobsAtOnce, lease: leaseMs }),
         },
         { store, localShare: 0.25, logger: false },
       ),
@@ -440,7 +451,8 @@ class Running {
       }
       case 'change': {
         const name = this.plan.rates[act.rate]?.name as string;
-        const note = { by: 'ada', because: 'to see whether it applies' };
+        const because = 'to see whether it applies';
+        const note = { by: 'ada', because, for: act.forMs ?? ('forever' as const) };
         await app.control?.set(name, { limits: { limit: act.limit } }, note);
         return;
       }
@@ -460,7 +472,7 @@ class Running {
 
   private async job(
     app: App,
-    { key, abortUs }: Extract<Act, { kind: 'job' }>,
+    { key, abortUs, holdUs }: Extract<Act, { kind: 'job' }>,
     outcome: Outcome,
   ): Promise<void> {
     const { process } = app;
@@ -473,9 +485,12 @@ class Running {
       };
       world.at(world.nowUs + abortUs, abort, process);
     }
-    const work = (): void => {
+    const work = async (): Promise<void> => {
       const [atUs, serverUs] = [world.nowUs, host.nowUs()];
-      this.starts.push({ process, act: outcome.act, key, atUs, serverUs });
+      const start: Start = { process, act: outcome.act, key, atUs, serverUs };
+      this.starts.push(start);
+      if (this.plan.jobsAtOnce !== undefined) await this.pass(process, holdUs);
+      start.endUs = world.nowUs;
     };
     await app.shaper?.schedule(key, work, { signal: controller.signal });
   }
