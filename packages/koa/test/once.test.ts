@@ -183,7 +183,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
           arrived.open();
           await finish.opened;
         }
-        throw isError ? Object.assign(new Error(), fields) : fields; // a new one each time: Koa writes its status into it
+        throw isError ? Object.assign(new Error(), fields) : fields; // a new one each time: Koa writes its status to it
       });
       const { ask, open } = askAt((await serve(app)).port);
       const there = await ask({ key: 'there' });
