@@ -1,5 +1,5 @@
 /**
- * Finds out which async context callbacks see that run later, on any runtime. As a Worker, it responds with the result.
+ * Finds out in which async context a delayed callback runs, on any runtime. As a Worker, it responds with the result.
  */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
