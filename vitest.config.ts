@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { defineConfig } from 'vitest/config';
 import { TIERS } from './tests/tiers.js';
 
-/** The Lua sources are imported as text, as the build does. */
+/** Imports the Lua sources as text, as the build does. */
 const luaAsText = {
   name: 'lua-as-text',
   async load(id: string): Promise<string | undefined> {
@@ -18,14 +18,14 @@ export default defineConfig({
     reporters: ['default', './tools/plain-count-reporter.ts'],
     projects: TIERS.map(({ name, include, exclude }) => ({
       plugins: [luaAsText],
-      // Tests run the sources, not the build; tests/packaging and tests/fleet are what uses dist.
+      // Tests run the sources, not the build. Only tests/packaging and tests/fleet use dist.
       ssr: { resolve: { conditions: ['@spillway/source'] } },
       test: {
         name,
         include: [...include],
         exclude: ['**/node_modules/**', ...exclude],
         globalSetup: isQuick(name) ? [] : ['packages/testkit/src/redis-global-setup.ts'],
-        // Nothing in there depends on how long something takes.
+        // No quick test depends on how long something takes.
         ...(isQuick(name) && { pool: 'threads', maxWorkers: 2, sequence: { groupOrder: 1 } }),
         ...(name.endsWith('-pairs') && { maxWorkers: 2, sequence: { groupOrder: 2 } }),
         isolate: name !== 'quick',

@@ -1,8 +1,8 @@
-/** Where lines of our pages may break. */
+/** Adds places where a line of a page may break. */
 
 import type { MarkdownRenderer } from 'vitepress';
 
-/** Names of metrics and long paths are wider than a column of a table. */
+/** Names of metrics and long paths, which are wider than a column of a table. */
 const LONG_CODE = /(?<=<code[^>]*>)[^<\s]{24,}(?=<\/code>)/;
 
 export function allowBreaks(md: MarkdownRenderer): void {
@@ -11,6 +11,6 @@ export function allowBreaks(md: MarkdownRenderer): void {
     (code?.(...args) ?? '').replace(LONG_CODE, (text) =>
       text.replaceAll(/[._/](?=\w)|\[|&lt;/g, '$&<wbr>'),
     );
-  // Vue takes away a line break between two elements, such as two links: their words would stand together.
+  // Vue removes a line break between two elements, such as two links, so their words would have no space between them.
   md.renderer.rules['softbreak'] = () => ' ';
 }

@@ -1,11 +1,11 @@
-/** Links of our pages are written for the repository; here they are made to work on the site too. */
+/** The links in our pages are written for the repository. This makes them work on the site too. */
 
 import { existsSync, statSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
 import type { MarkdownRenderer } from 'vitepress';
 import { addressOf, REPOSITORY, ROOT, sourceOf } from './pages.js';
 
-/** Pages link to pages, everything else in the repository is shown by GitHub. */
+/** Links to pages lead to the site's pages, all other links to the file on GitHub. */
 export function rewriteLinks(md: MarkdownRenderer): void {
   md.core.ruler.push('links-of-the-repository', (state) => {
     const source = sourceOf(relative(ROOT, state.env.realPath ?? state.env.path));
@@ -16,7 +16,7 @@ export function rewriteLinks(md: MarkdownRenderer): void {
   });
 }
 
-/** Where a relative link in a source leads. */
+/** The address on the site or on GitHub of a relative link in a source. */
 export function targetOf(source: string, href: string): string {
   const [path = '', anchor] = href.split('#');
   const target = posix.normalize(posix.join(posix.dirname(source), path)).replace(/\/$/, '');
@@ -29,7 +29,7 @@ export function targetOf(source: string, href: string): string {
   return `${REPOSITORY}/${kind}/main/${target}${hash}`;
 }
 
-/** The anchor of a heading as GitHub makes it. */
+/** The anchor of a heading, as on GitHub. */
 export function slugify(heading: string): string {
   return heading
     .toLowerCase()

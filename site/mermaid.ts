@@ -1,9 +1,9 @@
-/** Blocks of Mermaid as pictures in the page, drawn when the site is built, so that browsers load nothing for it. */
+/** Draws Mermaid blocks as pictures when the site is built, so that browsers load nothing for them. */
 
 import { renderMermaidSVG } from 'beautiful-mermaid';
 import type { MarkdownRenderer } from 'vitepress';
 
-/** The colours are those of the theme, so that a picture is dark when the page is. */
+/** The colours of the theme, so that a picture is dark when the page is dark. */
 const COLOURS = {
   bg: 'var(--vp-c-bg)',
   fg: 'var(--vp-c-text-1)',
@@ -20,10 +20,10 @@ export function renderMermaid(md: MarkdownRenderer): void {
       return fence?.(tokens, index, options, env, self) ?? '';
     }
     const svg = renderMermaidSVG(token.content, { ...COLOURS, transparent: true })
-      .replace(/^\s*@import .*$/m, '') // a font from elsewhere
+      .replace(/^\s*@import .*$/m, '') // it would load a font from another server
       .replaceAll("'Inter', system-ui", 'var(--vp-font-family-base)')
       .replace('<svg ', '<svg role="img" aria-label="The diagram that the text describes" ');
-    // As a text: of a template Vue would leave out the styles in the browser, and then lose what stands last.
+    // As a string: in a template, Vue would drop the styles in the browser, and then also the last element.
     return `<div class="diagram" v-html="${md.utils.escapeHtml(JSON.stringify(svg))}"></div>`;
   };
 }

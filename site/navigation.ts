@@ -1,9 +1,9 @@
-/** The menu of the site, by what a reader wants to do. Every page of docs/ stands in it. */
+/** The menu of the site, ordered by what a reader wants to do. It lists every page of docs/. */
 
 import type { DefaultTheme } from 'vitepress';
 import { addressOf, PAGES, titleOf } from './pages.js';
 
-/** A page, with the text of its link if that is not its first heading; or a folder, with all its pages. */
+/** A page, with the text of its link unless that is the page's first heading; or a folder, for all its pages. */
 type Entry = string | readonly [source: string, text: string];
 
 const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
@@ -60,7 +60,7 @@ const GROUPS: Readonly<Record<string, readonly Entry[]>> = {
   Decisions: ['docs/adr/'],
 };
 
-/** Groups are closed at first; the one with the page that is read opens. */
+/** Only the group with the current page is open. */
 export function sidebar(): DefaultTheme.SidebarItem[] {
   return Object.entries(GROUPS).map(([text, entries]) => ({
     text,

@@ -1,4 +1,4 @@
-/** Which files of the repository are pages of the site, and at which address. The files stay where they are. */
+/** Which files of the repository are pages of the site, and their addresses. The files are not moved or copied. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +6,7 @@ import { join } from 'node:path';
 export const ROOT: string = join(import.meta.dirname, '..');
 export const REPOSITORY = 'https://github.com/spillway/spillway';
 
-/** Where the page of a source is: its path in the repository to its path in the site. Both end in `.md`. */
+/** Maps the path of a source in the repository to the path of its page in the site. Both end in `.md`. */
 export const PAGES: ReadonlyMap<string, string> = new Map([
   ['site/index.md', 'index.md'],
   ['docs/README.md', 'documentation.md'],
@@ -19,16 +19,16 @@ export const PAGES: ReadonlyMap<string, string> = new Map([
     .map((source): [string, string] => [source, source.slice('docs/'.length)]),
 ]);
 
-/** The README of the repository says the same as the home page, so a link to it leads there. */
+/** Links to the repository's README lead to the home page, which says the same. */
 export const addressOf = (source: string): string | undefined =>
   source === 'README.md' ? 'index.md' : PAGES.get(source);
 
 const SOURCES = new Map([...PAGES].map(([source, page]) => [page, source]));
 
-/** The source of a page, whether a tool names the page or its source. */
+/** The source of a page, if `path` is the path of the page or already that of the source. */
 export const sourceOf = (path: string): string => SOURCES.get(path) ?? path;
 
-/** The first heading, without marks. */
+/** The first heading, without Markdown's marks. */
 export function titleOf(source: string): string {
   const heading = /^# (.+)$/m.exec(readFileSync(join(ROOT, source), 'utf8'))?.[1] ?? source;
   return heading.replaceAll(/[`*]/g, '');

@@ -1,4 +1,4 @@
-/** Gives each cell of a table the heading of its column, which a phone shows in place of the heading row. */
+/** Labels each cell of a table with the heading of its column. Phones show the labels instead of the heading row. */
 
 import type { MarkdownRenderer } from 'vitepress';
 

@@ -15,7 +15,7 @@ export function testFiles(folder = ''): string[] {
   });
 }
 
-/** Whether a file is named, or lies in a folder that is: the name of a folder ends in `/`. */
+/** Whether `names` contains the file or one of its folders. The name of a folder ends in `/`. */
 export function isIn(names: readonly string[], file: string): boolean {
   return names.some((name) => (name.endsWith('/') ? file.startsWith(name) : file === name));
 }

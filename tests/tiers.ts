@@ -2,7 +2,7 @@
 
 import { importsOf, isIn, testFiles, textsOf } from './files.js';
 
-/** What starts processes, clusters, package managers or other runtimes, or takes long. */
+/** Tests that start processes, clusters, package managers or other runtimes, or take long. */
 const SLOW = [
   'packages/redis/test/conformance.test.ts',
   'packages/conformance/test/adapter.test.ts',
@@ -43,7 +43,7 @@ const SLOW = [
   'tests/site/site.test.ts',
 ] as const;
 
-/** What needs a Redis, the server of a framework, or more than a second. */
+/** Tests that need a Redis, the server of a framework, or more than a second. */
 const USUAL = [
   'packages/conformance/test/mutants.test.ts',
   'packages/core/test/calendar/zones.test.ts',
@@ -167,7 +167,7 @@ export const PLACES = ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'] as 
 export interface Tier {
   /** A project of vitest: `--project=usual*` runs both whose names begin so. */
   readonly name: `quick${'' | '-alone'}` | `${'usual' | 'slow'}${'' | '-pairs'}`;
-  /** The files that it names; a name that ends in `/` is a folder. What no tier names is quick. */
+  /** The files in this tier; a name that ends in `/` is a folder. Files in no tier are quick. */
   readonly names: readonly string[];
   readonly include: readonly string[];
   readonly exclude: readonly string[];
@@ -175,8 +175,8 @@ export interface Tier {
 
 /**
  * Files of `usual` and `slow` that may run two at once: they calculate on a virtual clock, compile, install, or ask a
- * server of their own process, and share no Redis with a file beside them. What measures a time, or needs one to pass,
- * is not among them.
+ * server of their own process, and share no Redis with a file beside them. Tests that measure a time, or need one to
+ * pass, are not among them.
  */
 export const IN_PAIRS = [
   'packages/cli/test/cli.test.ts',
@@ -233,7 +233,7 @@ export const IN_PAIRS = [
   'tests/site/site.test.ts',
 ] as const;
 
-/** What leaves the globals of a process, and what modules of ours keep for a process, as they were. */
+/** Imports that change neither the globals of a process nor the state that our modules keep for a process. */
 const HARMLESS =
   /^(vitest|fast-check|spillway-testkit|cluster-key-slot|@noble\/.+|@spillway\/(core|outgoing|conformance|redis|prometheus|opentelemetry)(\/.+)?|node:(assert|crypto|events|fs|path|url|util|v8))$/;
 

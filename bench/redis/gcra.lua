@@ -1,4 +1,4 @@
--- The yardstick: one token bucket as one instant, the time from the client, four integers returned.
+-- For comparison: one token bucket, stored as one instant. The client sends the time; the script returns four integers.
 local now, unit, tolerance = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local tat = tonumber(redis.call('GET', KEYS[1])) or now
 if tat < now then

@@ -81,8 +81,7 @@ async function measure(port, say) {
     children[name] = startChild(import.meta.url, './worker.js', { args, core: CLIENT_CORE });
     bytes[name] = await children[name].call('bytes');
   }
-  // Two warm-ups: contenders that share calls make few of them with many in flight, so their code would not be
-  // compiled.
+  // Warms up twice: with 100 in flight, contenders that share calls make so few that V8 would not compile their code.
   for (const name of Object.keys(all)) {
     await children[name].call('turn', 100, 300);
     await children[name].call('turn', 1, WARM_MS);

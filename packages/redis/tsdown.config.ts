@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { library } from '../../tools/tsdown.js';
 
-/** Lua as text, without comments and indentation: a bundle has no use for them, and neither has a server. */
+/** Imports Lua as text, without comments and indentation, which neither a bundle nor a server needs. */
 const luaAsText = {
   name: 'lua-as-text',
   async load(id: string) {

@@ -15,7 +15,7 @@ type Plugin = Extract<
 
 const HERE = fileURLToPath(import.meta.url);
 
-/** Pages stand outside of this package, where Vite does not find what it has installed. */
+/** The pages are outside of this package, so Vite does not find the packages that it has installed. */
 const vueOfTheSite: Plugin = {
   name: 'vue-of-the-site',
   enforce: 'pre',
@@ -25,10 +25,10 @@ const vueOfTheSite: Plugin = {
   },
 };
 
-/** The API reference, made of doc comments: `npm run docs` makes it first, and says so by this variable. */
+/** Whether there is an API reference: `npm run docs` makes it from the doc comments, and then sets this variable. */
 const hasApi = process.env['SITE_API'] === '1';
 
-// `/` for a domain of its own, `/<repository>/` for GitHub Pages, which says so by this variable.
+// `/` if the site has its own domain; `/<repository>/` on GitHub Pages, where this variable is set.
 const base = process.env['SITE_BASE'] ?? '/';
 
 export default defineConfig({
@@ -65,7 +65,7 @@ export default defineConfig({
   vite: {
     plugins: [vueOfTheSite],
     publicDir: `${ROOT}/site/public`,
-    // Pictures stay files: their names tell site.css which of them a phone must not shrink.
+    // Pictures stay files, because site.css selects by their names those that a phone must not shrink.
     build: { chunkSizeWarningLimit: 2000, assetsInlineLimit: 0 },
   },
   buildEnd: ({ outDir }) => copyFileSync(`${ROOT}/llms.txt`, `${outDir}/llms.txt`),
@@ -84,7 +84,7 @@ export default defineConfig({
       provider: 'local',
       options: {
         miniSearch: {
-          // The API reference repeats every name many times; what explains it comes first.
+          // The API reference repeats every name many times, so pages that explain a name rank first.
           searchOptions: { boostDocument: (id: string) => (id.includes('/api/') ? 0.1 : 1) },
         },
       },

@@ -9,7 +9,7 @@ import { type DemoKind, demos } from './demos.js';
 
 const SETTINGS = { FOUR: '1', LIMIT: '5', WINDOW: '1h', TRUST_PROXY: '1' };
 
-/** By name: `%s` prints it as it is, so that `-t "Fastify answers"` finds it; `$name` would print quotes. */
+/** By name: `%s` prints the name without quotes, so `-t "Fastify answers"` finds it. `$name` would add quotes. */
 const named = (kinds: readonly DemoKind[]) => kinds.map((kind) => [kind.name, kind] as const);
 
 describe.each(named(demos))('%s', (_, kind) => proves(kind));

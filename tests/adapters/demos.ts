@@ -52,7 +52,8 @@ export const demos: readonly DemoKind[] = [
     adapter: 'hono',
     command: () => [program('bun', '@oven', 'bin/bun'), app('hono-node', 'bun.js')],
     options: { workers: false },
-    // With Redis, pipelined requests failed here, and requests behind a refused body: it looks as if Bun closes the connection meanwhile.
+    // With Redis, pipelined requests failed here, and so did requests after a rejected body: Bun seems to close the
+    // connection meanwhile.
     speaksToRedis: false,
   },
   {
@@ -66,8 +67,8 @@ export const demos: readonly DemoKind[] = [
     name: 'Hono on workerd',
     adapter: 'hono',
     command: () => [NODE, app('hono-worker', 'start.js')],
-    // A body goes through a stream, whose length is unknown; and workerd neither aborts, nor cancels, nor reads on when a client
-    // has gone before the answer.
+    // Bodies pass through a stream, so their length is unknown. If a client disconnects before the response, workerd
+    // neither aborts nor cancels the request, and stops reading it.
     options: { workers: false, lengths: false, aborts: false },
     speaksToRedis: false,
   },
@@ -92,7 +93,7 @@ function app(name: string, file = 'server.js'): string {
   return join(ROOT, 'apps', `demo-${name}`, file);
 }
 
-/** A runtime's program, in the package for this platform that npm installed beside its main one. */
+/** The program of a runtime, from the platform-specific package that npm installed with its main package. */
 export function program(main: string, scope: string, file: string): string {
   const modules = join(realpathSync(join(ROOT, 'tests', 'node_modules', main)), '..');
   const [platform] = readdirSync(join(modules, scope));

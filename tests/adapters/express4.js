@@ -1,4 +1,4 @@
-/** Loaded before a server, gives it Express 4 where it imports Express. */
+/** Loaded before a server: makes its imports of Express resolve to Express 4. */
 
 import { register } from 'node:module';
 

@@ -1,4 +1,4 @@
-/** What a demo says to who starts it: its limits, as it really has them, what to try, and that its port is taken. */
+/** What a demo prints at startup: its actual limits, commands to try, and an error if its port is in use. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -16,11 +16,11 @@ type Core = typeof core;
 /** What a function's limiter gets as `raw`; never for a function that makes no limiter. */
 // biome-ignore lint/suspicious/noExplicitAny: any arguments
 type RawOf<F> = F extends (...options: any) => core.Limiter<infer Raw> ? Raw : never;
-/** The functions of core that make limiters: `rateLimit`, `concurrencyLimit` and the others. */
+/** The functions of core that make limiters: `rateLimit`, `concurrencyLimit` and others. */
 type LimiterName = {
   [Name in keyof Core]: [RawOf<Core[Name]>] extends [never] ? never : Name;
 }[keyof Core];
-/** What limiters of an adapter get as `raw`: `unknown` if one is core's own. */
+/** The type of `raw` in the limiters of an adapter: `unknown` if one of them is core's own. */
 type RawIn<Adapter extends Record<LimiterName, unknown>> = {
   [Name in LimiterName]: RawOf<Adapter[Name]>;
 }[LimiterName];

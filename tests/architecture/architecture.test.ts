@@ -1,4 +1,4 @@
-/** The sources keep to the table of modules (docs/how-it-works.md), and each rule finds what it is for. */
+/** The sources follow the table of modules (docs/how-it-works.md), and each rule finds its violations. */
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -26,7 +26,7 @@ it('the page that explains the rooms has a line for each, with its floor', () =>
   expect(explained.sort()).toEqual(inTable.map(([room, { floor }]) => `${room}: ${floor}`).sort());
 });
 
-/** A house with a cellar, a kitchen beside a pantry, an attic, a cabin and a door. */
+/** A made-up package, `house`, with its modules, and the packages beside it. */
 const HOUSE: Readonly<Record<string, Package>> = {
   house: {
     uses: ['@spillway/garden'],
@@ -64,7 +64,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true });
 });
 
-/** What the rules say of a house with one file more, and with others beside it. */
+/** The violations in that package with one more file; `beside` has more files, of any package. */
 async function said(
   file: string,
   text: string,

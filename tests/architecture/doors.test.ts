@@ -1,6 +1,6 @@
 /**
- * What users can import is a decision: doors.txt lists every name that a door offers. To change it on purpose, edit the
- * file, or let the test write it: `npx vitest run tests/architecture -u`.
+ * What users can import is a decision: doors.txt lists every name that an entry point (door) exports. To change it on
+ * purpose, edit the file, or let the test write it: `npx vitest run tests/architecture -u`.
  */
 
 import { describe, expect, it } from 'vitest';

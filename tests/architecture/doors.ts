@@ -1,4 +1,4 @@
-/** The doors of the packages: the files that users import by name. */
+/** The entry points ("doors") of the packages: the files that users import by name. */
 
 import { readFileSync } from 'node:fs';
 import { join, posix, relative } from 'node:path';
@@ -12,7 +12,7 @@ export interface Door {
   readonly file: string;
 }
 
-/** The doors of every package, as its package.json lists them. */
+/** The entry points of every package, as its package.json lists them. */
 export function doors(): Door[] {
   return publicFolders().flatMap((dir) => {
     const { name, exports } = readManifest(dir);
@@ -24,7 +24,7 @@ export function doors(): Door[] {
   });
 }
 
-/** What a door exports, one name a line, sorted; of what it hands on whole, the door it comes from. */
+/** The sorted exports of an entry point, one name per line. For an `export *`, the entry point that it comes from. */
 export function exportsOf({ file }: Door): string[] {
   const { module, errors } = parseSync(file, readFileSync(join(ROOT, file), 'utf8'));
   if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);

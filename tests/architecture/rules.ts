@@ -1,4 +1,4 @@
-/** The table of rooms as rules of dependency-cruiser, which reads every import, of types too. */
+/** The table of modules ("rooms") as rules of dependency-cruiser, which reads every import, types included. */
 
 import { cruise, type ICruiseResult, type IRegularForbiddenRuleType } from 'dependency-cruiser';
 import type { Package, Room } from './walls.js';
@@ -6,7 +6,7 @@ import type { Package, Room } from './walls.js';
 type Walls = Readonly<Record<string, Package>>;
 type Rule = IRegularForbiddenRuleType;
 
-/** What the packages in `root` import against the table, one line each: `rule: file -> file`. */
+/** The imports in `root` that violate the table, one per line: `rule: file -> file`. */
 export async function offences(root: string, walls: Walls): Promise<string[]> {
   const { output } = await cruise(
     ['packages'],
@@ -117,13 +117,13 @@ const sourcesOf = (name: string): string => `^packages/${name}/src/`;
 const filesOf = (name: string, room: string): string =>
   `^packages/${name}/src/${room.replace('.', '\\.')}${room.endsWith('.ts') ? '$' : '/'}`;
 
-/** The source of a door: `@spillway/core/store` is `packages/core/src/store.ts`. */
+/** The source of an entry point: `@spillway/core/store` is `packages/core/src/store.ts`. */
 function doorOf(door: string): string {
   const [, name, entry = 'index'] = door.split('/');
   return `^packages/${name}/src/${entry}\\.ts$`;
 }
 
-/** What is not ours, but what is allowed of it: `node:http`, as dependency-cruiser names it, or a package. */
+/** Matches third-party imports, except the allowed ones: `node:http`, in dependency-cruiser's form, or a package. */
 function outsideBut(allowed: readonly string[]): Rule['to'] {
   const paths = allowed.map((from) =>
     from.startsWith('node:') ? `^${from.slice(5)}$` : `(^|/)node_modules/${from}/`,

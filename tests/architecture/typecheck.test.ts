@@ -1,4 +1,7 @@
-/** A cached result of `npm run typecheck` is never stale: turbo's inputs are every file of ours that the compiler reads. */
+/**
+ * A cached result of `npm run typecheck` is never stale: turbo's inputs include every file of ours that the compiler
+ * reads.
+ */
 
 import { execFileSync } from 'node:child_process';
 import { join, relative } from 'node:path';
@@ -34,7 +37,7 @@ describe('turbo knows every file that the compiler reads', () => {
   });
 });
 
-/** The inputs of a task and of what it depends on, by their path in the repository. */
+/** The inputs of a task and its dependencies, by their path in the repository. */
 function inputsOf({ directory, inputs, dependencies }: Task): ReadonlySet<string> {
   const own = Object.keys(inputs).map((file) => join(directory, file));
   const others = dependencies.flatMap((id) => {
@@ -44,7 +47,9 @@ function inputsOf({ directory, inputs, dependencies }: Task): ReadonlySet<string
   return new Set([...own, ...others]);
 }
 
-/** The package.json of each package that files are in: its exports say which file an import means. */
+/**
+ * The package.json of each package that contains one of the files: its exports determine which file an import means.
+ */
 function manifestsOf(files: readonly string[]): string[] {
   const folders = files.flatMap((file) => /^packages\/[^/]+/.exec(file) ?? []);
   return [...new Set(folders)].map((folder) => `${folder}/package.json`);

@@ -1,28 +1,32 @@
 /**
- * The rooms of the packages, and who may use whom. `docs/how-it-works.md` draws the floors of core.
+ * The modules ("rooms") of the packages, and what each may import. `docs/how-it-works.md` shows the layers ("floors")
+ * of core.
  *
- * A room is a folder of a package's `src`, or a file that lies there in no folder. Imports, of types too, go to rooms
- * on lower floors; `beside` names the exceptions on the room's own floor. Nothing imports a door.
+ * A module is a folder of a package's `src`, or a file directly in `src`. It imports only from lower layers, types
+ * included; `beside` names exceptions in its own layer. Nothing imports an entry point ("door").
  */
 
 export interface Room {
   readonly floor: number;
-  /** Rooms on the same floor that it may use. */
+  /** Modules in the same layer that it may import. */
   readonly beside?: readonly string[];
-  /** The only rooms that it may use, where that is less than all below. */
+  /** The only modules that it may import, if not all in lower layers. */
   readonly only?: readonly string[];
-  /** Where it takes only types from our other packages, to calculate everything itself: its files that take values. */
+  /**
+   * For a module that imports only types from our other packages, to calculate everything itself: its files that may
+   * import values.
+   */
   readonly values?: readonly string[];
-  /** What it may import that is not ours, where its package may not. */
+  /** Third-party imports that this module may have although its package may not. */
   readonly outside?: readonly string[];
 }
 
 export interface Package {
-  /** Left out: its files lie in one room. */
+  /** Omitted if all files of the package are one module. */
   readonly rooms?: Readonly<Record<string, Room>>;
-  /** What it may import of our other packages. */
+  /** Our other packages that it may import. */
   readonly uses: readonly string[];
-  /** What it may import that is not ours. Left out: what its package.json names, which the linter checks. */
+  /** Third-party packages that it may import. Default: those that its package.json names, which the linter checks. */
   readonly outside?: readonly string[];
 }
 

@@ -1,7 +1,7 @@
 /**
- * Days, weeks and months begin and end when `Temporal` says so, in every time zone, to the microsecond. Both take the
- * zones from the same source: the polyfill, which stands in where the platform has no `Temporal`, asks `Intl`, and
- * `Intl` asks ICU. So this proves our search for midnight and our arithmetic of dates, and not the rules of zones.
+ * Days, weeks and months begin and end when `Temporal` says so, in every time zone, to the microsecond. Both get the
+ * zones from the same source: the polyfill, used if the platform has no `Temporal`, uses `Intl`, and `Intl` uses ICU.
+ * So this tests our search for midnight and our date arithmetic, not the rules of zones.
  */
 
 import { calendarNamed } from '@spillway/core/store';
@@ -40,7 +40,7 @@ function changesIn(timeZone: string): Instant[] {
 interface Reckoning {
   /** The first day of the period of a date. */
   first(date: PlainDate): PlainDate;
-  /** The first day of the period that many periods after the one that begins with `first`. */
+  /** The first day of the period that is `periods` after the one that begins with `first`. */
   after(first: PlainDate, periods: number): PlainDate;
 }
 
@@ -60,7 +60,7 @@ const monthsOn = (on: number): Reckoning => ({
   after: (first, n) => first.add({ months: n }).with({ day: on }),
 });
 
-/** When dates begin in a zone, in nanoseconds. Remembered, because `Temporal` takes most of the time of this test. */
+/** When dates begin in a zone, in nanoseconds. Cached, because `Temporal` takes most of the time of this test. */
 function beginsIn(timeZone: string): (date: PlainDate) => bigint {
   const begins = new Map<string, bigint>();
   return (date) => {

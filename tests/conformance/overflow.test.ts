@@ -1,4 +1,7 @@
-/** The memory store when it is full, and after: limited too early, never too late, and nothing is left behind. */
+/**
+ * The memory store while it is full and afterwards: keys are limited too early, never too late, and nothing is left
+ * behind.
+ */
 
 import { type Answer, memoryStore, type Step } from '@spillway/core';
 import {
@@ -51,7 +54,7 @@ describe.each(ALGORITHMS)('a key that was counted while the store was full (%s)'
       for (let i = 0; i < 20; i += 1) if (ask(step('take', 'ada', rule)).allowed) admitted += 1;
       expect(admitted).toBe(10);
       expect(store.overflowed).toBe(20);
-      clock.advance('2s'); // the entries that filled the store are over
+      clock.advance('2s'); // the entries that filled the store have expired
       for (let i = 0; i < 20; i += 1) if (ask(step('take', 'ada', rule)).allowed) admitted += 1;
       expect(admitted).toBe(10);
       expect(store.overflowed).toBe(20);
@@ -64,7 +67,7 @@ describe.each(ALGORITHMS)('a key that was counted while the store was full (%s)'
     for (let i = 0; i < 2 * SHARED; i += 1) ask(step('take', `first ${i}`, rule));
     let admitted = 0;
     for (const passed of ['45m', '15m', '15m']) {
-      clock.advance(passed); // the second time, the windows of the first keys are over
+      clock.advance(passed); // the second time, the windows of the first keys have ended
       for (let i = 0; i < 100; i += 1) {
         const all = step('take', `second ${i}`, rule, { cost: 5 });
         if (!ask(all).allowed) continue;
@@ -161,7 +164,7 @@ describe.each(ALGORITHMS)('a store of few entries (%s)', (algorithm) => {
           const asked = step(op, key, rule, { cost: op === 'put' ? (grant?.cost ?? 0) : cost });
           const [here] = small.apply([{ ...asked, ...(grant && { receipt: grant.here }) }]);
           expect(small.size).toBeLessThanOrEqual(maxEntries + SHARED);
-          // The other store hears only of what was admitted, and must have admitted all of it.
+          // The other store gets only what was admitted here, and must admit all of it.
           if (!here?.allowed && op !== 'record') continue;
           const [there] = roomy.apply([{ ...asked, ...(grant && { receipt: grant.there }) }]);
           if (op !== 'take' || !here || !there) continue;
@@ -191,7 +194,7 @@ describe('permits taken while the store is full', () => {
     const { clock, ask, store } = full('token-bucket', 4);
     for (const id of ['a', 'b']) expect(ask(permit('take', 'ada', id)).allowed).toBe(true);
     clock.advance('2s');
-    expect(ask(permit('take', 'ada', 'c')).allowed).toBe(true); // in a count of its own now
+    expect(ask(permit('take', 'ada', 'c')).allowed).toBe(true); // now in a separate count
     expect(ask(permit('take', 'ada', 'd')).allowed).toBe(false);
     expect(ask(permit('record', 'ada', 'a')).allowed).toBe(true);
     expect(ask(permit('look', 'ada', 'a'))).toMatchObject({ used: 3 });
@@ -227,7 +230,7 @@ describe('permits taken while the store is full', () => {
             const name = `k${key} ${id}`;
             const wasHeld = (until.get(name) ?? 0) > now;
             const { allowed } = store.apply([permit(op, `k${key}`, name)])[0] as Answer;
-            // Found exactly if it is held: neither lost nor left.
+            // A permit is found exactly if it is held: it is neither lost nor left behind.
             if (op === 'put') expect(allowed).toBe(wasHeld);
             if (wasHeld && op !== 'put') expect(allowed).toBe(true);
             if (op === 'put') until.delete(name);

@@ -68,7 +68,7 @@ function numbersOf(
   return { limit: times(limit), window, ...(burst !== undefined && { burst: times(burst) }) };
 }
 
-/** A count that may be given back: as the limiter has it, and as the oracle does. */
+/** A charge that may be refunded: the limiter's decision, and the oracle's. */
 interface Charged {
   readonly decision: Decision;
   readonly step: Step;
@@ -166,7 +166,7 @@ class Trace {
     );
   }
 
-  /** What was charged under another plan goes back to where it was charged. */
+  /** A charge under another plan is refunded in the count that was charged. */
   private refund(): void {
     const [given] = this.charged.splice(this.random(this.charged.length), 1);
     if (!given) return;
@@ -187,7 +187,7 @@ class Trace {
   private check(decisions: readonly Decision[], steps: readonly Step[], isKept = true): void {
     this.saw(`${steps[0]?.op} ${decisions.every(({ allowed }) => allowed)}`);
     if (steps.some(({ rule }) => rule.limit === 0)) {
-      // Decided without the store, and with it the group: the oracle is not asked, so nothing may be charged.
+      // The whole group was decided without the store. The oracle is not asked, so nothing may be charged.
       expect(decisions.map(({ reason }) => reason)).toContain('never');
       return;
     }

@@ -39,7 +39,7 @@ describe('the store on Postgres', () => {
   for (const { name, run } of storeConformance({ open }, { runs: 1 })) it(name, run);
 });
 
-/** Patient, because another test may keep the machine busy. */
+/** With a long timeout, because other tests may keep the machine busy. */
 function limited(database: Database, limit: number) {
   const store = postgresStore(database);
   return createLimiter({ name: 'login', limit, window: '1h' }, { store, storeTimeout: '30s' });
@@ -75,7 +75,7 @@ describe('by the clock of Postgres', () => {
 });
 
 describe('over a pool', () => {
-  /** A pool of one connection, which notes how it comes back. */
+  /** A pool of one connection, which records how the connection is released. */
   function poolOf(connection: Connection) {
     const released: boolean[] = [];
     const connect = async () => ({

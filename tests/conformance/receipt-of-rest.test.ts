@@ -1,4 +1,4 @@
-/** A grant that is given back in parts: each part needs the receipt of what is left. */
+/** A grant that is refunded in parts: each further part needs the receipt of the rest. */
 
 import { type Answer, memoryStore, type Store } from '@spillway/core';
 import {
@@ -24,7 +24,10 @@ const RULES: readonly [string, Rule][] = [
   ['sliding-window-log', makeRule('sliding-window-log', 10, MINUTE_US)],
 ];
 
-/** Takes 6 units, gives back `parts` of them one after another, and says whether each gave, and what is left. */
+/**
+ * Takes 6 units and refunds `parts` of them, one after another. Returns whether each part refunded anything, and what
+ * is left.
+ */
 async function giveBack(store: Store, rule: Rule, key: string, parts: readonly number[]) {
   const one = async (step: Step) => (await store.apply([step]))[0] as Answer;
   const take: Step = { op: 'take', limiter: 'rest', key, rule, cost: 6, binding: true };
@@ -38,7 +41,7 @@ async function giveBack(store: Store, rule: Rule, key: string, parts: readonly n
   return { given, after: await one({ ...take, op: 'look', cost: 1 }), rest: receipt.units };
 }
 
-/** What differs between two answers of one store is when they were given. */
+/** The used part of a state, without the instant at which the answer was given. */
 function spentUs(answer: Answer): number {
   if ('tatUs' in answer) return answer.tatUs - answer.nowUs;
   if ('used' in answer) return answer.used;

@@ -1,7 +1,7 @@
 /**
- * The memory store and another store are asked the same, and must answer the same, bit for bit: anything that a guard
- * could be told to ask. Rules that meet on a key, one count twice in a group, groups that are not valid, some units of a
- * grant given back, looks and costs of 0 while the clock goes back.
+ * Sends the memory store and another store the same steps, anything that a guard could send, and expects the same
+ * answers, bit for bit: rules that share a key, one count twice in a group, invalid groups, partial refunds, looks and
+ * costs of 0 while the clock goes back.
  */
 
 import { type Answer, isSpillwayError, memoryStore, type Step, type Store } from '@spillway/core';
@@ -44,7 +44,10 @@ const moment = fc.record({
 type Pick = typeof pick extends fc.Arbitrary<infer T> ? T : never;
 type Moment = typeof moment extends fc.Arbitrary<infer T> ? T : never;
 
-/** Of one of three ids for one of four owners; a third of what is no reset marks it as done, some of it wrongly. */
+/**
+ * Adds a claim: one of three ids, one of four owners. A third of the steps other than resets become `done`, some of
+ * them invalid.
+ */
 function claimed(asked: Step, { lease, grant, critical, cost }: Pick): Step {
   const claim = { id: `id ${lease % 3}`, owner: `${grant}`.padStart(16, '_'), note: `${lease}: ~` };
   const isDone = lease > 3 && asked.op !== 'reset';
@@ -52,7 +55,7 @@ function claimed(asked: Step, { lease, grant, critical, cost }: Pick): Step {
   return { ...asked, op, cost: lease === 0 && critical ? cost : 1, claim };
 }
 
-/** What a step shows of a store: all of an answer, but of a full bucket only that it is full. */
+/** What an answer must have in common: everything, but of a full bucket only that it is full. */
 function shown(answer: Answer): Answer {
   if (!('tatUs' in answer)) return answer;
   const { tatUs, tatNum, nowUs } = answer;
@@ -96,7 +99,8 @@ class Pair {
   async meet({ moveUs, picks }: Moment): Promise<void> {
     const nowUs = this.clock.nowUs();
     if (moveUs < 0) {
-      // Stores may forget what has expired, or not have yet; only that may show when the clock goes back.
+      // Stores may or may not have dropped expired counts yet. That may make a difference only when the clock goes
+      // back.
       const stale = this.oracle.forgettable(nowUs, nowUs + moveUs);
       const resets = stale.map(({ rule, key, claim }): Step => {
         return { ...this.step(rule, key, 'reset'), ...(claim && { claim }) };
@@ -110,7 +114,7 @@ class Pair {
   private stepOf(one: Pick): Step {
     const { rule, key, cost, binding, lease, critical, holdUs } = one;
     const of = this.rules[rule % this.rules.length] as Rule;
-    // Now and then also of a rule that lets nobody wait: such a group is not valid.
+    // Occasionally also under a rule without waits, which makes the group invalid.
     const holds = of.machine === 'queue' || (lease === 0 && critical);
     const op = one.op === 'hold' && !holds ? 'take' : one.op;
     const granted = op === 'put' && this.grants.at(-1 - one.grant);
@@ -160,7 +164,7 @@ class Pair {
 }
 
 /**
- * Asks both stores every group of 300 generated traces.
+ * Sends every group of 300 generated traces to both stores.
  *
  * @param open opens an empty store under a clock
  * @throws Error of the expectation that fails, with the trace
@@ -182,7 +186,7 @@ export async function expectSameAsMemory(
     }),
     { seed: 20_260_101, numRuns: 300 },
   );
-  // The traces reach what they are for.
+  // The traces reach the cases that they are for.
   expect(told.asked).toBeGreaterThan(10_000);
   expect(told.refused).toBeGreaterThan(1_000);
   expect(told.invalid).toBeGreaterThan(100);

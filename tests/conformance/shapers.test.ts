@@ -1,7 +1,7 @@
 /**
- * What shapers ask of a store, and what it answers, is what the oracle says: with waits, costs, aborts, cancelled
- * reservations, pauses, live changes of the pace, and a clock of the store that is set back. The traces are not made up:
- * two processes with work to do ask.
+ * A store answers the steps of shapers as the oracle does: with waits, costs, aborts, cancelled reservations, pauses,
+ * live changes of the pace, and a clock of the store that is set back. The steps are not generated: two processes with
+ * jobs send them.
  */
 
 import { isDeepStrictEqual as equals } from 'node:util';
@@ -46,7 +46,7 @@ class Judged implements Store {
   private readonly memory = memoryStore({ clock: this.clock });
   private readonly oracle = new Oracle();
   private readonly delayMs: number;
-  /** Kept until the end: for a shaper, an error would be a failure of the store. */
+  /** Collected until the end, because a shaper would treat an error as a failure of the store. */
   readonly differences: object[] = [];
   private limit = 0;
   private windowUs = 1;
@@ -62,7 +62,7 @@ class Judged implements Store {
     return answers;
   }
 
-  /** Sets the clock back. What stores may have forgotten by then is reset, for only that may differ. */
+  /** Sets the clock back. Resets the counts that stores may have dropped by then, because only those may differ. */
   setBack(ms: number): void {
     const nowUs = this.clock.nowUs();
     const stale = this.oracle.forgettable(nowUs, nowUs - ms * 1_000);
@@ -103,7 +103,7 @@ class Judged implements Store {
 
 type Numbers = Pick<Verdict, (typeof FIELDS)[number]>;
 
-/** The numbers of an answer, as the oracle tells them. */
+/** The numbers of an answer, in the form of the oracle. */
 function numbersOf({ rule, cost }: Step, answer: QueueAnswer): Numbers {
   const { allowed, pausedUntilUs } = answer;
   const delayMs = delayOf(rule as QueueRule, answer);

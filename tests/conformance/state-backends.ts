@@ -38,7 +38,7 @@ export class MapBackend implements StateBackend {
   }
 }
 
-/** Its first attempt always fails at the end, on texts of another moment: only what the second decides is stored. */
+/** Its first attempt, with outdated texts, always fails at the end. Only the decision of the second one is stored. */
 export class RetryingBackend extends MapBackend {
   override async transact(names: readonly string[], decide: Decide): Promise<void> {
     decide(
@@ -49,7 +49,7 @@ export class RetryingBackend extends MapBackend {
   }
 }
 
-/** Takes some turns of the event loop for each transaction, and does one after the other. */
+/** Takes several turns of the event loop for each transaction, and runs transactions one after another. */
 export class SlowBackend extends MapBackend {
   private last: Promise<unknown> = Promise.resolve();
 

@@ -2,7 +2,7 @@
 
 import { build } from 'esbuild';
 
-/** The modules of which a program has any code after the bundler has left out what it does not use. */
+/** The modules of which a program's bundle contains any code, after the bundler has removed what is unused. */
 export async function modulesOf(source: string): Promise<string[]> {
   const { metafile } = await build({
     stdin: { contents: source, resolveDir: import.meta.dirname },

@@ -1,4 +1,6 @@
-/** Whose async context callbacks see that run later, on any runtime. As a Worker it answers with what it finds. */
+/**
+ * Finds out in which async context a delayed callback runs, on any runtime. As a Worker, it responds with the result.
+ */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { memoryStore, rateLimit } from '@spillway/core';

@@ -1,4 +1,4 @@
-/** A release that was lost is sent again after a third of the lease, also where a timer ends with the request that set it. */
+/** A lost release is sent again after a third of the lease, even where a timer ends with the request that set it. */
 
 import { join } from 'node:path';
 import { Redis } from 'ioredis';

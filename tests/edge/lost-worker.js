@@ -1,4 +1,4 @@
-/** A Worker whose permits are in Redis over HTTP, and last longer than anybody waits. */
+/** A Worker whose permits are in Redis over HTTP, with leases that are longer than any test waits. */
 
 import { concurrencyLimit } from '@spillway/core';
 import { spillway } from '@spillway/hono';

@@ -1,4 +1,4 @@
-/** Idempotency keys in real workerd, where no request may touch what is another's. */
+/** Idempotency keys in real workerd, where no request may use promises or I/O of another one. */
 
 import { join } from 'node:path';
 import { Miniflare } from 'miniflare';

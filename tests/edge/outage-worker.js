@@ -1,4 +1,4 @@
-/** A Worker behind limits in Redis over HTTP: with Hono, and as a bare fetch handler that hands its work to the platform or does not. */
+/** A Worker with limits in Redis over HTTP: with Hono, and as a fetch handler with and without `waitUntil`. */
 
 import { rateLimit } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';
@@ -10,7 +10,7 @@ import { Hono } from 'hono';
 const limitBy = (name, keyOf) =>
   rateLimit({ name, limit: 2, window: '1h', key: (request) => keyOf(request.raw) });
 
-/** A store for each way: each finds out for itself. */
+/** Each variant has a separate store, so each must notice the outage itself. */
 function storeOf({ url, token }) {
   const client = new Redis({ url, token, enableTelemetry: false, retry: { retries: 0 } });
   return redisStore(fromUpstash(client));

@@ -1,4 +1,4 @@
-/** A store that goes and comes back, as seen by a Worker in real workerd, where all that a request began ends with it. */
+/** A store that fails and recovers, as seen by a Worker in real workerd, where all work of a request ends with it. */
 
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -9,7 +9,9 @@ import { UpstashServer } from 'spillway-testkit/upstash';
 import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 
-/** Of requests, not of waiting: two cores may be busy with other tests. */
+/**
+ * Limits how long requests may take to find the store again. Generous, because two cores may be busy with other tests.
+ */
 const WITHIN_MS = 1_000;
 
 const ways = ['hono', 'kept', 'bare'].flatMap((way) =>
@@ -74,7 +76,7 @@ describe.skipIf(redisProgram === null)('a Worker whose store goes and comes back
     http.fault = fault;
     const answered = policy === 'allow' ? 200 : 503;
     const statuses: number[] = [];
-    // At once, too: what one request began must not hold up another.
+    // Also concurrent ones: work that one request started must not delay another.
     const crowd = Promise.all(Array.from({ length: 8 }, () => ask(caller())));
     for (let i = 0; i < 12; i += 1) statuses.push(await ask(caller()));
     statuses.push(...(await crowd));
@@ -91,7 +93,7 @@ describe.skipIf(redisProgram === null)('a Worker whose store goes and comes back
       await delay(30);
     }
     expect(await thrice(caller())).toEqual([200, 200, 429]);
-    // The platform keeps the question alive where it can; else the request that asks it waits.
+    // If the platform can, it keeps the probe alive. Otherwise the request that sends the probe waits for it.
     if (way === 'bare') expect(await handed()).toBe(before);
     else expect(await handed()).toBeGreaterThan(before);
   });

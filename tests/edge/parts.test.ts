@@ -1,4 +1,4 @@
-/** Whoever bundles has the code only of what is used. */
+/** A bundle contains only the code that its program uses. */
 
 import { expect, it } from 'vitest';
 import { modulesOf } from './bundle.js';
@@ -6,7 +6,7 @@ import { modulesOf } from './bundle.js';
 const LEASES = /\/core\/src\/algorithms\/(leases\/|upkeep\/(?!lost-releases))/;
 const WINDOWS = /\/core\/src\/algorithms\/window\//;
 const LOGS = /\/core\/src\/algorithms\/log\//;
-/** What is for stores that can be slow or fail. */
+/** Modules for stores that can be slow or fail. */
 const RESILIENCE =
   /\/core\/src\/stores\/(calls|circuit-breaker|deadline|denial-cache|fallback|group-parts|outage-log|probe|remote-store)\.ts/;
 
@@ -14,7 +14,7 @@ const RESILIENCE =
 const LIVE =
   /\/core\/src\/(control\/(check-change|live-control|override)|limits\/live-numbers)\.ts/;
 
-/** What sees bodies and answers, for idempotency(). */
+/** Modules that record bodies and responses, for idempotency(). */
 const CAPTURE = /\/core\/src\/(once|node\/(recorder|answer|body)|fetch\/(recorder|answer|body))\b/;
 
 const having = async (source: string, part: RegExp): Promise<readonly string[]> =>

@@ -1,4 +1,4 @@
-/** A Worker behind limits, made when its module is read, as apps do. */
+/** A Worker whose limits are created when its module is loaded, as in apps. */
 
 import { concurrencyLimit, rateLimit, spillway } from '@spillway/hono';
 import { Hono } from 'hono';

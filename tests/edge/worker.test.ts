@@ -6,7 +6,7 @@ import { Miniflare } from 'miniflare';
 import { bundleForWorker } from 'spillway-testkit/worker-bundle';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-// Workers are told of a client that goes away by the stream; by the request's signal too if they ask for it.
+// A stream shows a Worker that its client has disconnected; so does the request's signal, if the Worker enables it.
 const TELLING = [
   { how: 'by the stream alone', flags: [] },
   { how: 'by the signal too', flags: ['enable_request_signal'] },
@@ -25,7 +25,7 @@ describe.each(TELLING)('a Worker that is told of clients that go away $how', ({ 
       compatibilityFlags: flags,
       port: 0,
     });
-    origin = await miniflare.ready; // its module was read: no timer, no random number, no clock
+    origin = await miniflare.ready; // its module was loaded: without timers, random numbers or the clock
   });
   afterAll(() => miniflare.dispose());
 
@@ -98,7 +98,7 @@ describe.each(TELLING)('a Worker that is told of clients that go away $how', ({ 
   });
 
   it('holds the permit of a stream for the length of its lease at least, whichever request began it', async () => {
-    await free(); // the timer of this one ends with it: a Worker cannot renew for others
+    await free(); // this request's timer ends with it: a Worker cannot renew for other requests
     const begun = performance.now();
     const response = await fetch(new URL('/permit/stream?ticks=100', origin));
     await free();
@@ -121,7 +121,8 @@ describe.each(TELLING)('a Worker that is told of clients that go away $how', ({ 
 it('needs nothing of Node, and no process', async () => {
   const { text, external } = await bundleForWorker(join(import.meta.dirname, 'worker.js'));
   expect(external).toEqual([]);
-  // Hono's way over node:http is in the bundle too; no Worker goes it. A process is asked for, but not needed.
+  // The bundle also has Hono's code for node:http, which Workers don't use. It looks for `process`, but doesn't need
+  // it.
   const common = text
     .replace('{ Buffer: host } = globalThis', '')
     .replace(/\{ process(, Deno)? \} = globalThis/g, '')

@@ -8,7 +8,7 @@ import { stopClock } from './time.js';
 import { authenticate } from './users.js';
 
 const MINUTE = 60_000;
-/** The row of the table of logins that begins so. */
+/** The row of the login table that begins with this text. */
 const exampleRow = (first: string): string => {
   const page = readFileSync(new URL('../../docs/recipes/login.md', import.meta.url), 'utf8');
   return page.split('\n').find((line) => line.startsWith(`| ${first}`)) ?? '';

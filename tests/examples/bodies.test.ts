@@ -192,7 +192,7 @@ describe('docs/recipes/websockets.md', () => {
       );
       socket.terminate();
       await closed;
-      await service.ask('/'); // so that the server has seen it go
+      await service.ask('/'); // so the server has noticed the disconnect
     }
     expect(outcomes.slice(0, 3)).toEqual(repeat(3, 'open'));
     expect(outcomes.at(-1)).toMatch(/^"connects";r=0;t=\d+, "open-sockets";r=3$/);

@@ -1,4 +1,4 @@
-/** Runs the examples of a page as they are printed. What listens on port 3000 there listens on a free port here. */
+/** Runs the examples of a page as they are printed. Servers that listen on port 3000 there get a free port here. */
 
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ function blocksIn(page: string): Block[] {
   return blocks;
 }
 
-/** The block of `page` under `heading`; of several the one that contains `containing`. */
+/** The block of `page` under `heading`; if there are several, the one that contains `containing`. */
 export function exampleOf(page: string, heading: string, containing = ''): string {
   const isIt = (block: Block): boolean =>
     block.heading === heading &&
@@ -41,7 +41,7 @@ export function exampleOf(page: string, heading: string, containing = ''): strin
   return first.code;
 }
 
-/** A folder below `folder` for files that are written and run; it goes with the test file. */
+/** A folder below `folder` for files that are written and run. It is deleted after the test file. */
 export function workshop(folder: string): (name: string, code: string) => string {
   const dir = mkdtempSync(join(folder, '.snippets-'));
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -56,15 +56,15 @@ const write = workshop(import.meta.dirname);
 let files = 0;
 
 interface RunOptions {
-  /** What the example declares as code of the reader's, by name. */
+  /** Values for the names that stand for the reader's own code. */
   readonly yours?: Readonly<Record<string, unknown>>;
-  /** Texts that are other ones here, such as addresses. */
+  /** Texts to replace, such as addresses. */
   readonly replace?: Readonly<Record<string, string>>;
   /** Names of the example that the test uses. */
   readonly names?: readonly string[];
 }
 
-/** Runs an example; gives the names that were asked for, and what it exports. */
+/** Runs an example. Returns the requested names and its exports. */
 // biome-ignore lint/suspicious/noExplicitAny: what an example has, its own test knows
 export async function runExample(code: string, options: RunOptions = {}): Promise<any> {
   const { yours = {}, replace = {}, names = [] } = options;
@@ -83,7 +83,7 @@ export async function runExample(code: string, options: RunOptions = {}): Promis
 /** An example listens at once, or soon after it was loaded. */
 const NEVER_MS = 10_000;
 
-/** What an example does when its process is told to end, this process must not do. */
+/** Removes the example's handlers of SIGTERM after the test, so this process does not run them. */
 function forgetSignalsAfterwards(): void {
   const before = new Set(process.listeners('SIGTERM'));
   onTestFinished(() => {
@@ -103,7 +103,7 @@ export interface Service {
   statuses(times: number, path?: string, init?: RequestInit): Promise<number[]>;
 }
 
-/** Runs an example that listens on port 3000, until the test is over. */
+/** Runs an example that listens on port 3000, until the end of the test. */
 export async function serveExample(code: string, options?: RunOptions): Promise<Service> {
   const service = nextService();
   await runExample(code, options);
@@ -113,7 +113,7 @@ export async function serveExample(code: string, options?: RunOptions): Promise<
   return served;
 }
 
-/** The service that listens next in this process on port 3000: on a free port, until the test is over. */
+/** The next service that listens on port 3000 in this process. It gets a free port, until the end of the test. */
 export async function nextService(): Promise<Service> {
   const listen = net.Server.prototype.listen;
   const server = await new Promise<net.Server>((resolve) => {

@@ -1,4 +1,4 @@
-/** The rehearsal of the page for three in the morning: its commands find the caller behind a flood, in time. */
+/** The rehearsal of docs/3am.md: its commands find the caller behind a flood, in time. */
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ it.skipIf(redisProgram === null)(
     onTestFinished(() => server.kill());
     const url = `redis://127.0.0.1:${server.port}`;
     const demo = await startDemo({ LIMIT: 20, WINDOW: '1m', REDIS_URL: url });
-    // What a reader is not told, the test must know: the shell's process id chooses who floods.
+    // The shell's process id chooses the flooding caller. Readers aren't told which, but the test must know.
     const commands = [flood, 'echo "caller-$(($$ % 8 + 1))"', 'sleep 2', look]
       .join('\n')
       .replaceAll('redis://localhost:6379', url)

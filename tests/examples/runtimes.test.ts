@@ -13,7 +13,7 @@ const write = workshop(import.meta.dirname);
 const NODE = process.execPath;
 const POST = { method: 'POST' };
 
-/** Runs an example in a process of its own, until the test is over. */
+/** Runs an example in a separate process, until the end of the test. */
 async function launchExample(
   name: string,
   code: string,

@@ -13,7 +13,7 @@ import { exampleOf, repeat, runExample, serveExample, serviceAt, workshop } from
 const write = workshop(import.meta.dirname);
 let names = 0;
 
-/** Two of two pass, and no third: what a store says that works. Without one, `deny` would refuse the first. */
+/** Two requests pass and the third is rejected, so the store works. Without a store, `deny` would reject the first. */
 async function expectCounting(store: Store): Promise<void> {
   const name = `example-${process.pid}-${names++}`;
   const settings = { store, onStoreError: 'deny', storeTimeout: '5s' } as const;
@@ -98,9 +98,9 @@ describe.skipIf(redisUrl === null)('with a Redis', () => {
     const upstash = await UpstashServer.start(redis);
     onTestFinished(() => upstash.stop());
     const replace = {
-      // No unit comes back while the test runs,
+      // No unit refills while the test runs.
       "name: 'all', limit: 100, window: '1m'": `name: 'all-http-${process.pid}', limit: 5, window: '1h'`,
-      // and a store that is slow on a busy machine is waited for: a request that failed open counts nowhere.
+      // Waits for a store that is slow on a busy machine: a request that failed open would be counted nowhere.
       "storeTimeout: '300ms'": "storeTimeout: '5s'",
     };
     vi.stubEnv('UPSTASH_REDIS_REST_URL', upstash.url);
@@ -126,7 +126,7 @@ describe.skipIf(redisUrl === null)('with a Redis', () => {
     expect(answer.headers.ratelimit).toMatch(/r=4;/);
     const http = { method: 'GET', path: '/', sourceIp: '203.0.113.8' };
     const other = await handler({ ...event, requestContext: { http, stage: '$default' } }, {});
-    expect(other.headers.ratelimit).toMatch(/r=4;/); // it is the event that says the address
+    expect(other.headers.ratelimit).toMatch(/r=4;/); // the event contains the address
 
     const worker = exampleOf('docs/recipes/serverless.md', 'Cloudflare Workers');
     const own = Object.entries(replace).reduce((code, [theirs, ours]) => {

@@ -9,7 +9,7 @@ const POST = { method: 'POST' };
 describe.each([
   ['express', 'A complete server', 92],
   ['koa', 'A complete server', 92],
-  // There the limits of app and route are one decision: what one refuses is not charged to the other.
+  // There, the limits of app and route are one decision: a request that one rejects is not charged to the other.
   ['fastify', 'A complete server', 94],
   ['nestjs', 'A complete server', 94],
   ['node', 'A complete server', 92],

@@ -1,8 +1,8 @@
-/** Time for examples, whose stores have the clock of the process: it stands still, and moves when told. */
+/** Time for examples, whose stores use the clock of the process: it stands still until a test moves it. */
 
 import { onTestFinished, vi } from 'vitest';
 
-/** Stops the clock of the process until the test is over; gives what moves it, by milliseconds. */
+/** Stops the clock of the process until the end of the test. Returns a function that moves it by milliseconds. */
 export function stopClock(): (ms: number) => void {
   let nowMs = performance.now();
   const spy = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);

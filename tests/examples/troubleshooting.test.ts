@@ -1,4 +1,4 @@
-/** What docs/troubleshooting.md says to look at is what is seen there. */
+/** What docs/troubleshooting.md says about symptoms is what users really see. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -34,7 +34,7 @@ it('prints the table that the page shows', async () => {
 });
 
 describe('the lines that it names', () => {
-  /** What the log says after requests with these fields. */
+  /** The log lines after requests with these headers. */
   async function linesOf(guard: (logger: { warn(line: string): void }) => RequestHandler) {
     const lines: string[] = [];
     const app = express();

@@ -1,4 +1,4 @@
-/** The authentication of examples: it believes whom a header names. */
+/** The authentication of examples: it trusts the user that a header names. */
 
 import type { RequestHandler } from 'express';
 

@@ -1,4 +1,4 @@
-/** One client at two hundred times its limit: what its refusals cost Redis. */
+/** One client at two hundred times its limit: what its rejections cost Redis. */
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ describe.skipIf(redisProgram === null)('a client at two hundred times its limit'
       const results = (await Promise.all(runs)).map(({ stdout }) => JSON.parse(stdout));
       const refused = sum(results.map((result) => result.refused));
       const admitted = sum(results.map((result) => result.admitted));
-      // Exactly the limit all the same: one at once and ten a second.
+      // Exactly the limit: one at once, then ten a second.
       expect(admitted).toBeGreaterThan(LIMIT * SECONDS * 0.8);
       expect(admitted).toBeLessThanOrEqual(1 + LIMIT * (SECONDS + 2));
       expect(refused).toBeGreaterThan(LIMIT * FACTOR * SECONDS * 0.8);

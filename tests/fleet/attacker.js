@@ -1,4 +1,7 @@
-/** One process of a fleet under attack: asks for one key as often as it can for so many ms; prints how many were refused and admitted. */
+/**
+ * One process of a fleet under attack: requests one key as often as it can for some ms; prints how many requests were
+ * rejected and admitted.
+ */
 
 import { createLimiter } from '@spillway/core';
 import { redisStore } from '@spillway/redis';

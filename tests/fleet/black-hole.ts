@@ -1,4 +1,7 @@
-/** A way to Redis that can turn into a black hole: it takes what it is sent, passes nothing on, and in the end gives all back. */
+/**
+ * A proxy to Redis that can become a black hole: it accepts data but forwards nothing, until `giveBack` forwards all of
+ * it.
+ */
 
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
@@ -8,11 +11,11 @@ export interface BlackHole {
   readonly port: number;
   swallow(): void;
   giveBack(): void;
-  /** The machine is gone: what is connected stays so and says nothing, as if for ever; who connects anew meets another machine. */
+  /** The machine is gone: open connections stay open and silent; new connections reach another machine. */
   vanish(): void;
 }
 
-/** Until the test is finished. */
+/** Runs until the end of the test. */
 export async function blackHole(redisPort: number): Promise<BlackHole> {
   const sockets = new Set<Socket>();
   let swallows = false;

@@ -1,4 +1,4 @@
-/** What users install: holds the built Redis store, whose Lua has lost its comments, against the oracle. */
+/** Compares the Redis store as users install it (its Lua has no comments) with the oracle. */
 
 import { storeConformance } from '@spillway/conformance';
 import { ManualClock } from '@spillway/core/testing';

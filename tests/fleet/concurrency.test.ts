@@ -80,7 +80,7 @@ async function run(jobs: number, killAt: readonly number[] = []): Promise<Fleet>
   await receiver.listen(({ calls }) => {
     if (calls.length < (kills[0] ?? Infinity)) return;
     kills.shift();
-    // The one that calls right now, with a permit.
+    // The process that is calling right now, with a permit.
     workers[Number(calls.at(-1)?.process)]?.kill('SIGKILL');
   });
   for (let at = 0; at < PROCESSES; at += 1) {
@@ -110,7 +110,7 @@ describe.skipIf(redisProgram === null)('eight processes with maxConcurrent', () 
     const firsts = codes.map((_, at) => receiver.callsBefore(`${at}`));
     // None waits until the others have finished.
     expect(Math.max(...firsts)).toBeLessThan((PROCESSES - 1) * jobs);
-    // A busy machine makes calls late. How much is used in virtual time, the tests of the package say.
+    // A busy machine makes calls late. The tests of the package check the use of permits in virtual time.
     expect(receiver.used).toBeGreaterThan(0.5);
   });
 

@@ -1,4 +1,4 @@
-/** One process of a fleet: sends calls to a receiver, of which all processes together may have only so many in flight. */
+/** One process of a fleet: sends calls to a receiver. All processes together may have only a few in flight. */
 
 import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';

@@ -1,4 +1,4 @@
-/** One process of a fleet: decides all the time, and tells when its decisions become others, by the wall clock. */
+/** One process of a fleet: decides all the time, and reports when its decisions change, by the wall clock. */
 
 import { createGuard, rateLimit } from '@spillway/core';
 import { redisControl } from '@spillway/redis';

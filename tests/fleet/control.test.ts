@@ -1,4 +1,4 @@
-/** Live settings in a fleet: every process follows within a second, and all let go at the same moment. */
+/** Live settings in a fleet: every process follows within a second, and they expire everywhere at the same moment. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ interface Told {
 
 beforeAll(() => checkBuilt('express'));
 
-/** A process, with all that it has told so far. */
+/** A process, with everything that it has reported so far. */
 class Follower {
   readonly told: Told[] = [];
   private readonly child: ChildProcess;
@@ -36,7 +36,7 @@ class Follower {
     onTestFinished(() => void this.child.kill('SIGKILL'));
   }
 
-  /** When it had come to decide so, by now at the latest. */
+  /** Waits until the process decides so. Returns when it began to. */
   until(outcome: string): Promise<number> {
     return vi.waitFor(() => {
       const last = this.told.at(-1);
@@ -80,7 +80,7 @@ describe.skipIf(redisProgram === null)('the processes of a fleet', () => {
     const [set] = await control.list();
     await all('skipped');
     const lateMs = (await all('denied')).map((atMs) => atMs - (set?.untilMs ?? Number.NaN));
-    // Not sooner, save for the rounding of two clocks; later only by what a busy machine takes.
+    // Not earlier, except for rounding between two clocks. Later only by what a busy machine takes.
     expect(Math.min(...lateMs)).toBeGreaterThan(-5);
     expect(Math.max(...lateMs)).toBeLessThan(500);
   });

@@ -1,4 +1,4 @@
-/** The demo of the dispatcher: eight processes share the limits of three partners, and it says so without a Redis. */
+/** The demo of the dispatcher: eight processes share the limits of three partners. Without a Redis, it says so. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -70,7 +70,7 @@ describe('the dispatcher', () => {
       const redis = await RedisServer.up();
       let isOut = false;
       const env = { REDIS_URL: redis.url, SECONDS: '12', REJECT_EACH: '2' };
-      // From the busy time on, to the end.
+      // The outage lasts from the busy phase to the end.
       const { code, text, errors } = await run(env, (said) => {
         if (isOut || !said.includes('  4.0 s')) return;
         isOut = true;
@@ -78,7 +78,7 @@ describe('the dispatcher', () => {
       });
       expect(isOut).toBe(true);
       expect(text.slice(text.indexOf('  4.5 s'))).toContain('!');
-      // What a process that ends by an error says last.
+      // The last line of a process that ends with an error.
       expect([code, errors.match(/^Node\.js v/gm)]).toEqual([0, null]);
     },
   );

@@ -1,4 +1,4 @@
-/** What a Redis that is full does to limits, by its policy: what docs/operations.md says of it. */
+/** What a full Redis does to limits, by its policy, as docs/operations.md says. */
 
 import { createLimiter, type Decision } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
@@ -10,7 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 const BATCH = 2_000;
 const MOST = 60_000;
 
-/** Five admitted units of ada are used up, in a Redis of 4 MB; a flood of new keys under a longer window follows. */
+/** Uses up ada's five units, in a Redis of 4 MB. A flood of new keys under a longer window follows. */
 async function setUp(policy: string) {
   const { port } = await RedisServer.up();
   const redis = new Redis(port);
@@ -18,7 +18,7 @@ async function setUp(policy: string) {
   await redis.config('SET', 'maxmemory', '4mb');
   await redis.config('SET', 'maxmemory-policy', policy);
   const store = redisStore(redis);
-  // Patient, without a breaker and asked each time: the answers are Redis's.
+  // With a long timeout, and without breaker and denial cache, so the answers are those of Redis.
   const options = {
     storeTimeout: '5s',
     logger: false,
@@ -60,8 +60,8 @@ describe.skipIf(redisProgram === null)('a Redis of 4 MB that a flood of new keys
     const failed = (answers: readonly Decision[]) =>
       answers.some(({ outcome }) => outcome === 'error');
     expect(await flood(failed)).toBe(true);
-    await redis.config('SET', 'maxmemory', '3mb'); // at the very edge, buffers come and go
-    // A unit cannot be written. The stand-in of this process knows whom it has admitted.
+    await redis.config('SET', 'maxmemory', '3mb'); // at the very limit, the memory of buffers would vary
+    // A unit cannot be written. The fallback counters know whom this process has admitted.
     expect(await logins.consume('bob')).toMatchObject({ outcome: 'error', allowed: true });
     expect(await logins.consume('ada')).toMatchObject({ allowed: false });
     await redis.config('SET', 'maxmemory', '64mb');

@@ -1,4 +1,4 @@
-/** A Redis server dies and another takes its place: what it costs, and how much too much is admitted. */
+/** A Redis server dies and another takes its place: what that costs, and how much more than the limit is admitted. */
 
 import { systemClock } from '@spillway/core/store';
 import { Cluster, Redis } from 'ioredis';
@@ -11,7 +11,7 @@ import { expectTold, nameOf, quantileMs, TIMEOUT_MS, watchedService } from './wa
 const NOISE_MS = 50;
 const RECOVERY_MS = 1_000;
 const KEYS = 60;
-/** How long before its death the master's replica heard from it last. */
+/** How long before the master's death its replica received the last write. */
 const UNREPLICATED_MS = 200;
 
 const entriesOf = ({ entries }: Failover) => entries.map((entry) => ({ ...entry }));
@@ -40,7 +40,7 @@ const groups = [
   },
 ];
 
-/** What Redis has counted, of all keys. */
+/** The units that Redis has counted, over all keys. */
 async function counted(client: Redis | Cluster): Promise<number> {
   let units = 0;
   for (let i = 0; i < KEYS; i += 1) {
@@ -86,7 +86,7 @@ describe.skipIf(redisProgram === null)('under 500 requests a second, the death o
     expect(failed.length).toBeGreaterThan(0);
     expect(Math.max(...againMs)).toBeLessThan(RECOVERY_MS);
     expectTold(service);
-    // Forgotten, and so admitted once more, is at most what was granted and not yet replicated.
+    // At most the units that were granted but not yet replicated are lost, and granted again.
     expect(acknowledged - inRedis).toBeGreaterThan(0);
     expect(acknowledged - inRedis).toBeLessThanOrEqual(atRisk);
   });

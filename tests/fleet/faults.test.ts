@@ -1,4 +1,4 @@
-/** A Redis that fails: requests are answered all the same, in time, and limited again when it is back. */
+/** A Redis that fails: requests are still answered in time, and limited again when it is back. */
 
 import { Redis } from 'ioredis';
 import { checkBuilt, startDemo } from 'spillway-testkit/processes';
@@ -8,7 +8,7 @@ import { ask, askUntil, type Load, load } from './load.js';
 
 /** The deadline on a store call is 50 ms; the rest is for two busy cores. */
 const IN_TIME_MS = 500;
-/** How soon after its return the limits of Redis hold again. */
+/** How soon the limits of Redis hold again once it is back. */
 const RECOVERY_MS = 1_000;
 
 beforeAll(() => checkBuilt('express'));
@@ -129,13 +129,15 @@ describe.skipIf(redisProgram === null)(
   },
 );
 
-/** A limit that is used up at once and does not come back. Without Redis nobody is refused, so that a refusal is Redis's. */
+/**
+ * A limit that is used up at once and doesn't refill. Without Redis nobody is rejected, so each rejection is by Redis.
+ */
 const FEW = { LIMIT: 5, WINDOW: '400d', ON_STORE_ERROR: 'allow' };
 
-/** The same, as it is unless told otherwise. */
+/** The same, with the default of `onStoreError`. */
 const FEW_BY_DEFAULT = { LIMIT: 5, WINDOW: '400d' };
 
-/** Of a key that was refused a process remembers so, whatever becomes of Redis. */
+/** A key that was never rejected. Rejected keys are in the denial cache, whatever happens to Redis. */
 const NEVER_REFUSED = 'grace';
 
 function expectAnswered(result: Load, among: readonly number[]): void {

@@ -1,4 +1,4 @@
-/** The largest groups there may be, in one process, are nothing that another process has to notice. */
+/** The largest possible groups, sent by one process, don't affect another process. */
 
 import { once } from 'node:events';
 import { join } from 'node:path';
@@ -65,7 +65,7 @@ describe.skipIf(redisProgram === null)(
       const groups = JSON.parse(said.trim().split('\n').at(-1) ?? '{}');
       expect(groups.allowed).toBeGreaterThan(20); // the loop was one
       expect(events).toEqual([]);
-      // A call that timed out may have been charged: then one less is let pass by Redis, never one more.
+      // A call that timed out may have been charged. Then Redis admits one less, never one more.
       const { allowed = 0, denied = 0, error = 0 } = outcomes;
       expect(allowed).toBeLessThanOrEqual(LIMIT);
       expect(allowed).toBeGreaterThanOrEqual(LIMIT - error);

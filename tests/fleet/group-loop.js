@@ -1,4 +1,4 @@
-/** Asks Redis for full groups of 1,000 keys, one after the other, for ever; prints how many when it is told to end. */
+/** Sends full groups of 1,000 keys to Redis, one after another, until it gets a signal. Then prints how many. */
 
 import { createLimiter } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
@@ -13,7 +13,7 @@ let ends = false;
 process.on('SIGTERM', () => {
   ends = true;
 });
-process.stdout.write('port 0\n'); // as services say that they are there
+process.stdout.write('port 0\n'); // the line by which services report that they listen
 
 for (let round = 0; !ends; round += 1) {
   const keys = Array.from({ length: 1_000 }, (_, i) => `recipient ${round % 50} ${i}`);

@@ -1,4 +1,7 @@
-/** One process of a fleet whose logins are attacked: guesses so many times at once when told, and sends what was admitted. */
+/**
+ * One process of a fleet whose logins are attacked: on request, guesses some times at once, and sends what was
+ * admitted.
+ */
 
 import { createLimiter, lockFor } from '@spillway/core';
 import { redisStore } from '@spillway/redis';

@@ -1,4 +1,4 @@
-/** Guesses of one password by a fleet at once: only as many are tried as the limit says. */
+/** A fleet gets many guesses of one password at once: only as many are tried as the limit allows. */
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';

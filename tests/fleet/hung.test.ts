@@ -1,4 +1,7 @@
-/** A Redis machine that hangs, or vanishes without a word, while its connections stay open: the client of the samples notices, and others are helped. */
+/**
+ * A Redis machine that hangs or vanishes while its connections stay open: the client of our examples notices, and the
+ * store helps other clients.
+ */
 
 import { createGuard, rateLimit } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
@@ -20,7 +23,7 @@ interface Place {
   readonly group?: Failover;
 }
 
-/** A client of ioredis 5 is one of 6, as far as the store goes. */
+/** For the store, a client of ioredis 5 is like one of ioredis 6. */
 function quiet(client: Redis | Cluster | Redis5 | Cluster5): Client {
   (client as Redis).on('error', () => undefined);
   onTestFinished(() => client.disconnect());
@@ -43,7 +46,7 @@ async function opened(port: number): Promise<Client> {
 
 const KEYS = 12;
 
-/** Asks for a key after the other, every 10 ms, through a guard on `client`. */
+/** Sends requests through a guard on `client`, one every 10 ms, each with the next key. */
 function asking(client: Client, options: Parameters<typeof redisStore>[1] = {}) {
   const warnings: string[] = [];
   const guard = createGuard(
@@ -61,7 +64,7 @@ function asking(client: Client, options: Parameters<typeof redisStore>[1] = {}) 
     expect(allowed).toBe(true);
     return decisions[0]?.outcome === 'allowed';
   };
-  /** Until Redis has decided on every key in a row; how long that took. */
+  /** Waits until Redis has decided on all keys in a row. Returns how long that took. */
   const untilDecided = async (within: number) => {
     const startMs = performance.now();
     let inARow = 0;

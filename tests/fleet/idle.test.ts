@@ -1,4 +1,7 @@
-/** A process to which nobody comes while Redis is away: it finds Redis back by itself, and its first requests are decided by Redis. */
+/**
+ * A process without requests while Redis is away: its probes find Redis again, and its first requests are decided by
+ * Redis.
+ */
 
 import { type BreakerEvent, createGuard, rateLimit } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
@@ -6,9 +9,9 @@ import { Redis } from 'ioredis';
 import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 
-/** After so long without requests the store is asked ever more seldom. */
+/** After this time without requests, the store is probed less and less often. */
 const IDLE_MS = 11_000;
-/** The longest pause between two questions, and time for the client to connect. */
+/** The longest pause between two probes, plus time for the client to connect. */
 const FOUND_MS = 5_000 + 2_000;
 
 describe.skipIf(redisProgram === null)('an outage through which nobody comes', () => {
@@ -46,7 +49,8 @@ describe.skipIf(redisProgram === null)('an outage through which nobody comes', (
     const { ask, events } = await idleThrough('spillway');
     const state = () => events.at(-1)?.state;
     await expect.poll(state, { timeout: FOUND_MS }).toBe('closed');
-    // Of three, one was taken before; what timed out was charged nothing, for it came after its deadline.
+    // One of three units was taken before. Calls that timed out charged nothing, because they arrived after their
+    // deadline.
     expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429]);
   });
 

@@ -17,7 +17,7 @@ describe('one process', () => {
     const refusal = await fetch(`${url}/things`, { headers });
     expect(refusal.status).toBe(429);
     const seconds = Number(refusal.headers.get('retry-after'));
-    expect(seconds).toBeGreaterThan(4 * 86_400 - 60); // four days to a unit
+    expect(seconds).toBeGreaterThan(4 * 86_400 - 60); // a unit takes four days to refill
     expect(Object.fromEntries(refusal.headers)).toMatchObject({
       'content-type': 'application/problem+json',
       'cache-control': 'no-store',
@@ -70,7 +70,7 @@ describe.skipIf(redisProgram === null)('two processes that share a Redis', () =>
     const seconds = (performance.now() - start) / 1000;
     const admitted = sum(loads.map(({ statuses }) => statuses[200] ?? 0));
     expect(admitted).toBeLessThanOrEqual(100 + 50 * seconds);
-    // Nor much less: over the two seconds of load the whole rate was there to be had.
+    // And not much less: the load could use the whole rate for two seconds.
     expect(admitted).toBeGreaterThan(100 + 50 * 1.5);
   });
 });

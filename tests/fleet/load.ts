@@ -1,4 +1,4 @@
-/** Load from a process of its own, so that it measures the service and not itself. */
+/** Load from a separate process, so it measures the service and not itself. */
 
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ export interface LoadOptions {
   /** How many requests; else `seconds`. */
   readonly amount?: number;
   readonly seconds?: number;
-  /** Requests per second; as many as can be if left out. */
+  /** Requests per second. Default: as many as possible. */
   readonly rate?: number;
   readonly connections?: number;
   readonly key?: string;
@@ -60,7 +60,9 @@ export async function ask(url: string, key = 'ada'): Promise<{ status: number; t
   return { status: response.status, tookMs: performance.now() - start };
 }
 
-/** Asks until the answer is `status`; how long that took. Every answer before must be 200 or 429. */
+/**
+ * Sends requests until a response has this status. Returns how long that took. Every earlier status must be 200 or 429.
+ */
 export async function askUntil(
   url: string,
   status: number,
@@ -78,7 +80,7 @@ export async function askUntil(
   }
 }
 
-/** An address of its own for each request, so that the limit per address is never the one that refuses. */
+/** A new address for each request, so the limit per address never rejects. */
 export function newAddress(): string {
   const byte = (): number => Math.floor(Math.random() * 256);
   return `10.${byte()}.${byte()}.${byte()}`;

@@ -59,7 +59,7 @@ describe('the workers of a machine', () => {
       const some = recent.filter((line) => id === undefined || line.id === id);
       return some.reduce((sum, line) => sum + line[of], 0) / some.length;
     };
-    // What each reads is what all do, also the one that does little.
+    // Each worker reads the mean of all, even the worker that does little.
     for (const id of ['0', '1', '2', '3']) {
       expect(Math.abs(mean('machine', id) - mean('own'))).toBeLessThan(0.15);
     }

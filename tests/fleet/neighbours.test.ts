@@ -1,4 +1,4 @@
-/** A service that has little to do refuses nothing, however often others keep it from the processor. */
+/** A service with little work rejects nothing, however often others keep it from the processor. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from 'spillway-testkit';

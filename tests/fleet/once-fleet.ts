@@ -1,4 +1,4 @@
-/** Processes that share idempotency keys, clients that repeat themselves, and what both of them have seen. */
+/** Processes that share idempotency keys, clients that retry, and what both have seen. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import http from 'node:http';
@@ -12,7 +12,7 @@ const SERVICE = join(import.meta.dirname, 'once-service.js');
 const PROCESSES = 4;
 const DUPLICATES = 100;
 
-/** So many keys are asked for at a time, each by all its duplicates. */
+/** How many keys are in use at a time, each by all its duplicates. */
 const KEYS_AT_ONCE = 4;
 
 /** What a request got: status 0 for a connection that failed. Times are milliseconds since the epoch. */
@@ -25,12 +25,12 @@ export interface Reply {
   readonly gotMs: number;
 }
 
-/** Whether a run was done whose answer could not be kept. */
+/** Whether the request was done but its response could not be stored. */
 export function isNotKept({ status, body }: Reply): boolean {
   return status === 409 && JSON.parse(body).title === 'Response not stored';
 }
 
-/** A run of the handler. `askedMs`: when its request came, so before its claim was taken. */
+/** A run of the handler. `askedMs`: when its request arrived, before its claim was taken. */
 export interface Run {
   readonly key: string;
   readonly token: string;
@@ -38,7 +38,7 @@ export interface Run {
   readonly by: string;
   readonly askedMs: number;
   readonly begunMs: number;
-  /** When its effect was there; undefined if it was killed before. */
+  /** When its effect was there; undefined if the process was killed before. */
   doneMs: number | undefined;
 }
 
@@ -51,12 +51,12 @@ interface FleetOptions {
   readonly workMs?: number;
 }
 
-/** Every process has a name of its own, also one that takes the place of another. */
+/** Every process has a unique name, even one that replaces another. */
 export class OnceFleet {
   readonly replies: Reply[] = [];
   /** When each process was killed, by its name. */
   readonly killedMs = new Map<string, number>();
-  /** How many keys were being asked for at each kill. */
+  /** How many keys were in use at each kill. */
   readonly askedAtKills: number[] = [];
   private readonly agent = new http.Agent({ keepAlive: true });
   private readonly effects = mkdtempSync(join(tmpdir(), 'spillway-once-'));
@@ -81,7 +81,7 @@ export class OnceFleet {
     return fleet;
   }
 
-  /** Each key, asked for a hundred times at once; each of these asks again until it has its answer. */
+  /** Sends each key a hundred times at once. Each of these requests is retried until it has its response. */
   async chargeAll(keys: readonly string[]): Promise<void> {
     const left = [...keys];
     const next = async (): Promise<void> => {
@@ -95,12 +95,12 @@ export class OnceFleet {
     await Promise.all(Array.from({ length: KEYS_AT_ONCE }, next));
   }
 
-  /** How many keys have been asked for, or are. */
+  /** How many keys have been used so far. */
   get keysBegun(): number {
     return this.begun;
   }
 
-  /** Asks any process, then any other, until the answer is there, or is told to be lost. */
+  /** Sends the request to one process, then to others, until the response is there or is reported as lost. */
   async charge(key: string): Promise<Reply> {
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, 500)) {
       const reply = await this.ask(key);
@@ -119,7 +119,7 @@ export class OnceFleet {
     }
   }
 
-  /** What the handlers have done, the first run of each key first. */
+  /** The runs of the handlers, the first run of each key first. */
   runs(): readonly Run[] {
     const runs = new Map<string, Run>();
     for (const file of readdirSync(this.effects)) {

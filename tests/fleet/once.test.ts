@@ -2,7 +2,7 @@
  * Idempotency keys over a fleet: each key is sent a hundred times at once to four processes that share one Redis, while
  * processes are killed, or Redis is. What was done is read from files, which no process can lose.
  *
- * `SPILLWAY_ONCE_KEYS=1000 npx vitest run tests/fleet/once.test.ts` does it with so many keys, and says what it saw.
+ * `SPILLWAY_ONCE_KEYS=1000 npx vitest run tests/fleet/once.test.ts` uses that many keys, and prints what it saw.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -22,10 +22,10 @@ const KEYS = Array.from({ length: Number(told ?? 24) }, (_, i) => `key-${i}`);
 const TIMEOUT_MS = 120_000 + KEYS.length * 2_000;
 const LEASE_MS = 3_000;
 
-/** A run that is done is recorded within this, where the store answers. */
+/** A finished run is recorded within this time if the store answers. */
 const RECORD_MS = 1_000;
 
-/** What a client may get beside the answer. 0 is a connection that failed. */
+/** What a client may get besides the response. 0 is a connection that failed. */
 const OTHERWISE = [0, 409, 503];
 
 /** A time in which Redis did not answer. */
@@ -50,8 +50,9 @@ function pairsOf(runs: readonly Run[]): readonly Pair[] {
 }
 
 /**
- * The runs that must not have been. A second run may begin only one lease after the claim of the first was taken, and
- * only if the first could not say that it was done: it was still running, its process was killed, or Redis was away.
+ * The runs that must not have happened. A second run may begin only one lease after the claim of the first was taken,
+ * and only if the first could not say that it was done: it was still running, its process was killed, or Redis was
+ * away.
  */
 function doubles(fleet: OnceFleet, outage?: Outage): readonly Pair[] {
   const { fromMs = Infinity, toMs = -Infinity, losesData = false } = outage ?? {};
@@ -65,12 +66,12 @@ function doubles(fleet: OnceFleet, outage?: Outage): readonly Pair[] {
   });
 }
 
-/** What repeats of all keys get when everything is over: the kept answer, or nothing where it could not be kept. */
+/** What retries of all keys get at the end: the stored response, or none if it could not be stored. */
 async function keptBy(fleet: OnceFleet): Promise<ReadonlyMap<string, string | undefined>> {
   const kept = new Map<string, string | undefined>();
   for (const key of KEYS) {
     let reply = await fleet.charge(key);
-    // What a server has lost runs once more.
+    // A key that the server has lost runs once more.
     if (reply.status === 201 && !reply.isRepeat) reply = await fleet.charge(key);
     expect([key, reply.isRepeat || isNotKept(reply)]).toEqual([key, true]);
     kept.set(key, reply.isRepeat ? reply.body : undefined);
@@ -79,8 +80,8 @@ async function keptBy(fleet: OnceFleet): Promise<ReadonlyMap<string, string | un
 }
 
 /**
- * The answers that must not have been given: that differ from what is kept for their key. A run that another one
- * followed has given its own to its own client.
+ * The wrong responses: those that differ from the stored response of their key. A run that another one followed may
+ * have sent its own response to its client.
  */
 async function wrongAnswers(fleet: OnceFleet, outage?: Outage): Promise<readonly Reply[]> {
   const kept = await keptBy(fleet);
@@ -168,7 +169,8 @@ describe.skipIf(redisProgram === null)('a hundred duplicates of a key, over four
       const units = await used(redis.port);
       say(what, fleet, units);
       const runs = fleet.runs().length;
-      // Charged too: what was killed before its handler began, and perhaps what a late reply has refused.
+      // Also charged: requests that were killed before their handler began, and perhaps those that a late reply
+      // rejected.
       const unseen = fleet.askedAtKills.reduce((sum, asked) => sum + asked, 0);
       expect(units).toBeGreaterThanOrEqual(runs);
       expect(units).toBeLessThanOrEqual(runs + unseen + countOf(fleet, 503));

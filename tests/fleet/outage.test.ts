@@ -1,4 +1,4 @@
-/** What an outage of Redis costs: no request, at first little time and then none, and no charge that comes too late. */
+/** What an outage of Redis costs: no request fails, waits are short and soon end, and no call charges too late. */
 
 import { systemClock } from '@spillway/core/store';
 import { Redis } from 'ioredis';
@@ -16,7 +16,7 @@ import {
   watchedService,
 } from './watched-service.js';
 
-/** For two busy cores. What is measured on a quiet machine is far less: see docs/operations.md. */
+/** For two busy cores. On a quiet machine it is far less: see docs/operations.md. */
 const NOISE_MS = 50;
 const RECOVERY_MS = 1_000;
 const OUTAGE_MS = 1_500;
@@ -90,7 +90,7 @@ async function expectNoneLate({ noted }: WatchedService, redis: RedisServer) {
   const client = new Redis(redis.port);
   onTestFinished(() => client.disconnect());
   expect(await chargedLate(noted, client)).toBe(0);
-  // Of a call that was decided, what is stored is when: the check above could fail.
+  // Redis stores when a call was charged, so the check above could fail.
   const last = noted.at(-1);
   expect(await client.exists(nameOf(last?.key ?? '', 'sliding-window-log'))).toBe(1);
 }

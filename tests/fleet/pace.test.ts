@@ -1,6 +1,6 @@
 /**
- * Processes share the pace of a shaper on a real Redis. Slots and starts are told by the clock of the Redis: so a machine
- * that is busy makes starts late, which is allowed, and never early.
+ * Processes share the pace of a shaper on a real Redis. Slots and starts are measured by the clock of Redis. A busy
+ * machine makes starts late, which is allowed, but never early.
  */
 
 import { type ChildProcess, fork, spawn } from 'node:child_process';
@@ -21,7 +21,7 @@ type Told =
   | { readonly isGivenBack: true }
   | { readonly isAborted: true };
 
-/** One process of the fleet, and what it has told so far. */
+/** One process of the fleet, and what it has reported so far. */
 class Worker {
   readonly process: ChildProcess;
   readonly jobs: number;
@@ -55,7 +55,7 @@ class Worker {
     this.process.send('begin');
   }
 
-  /** The code with which it ends. */
+  /** Waits for the end of the process. Returns its exit code. */
   async end(): Promise<unknown> {
     const [code] = (await this.exit) as [unknown];
     return code;
@@ -67,7 +67,7 @@ interface Fleet {
   readonly codes: readonly unknown[];
 }
 
-/** Runs eight processes to their end. `killAfter`: after so many starts of its own the first of them is killed. */
+/** Runs eight processes to their end. `killAfter`: the first process is killed after this many of its own starts. */
 async function run(jobs: number, abortShare: number, killAfter = Infinity): Promise<Fleet> {
   const redis = await RedisServer.up();
   const workers = Array.from(
@@ -81,13 +81,13 @@ async function run(jobs: number, abortShare: number, killAfter = Infinity): Prom
 const ascending = (all: readonly number[]) => [...all].sort((a, b) => a - b);
 const sum = (all: readonly number[]) => all.reduce((one, other) => one + other, 0);
 
-/** How many of these starts came before their slot: before so many slots of their process had come. */
+/** How many starts came too early: the n-th start needs n slots of its process whose time has come. */
 function tooEarly({ slots, starts }: Worker): number {
   const own = ascending(slots);
   return ascending(starts).filter((ms, at) => !(ms >= (own[at] ?? Infinity))).length;
 }
 
-/** Processes have told everything when they have ended, and all but those that were killed have ended well. */
+/** All processes ended with code 0, except the first `killed` ones. */
 function expectEnds(codes: readonly unknown[], killed: number): void {
   expect(codes).toEqual(codes.map((_, at) => (at < killed ? null : 0)));
 }
@@ -133,7 +133,8 @@ describe.skipIf(redisProgram === null)('eight processes with one shaper', () => 
     expect(aborted).toBeGreaterThan(50);
     expect(started + aborted).toBe(PROCESSES * 50);
     expect(workers.map(tooEarly)).toEqual(workers.map(() => 0));
-    // A process that stood still takes slots instead of those that it missed: these were not aborted.
+    // A frozen process takes new slots in place of those it missed. Missed slots do not count as aborted, so at most
+    // `jobs` slots of each process count.
     const taken = sum(workers.map(({ slots, jobs }) => Math.min(slots.length, jobs)));
     const givenBack = sum(workers.map((worker) => worker.givenBack));
     expect(taken - givenBack - started).toBeLessThan(aborted);

@@ -1,4 +1,4 @@
-/** One process of a fleet: schedules jobs of a shaper that all share, and tells its slots and starts by the store's clock. */
+/** One process of a fleet: schedules jobs of a shared shaper, and reports its slots and starts by the store's clock. */
 
 import { createShaper } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
@@ -37,7 +37,7 @@ process.once('message', async () => {
   const all = [];
   for (let i = 0; i < Number(jobs); i += 1) {
     all.push(one());
-    if (i % 5 === 4) await redis.ping(); // so that the slots of all processes are mixed
+    if (i % 5 === 4) await redis.ping(); // mixes the slots of all processes
   }
   await Promise.all(all);
   clock.stop();

@@ -1,4 +1,4 @@
-/** One process of a fleet that calls a partner as often as it may, with a fetch that takes its turn. */
+/** One process of a fleet that calls a partner as often as `pacedFetch` allows. */
 
 import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { redisStore } from '@spillway/redis';
@@ -19,12 +19,12 @@ const shaper = createShaper(
 );
 const wallMs = () => performance.timeOrigin + performance.now();
 const send = pacedFetch(shaper, {
-  // Tells the partner when the slot of the call was, by the clock that all processes of a machine have.
+  // Tells the partner when the slot of the call was, by the clock that all processes of a machine share.
   fetch: (url) => fetch(url, { headers: { 'x-slot-ms': String(wallMs() - lateMs()) } }),
   onPause: ({ status }) => process.send({ status, pausedMs: wallMs() }),
 });
 
-/** How long ago the last slot was that has come. Those before it are of no use any more. */
+/** How long ago the latest slot was whose time has come. Earlier slots are not needed any more. */
 function lateMs() {
   const nowMs = clock.latestMs();
   const slotMs = Math.max(...slots.filter((ms) => ms <= nowMs));
@@ -32,7 +32,7 @@ function lateMs() {
   return nowMs - slotMs;
 }
 
-// What the first call of a process loads would make a start late.
+// The first call of a process loads code, which would delay a start.
 await (await fetch(`${partnerUrl}/warm-up`)).arrayBuffer();
 process.send({ isReady: true });
 process.once('disconnect', () => process.exit());

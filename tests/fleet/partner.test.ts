@@ -1,7 +1,7 @@
 /**
- * A fleet that calls as often as it may obeys what its partner says: real processes, a real Redis, real HTTP. A machine
- * that is busy makes calls late, and then more of them come at once than the pace says. So what is expected is less by
- * the calls that came late.
+ * A fleet that calls as often as it may obeys its partner: real processes, a real Redis, real HTTP. A busy machine
+ * makes calls late, and then more of them arrive at once than the pace allows. The expectations are relaxed by the
+ * number of late calls.
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
@@ -27,10 +27,10 @@ interface Call {
   readonly status: number;
 }
 
-/** Answers a call: sets fields and returns the status. */
+/** Answers a call: sets headers and returns the status. */
 type Answer = (response: ServerResponse, atMs: number) => number;
 
-/** A pause that a process has stored because of an answer with this status. */
+/** A pause that a process has stored because of a response with this status. */
 interface Paused {
   readonly status: number;
   readonly pausedMs: number;
@@ -57,7 +57,7 @@ async function openPartner(answer: Answer): Promise<{ url: string; calls: readon
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, calls };
 }
 
-/** Starts eight processes that call the partner, until the test is over. */
+/** Starts eight processes that call the partner, until the end of the test. */
 async function startFleet(url: string, periodMs: number): Promise<readonly Paused[]> {
   const redis = await RedisServer.up();
   const pauses: Paused[] = [];
@@ -77,7 +77,7 @@ async function startFleet(url: string, periodMs: number): Promise<readonly Pause
   return pauses;
 }
 
-/** Ten calls in each second by the clock, and it says so. */
+/** Allows ten calls in each second by the clock, and states that in headers. */
 function tenPerSecond(): Answer {
   let window = 0;
   let used = 0;
@@ -107,10 +107,10 @@ describe.skipIf(redisProgram === null)('eight processes that call all the time',
     await sleep(WARM_UP_MS + MEASURED_MS);
     const all = calls.filter(({ atMs }) => atMs >= fromMs && atMs < fromMs + MEASURED_MS);
     const used = all.filter(({ status }) => status === 200).length;
-    // By more than the time that the pace leaves between ten calls and the next window.
+    // Calls that are later than the margin that the pace leaves between ten calls and the next window.
     const late = all.filter(({ atMs, slotMs }) => atMs - slotMs > 20).length;
     expect(all.length - used).toBeLessThanOrEqual(mostRefused * all.length + late);
-    // Of the second that a refusal tells, and a fifth more, nothing is used.
+    // In the second that a rejection states, and a fifth more, nothing is used.
     const allowed = (MEASURED_MS / WINDOW_MS) * LIMIT;
     expect(used).toBeGreaterThanOrEqual(leastUsed * allowed - 1.2 * LIMIT * late);
   });
@@ -129,11 +129,11 @@ describe.skipIf(redisProgram === null)('eight processes that call all the time',
     await sleep(6_000);
     const [paused] = pauses as [Paused];
     expect(paused.status).toBe(429);
-    // The slot says when a call started; that of a process that stood still may come later.
+    // The slot says when a call started. The call of a process that was frozen may arrive later.
     const between = (from: number, to: number): readonly Call[] =>
       calls.filter(({ slotMs }) => slotMs > from && slotMs < to);
     expect(between(paused.pausedMs + 52, refusedMs + 2_998)).toEqual([]);
-    // From the end of the pause on, which is a fifth longer at most, they go on at their pace.
+    // After the pause, which is at most a fifth longer, they continue at their pace.
     const after = between(refusedMs + 2_998, Infinity);
     expect(after.length).toBeGreaterThan(20);
     expect((after[0] as Call).slotMs - paused.pausedMs).toBeLessThan(3_000 * 1.2 + 200);

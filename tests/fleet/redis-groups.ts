@@ -1,4 +1,7 @@
-/** Redis servers that stand in for each other: a Sentinel trio, a Cluster of three and three. Gone when the test is over. */
+/**
+ * Redis servers that replace each other: a master and a replica with three sentinels, and a Cluster of three masters
+ * and three replicas. They end with the test.
+ */
 
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,18 +22,18 @@ const FAST_REPLICA = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-pe
 const SLOTS = 16_384;
 
 export interface Failover {
-  /** Where to ask for the servers. */
+  /** The addresses that a client starts from. */
   readonly entries: readonly { readonly host: string; readonly port: number }[];
-  /** From now on nothing that the master is told reaches its replica. */
+  /** From now on, no write of the master reaches its replica. */
   cutReplication(): Promise<void>;
   killMaster(): Promise<void>;
   /** Its connections stay open, and nothing is answered. */
   freezeMaster(): void;
-  /** Until another server has taken its place, and clients can learn so. */
+  /** Resolves when another server has taken its place and clients can find it. */
   replaced(): Promise<void>;
 }
 
-/** A master named `main`, its replica, and three sentinels that take it for down after half a second. */
+/** A master named `main`, its replica, and three sentinels that declare it down after half a second. */
 export async function startSentinels(): Promise<Failover> {
   const master = await ownServer();
   const replica = await ownServer('--replicaof', '127.0.0.1', `${master.port}`, ...FAST_REPLICA);
@@ -79,7 +82,7 @@ async function sentinel(masterPort: number): Promise<number> {
   return port;
 }
 
-/** Three masters and a replica of each; the one that is killed is the first. */
+/** Three masters with a replica each. The first master is the one that is killed. */
 export async function startClusterOfSix(): Promise<Failover> {
   const flags = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'];
   const servers: RedisServer[] = [];
@@ -119,14 +122,14 @@ export async function startClusterOfSix(): Promise<Failover> {
 
 export interface Shards {
   readonly ports: readonly number[];
-  /** So many keys that lie on the first, and as many that do not. */
+  /** Keys on the first master, and as many on others. */
   keys(amount: number): Promise<{ ofFirst: string[]; ofOthers: string[] }>;
   killFirst(): Promise<void>;
   freezeFirst(): void;
   thawFirst(): void;
 }
 
-/** Three masters without replicas, each of which goes on without the others. */
+/** Three masters without replicas, each of which continues without the others. */
 export async function startShards(): Promise<Shards> {
   const servers: RedisServer[] = [];
   for (let i = 0; i < 3; i += 1) {

@@ -1,10 +1,13 @@
-/** Asks a service evenly, `rate` times a second for `seconds`, each time from another address; prints the answers by status as JSON. */
+/**
+ * Sends requests to a service evenly, `rate` times a second for `seconds`, each from another address; prints the
+ * responses by status as JSON.
+ */
 
 import { Agent, get } from 'node:http';
 
 const [, , url, rate, seconds] = process.argv;
 const TOTAL = Number(rate) * Number(seconds);
-/** An answer that takes longer is none. */
+/** A response that takes longer counts as none. */
 const PATIENCE_MS = 5_000;
 
 const agent = new Agent({ keepAlive: true, maxSockets: 64 });

@@ -4,7 +4,7 @@ import { createShaper } from '@spillway/outgoing';
 
 const shaper = createShaper({ limit: 4, window: '1s', maxWait: '1h' });
 for (let i = 0; i < 3; i += 1) shaper.schedule('acme', () => process.stdout.write('ran '));
-// Neither a slot that nobody uses nor a job that was aborted keeps a process.
+// Neither an unused slot nor an aborted job keeps a process alive.
 const abort = new AbortController();
 for (let i = 0; i < 300; i += 1) await shaper.reserve('acme');
 const late = shaper.schedule('acme', () => undefined, { signal: abort.signal });

@@ -1,4 +1,4 @@
-/** A service of node:http behind a guard on Redis, in this process, that notes how long each decision took and what it was. */
+/** A service of node:http behind a guard on Redis, in this process. It records each decision and how long it took. */
 
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,7 +24,9 @@ const exec = promisify(execFile);
 
 export const TIMEOUT_MS = 50;
 
-/** The Redis key of a count of the service's limit, which is a log if each request has a key of its own, else a fixed window. */
+/**
+ * The Redis key of a count of the service's limit: a log if each request has a separate key, otherwise a fixed window.
+ */
 export function nameOf(key: string, algorithm: Algorithm): string {
   return `spw:1{${key}}calls}${makeRule(algorithm, 1, 400 * 86_400_000_000).code}`;
 }
@@ -44,16 +46,16 @@ export interface WatchedService {
   readonly warnings: readonly string[];
   /** 500 requests a second, each of another key; true if every one was answered with 200. */
   load(seconds: number): Promise<boolean>;
-  /** When Redis decided on a request that was asked after `sinceUs`, for the first time. */
+  /** When Redis first decided on a request that was sent after `sinceUs`. */
   decidedAfter(sinceUs: number): Promise<number>;
 }
 
 export interface WatchedOptions {
-  /** How many keys the requests are counted under; each under its own if left out. */
+  /** How many keys the requests use. Default: a new key for each request. */
   readonly keys?: number;
 }
 
-/** Until the test is finished; the client, too, is ended then. */
+/** Runs until the end of the test, which also ends the client. */
 export async function watchedService(
   client: Redis | Cluster,
   { keys = Infinity }: WatchedOptions = {},
@@ -67,7 +69,7 @@ export async function watchedService(
       name: 'calls',
       limit: 1_000_000,
       window: '400d',
-      // A log keeps when it was charged, a window how often.
+      // A log stores when it was charged, a window how often.
       algorithm: keys === Infinity ? slidingLog : fixedWindow,
       key: (request) => request.header('x-key'),
     }),
@@ -122,7 +124,7 @@ export async function watchedService(
   };
 }
 
-/** How many of the calls that came to nothing were charged in Redis more than `slackMs` after their deadline. */
+/** How many of the failed calls were charged in Redis more than `slackMs` after their deadline. */
 export async function chargedLate(
   noted: readonly Noted[],
   redis: Redis | Cluster,
@@ -139,13 +141,15 @@ export async function chargedLate(
   return late;
 }
 
-/** The time that so great a part of the decisions took at most. */
+/** The time within which this part of the decisions came. */
 export function quantileMs(noted: readonly Noted[], part: number): number {
   const times = noted.map(({ tookMs }) => tookMs).sort((a, b) => a - b);
   return times[Math.max(0, Math.ceil(times.length * part) - 1)] ?? Number.NaN;
 }
 
-/** An outage of a part is told in a line, and so is its end; of one that comes and goes within a minute, what comes later is one line. */
+/**
+ * Expects one line for the outage of a part and one for its end. Outages that follow within a minute share one line.
+ */
 export function expectTold({ breaker, warnings }: WatchedService): void {
   expect(warnings[0]).toContain('is failing');
   expect(warnings.some((line) => line.includes('works again'))).toBe(true);

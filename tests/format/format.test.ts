@@ -1,4 +1,7 @@
-/** Versions of the packages on one Redis: those of one stored format count together, those of two never meet. */
+/**
+ * Versions of the packages on one Redis: those with the same stored format count together, those with different ones
+ * separately.
+ */
 
 import type { Control, RateAlgorithm } from '@spillway/core';
 import { withDebt } from '@spillway/core/store';
@@ -12,7 +15,7 @@ import { here, Limiters, packed, RATES, type Version } from './version.js';
 
 const note = { by: 'ada', because: 'a test' };
 
-/** By its name in this version or, in releases before it, its first name. */
+/** Calls the method by its name in this version, or by its name in older releases. */
 function overrideOf(control: Control, limiter: string, key: string): unknown {
   const { rulingOn } = control as { rulingOn?: Control['overrideOf'] };
   return (rulingOn ?? control.overrideOf).call(control, limiter, key);
@@ -38,7 +41,7 @@ describe.skipIf(redisProgram === null)('on one Redis', () => {
   const limitersOf = (version: Version, clock: ManualClock) =>
     new Limiters(version, version.redisTesting.redisStoreAt(redis, clock));
 
-  /** @returns how many of `acts` acts of each kind were done, and refused */
+  /** Plays `acts` acts, and adds to `tally` how many of each kind were done and rejected */
   async function play(versions: readonly Version[], seed: number, acts: number, tally: Tally) {
     await redis.flushall();
     const clock = new ManualClock();

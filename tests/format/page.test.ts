@@ -41,7 +41,7 @@ describe('codes', () => {
   });
 });
 
-/** Acts of one key, and the example on the page that they leave. */
+/** Acts on one key, and the example on the page that shows what they store. */
 interface Case {
   readonly what: string;
   readonly rule: store.Rule;

@@ -1,4 +1,4 @@
-/** What a service does, act by act, of which any version may do the next: each act has the same result as in memory. */
+/** The acts of a service, of which any version may do the next: each act must have the same result as in memory. */
 
 import { setImmediate } from 'node:timers/promises';
 import type { Admission, Decision } from '@spillway/core';
@@ -10,20 +10,20 @@ import { type Limiters, RATES } from './version.js';
 const KEYS = ['ada', 'ada', 'ada', '{eve} %é'];
 const ENDED = { status: 200, aborted: false } as const;
 
-/** A version on Redis, and what must do the same in memory: each has a process's own knowledge of its jobs. */
+/** A version on Redis, and its twin in memory, which must do the same. Each knows only the jobs of its own process. */
 export interface Twins {
   readonly redis: Limiters;
   readonly memory: Limiters;
 }
 
-/** A thing that was given, on both sides. Only the version that gave it takes it back. */
+/** A grant, on both sides. Only the version that made it refunds it. */
 interface Given<T> {
   readonly by: Twins;
   readonly one: T;
   readonly same: T;
 }
 
-/** How often each act was done, and how often it was refused. */
+/** How often each act was done, and how often it was rejected. */
 export type Tally = Map<string, { done: number; refused: number }>;
 
 export class Trace {
@@ -117,7 +117,7 @@ export class Trace {
     if (!one.allowed || !same.allowed) return this.note('reserve', false);
     expect(Math.abs(one.delayMs - same.delayMs)).toBeLessThan(1);
     this.note('reserve', true);
-    // Whether a slot has begun is told by the process's clock, which is not that of the trace.
+    // The process's clock, not that of the trace, decides whether a slot has begun.
     if (one.delayMs > 5_000) this.slots.push({ by, one, same });
   }
 
@@ -126,7 +126,7 @@ export class Trace {
     if (!slot) return;
     slot.one.cancel();
     slot.same.cancel();
-    await setImmediate(); // by then it is sent, and this is answered after it
+    await setImmediate(); // by then it is sent, so this call is answered after it
     await slot.by.redis.rate('peek', 'bucket', 'ada', 1);
     this.note('cancel', true);
   }

@@ -1,4 +1,4 @@
-/** A version of the packages, the one built here or one packed before, and the same limiters made of any of them. */
+/** A version of the packages, either built here or packed before, and the same limiters made with any of them. */
 
 import * as core from '@spillway/core';
 import * as fetching from '@spillway/core/fetch';
@@ -29,7 +29,7 @@ export async function packed(format: string): Promise<Version> {
 const SETTINGS = { denialCache: false, logger: false, storeTimeout: '20s' } as const;
 const FIVE = { limit: 5, window: '10s' } as const;
 
-/** One limiter of each kind that a store can count, made by a version. Each has what it gave, to take it back. */
+/** One limiter of each kind that uses a store, made by a version. Each remembers its grants, to refund them. */
 export class Limiters {
   private readonly rates;
   private readonly shaper: outgoing.Shaper;
@@ -61,7 +61,7 @@ export class Limiters {
     this.answers = version.fetch.fetchGuard<Request>(once, { ...SETTINGS, store });
   }
 
-  /** Units of a rate: what the caller is told. */
+  /** Calls a rate limiter. Returns the decision that the caller gets. */
   async rate(
     verb: 'consume' | 'peek' | 'record',
     of: Rate,
@@ -82,7 +82,7 @@ export class Limiters {
     return this.rates[of].reset(key);
   }
 
-  /** A permit, with what returns it. */
+  /** Takes a permit. The admission can release it. */
   async admit(key: string): Promise<core.Admission> {
     const path = `/${key}`;
     const request = { method: 'GET', path, clientIp: '', header: () => undefined, raw: undefined };
@@ -93,7 +93,7 @@ export class Limiters {
     return this.shaper.reserve(key, { cost });
   }
 
-  /** The answer to a request with an idempotency key, of a handler that says `body`. */
+  /** The response to a request with an idempotency key, whose handler responds with `body`. */
   async post(key: string, body: string): Promise<string> {
     const charge = this.answers.wrap(async (_request: Request) => new Response(body));
     const init = { method: 'POST', headers: { 'Idempotency-Key': key } };

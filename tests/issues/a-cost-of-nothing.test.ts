@@ -1,4 +1,7 @@
-/** During a pause, a step of cost 0 under a rule that waits was allowed, and told to wait until the pause was over. */
+/**
+ * During a pause, a step of cost 0 under a rule with waits was allowed, but its answer said to wait for the end of the
+ * pause.
+ */
 
 import { type Answer, memoryStore, type Step } from '@spillway/core';
 import { makeShaperRule, measure } from '@spillway/core/store';
@@ -16,6 +19,6 @@ it('waits for nothing, also during a pause', () => {
   ask('hold', 0, 5_000_000);
   expect(ask('take', 0)).toEqual({ allowed: true, retryAfterMs: 0 });
   expect(ask('look', 0)).toEqual({ allowed: true, retryAfterMs: 0 });
-  // The slot after the pause begins 1 s later; it may be waited for 1 s before.
+  // The slot after the pause begins 1 s after it, and can be taken 1 s in advance.
   expect(ask('take', 1)).toEqual({ allowed: false, retryAfterMs: 4_000 });
 });

@@ -1,4 +1,6 @@
-/** A request on which nothing can be noted is limited like any other: it passes, is told, and is refused in its turn. */
+/**
+ * A request that cannot be marked is limited like any other: it passes, is reported, and is rejected above the limit.
+ */
 
 import { concurrencyLimit, type Fault, rateLimit } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';

@@ -13,7 +13,7 @@ it.each([
   const limits = fetchGuard(concurrencyLimit({ name: 'one', limit: 1, key: 'all' }));
   const handler = limits.wrap(async () => given as unknown as Response);
   for (let i = 0; i < 3; i += 1) {
-    // What the runtime is given, it refuses in its own words.
+    // The runtime rejects the value with its own message.
     expect(await handler(new Request('http://a.example/'))).toBe(given);
     expect(limits.inProgress).toBe(0);
   }

@@ -1,4 +1,7 @@
-/** After a stall of the event loop, or of Redis, what is given back is given back: only what would be charged comes too late. */
+/**
+ * After a stall of the event loop, or of Redis, late releases and refunds still take effect: only charges can be too
+ * late.
+ */
 
 import { type LeasesAnswer, makeLeasesRule, makeRule, systemClock } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';

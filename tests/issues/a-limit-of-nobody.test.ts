@@ -1,4 +1,6 @@
-/** 0 from a plan or a `capacity` function means nobody, and takes no call of the store; a constant 0 is a mistake that is named. */
+/**
+ * A limit of 0 from a plan or a `capacity` function rejects everyone, without calling the store. A constant 0 throws.
+ */
 
 import {
   type Admission,
@@ -36,7 +38,7 @@ const closed = () => ({ limit: 0 });
 const note = { by: 'ada', because: 'a test' } as const;
 const rate = { name: 'plan', limit: 1_000, window: '1m' } as const;
 
-/** A guard whose store tells what it was asked, at once and later. */
+/** A guard whose store, synchronous or not, records its steps. */
 function setUp(limiters: Limiter | readonly Limiter[], options: GuardOptions = {}, sync = true) {
   const clock = new ManualClock();
   const memory = memoryStore({ clock });

@@ -1,4 +1,4 @@
-/** Without a store a limiter object is one limit, wherever it stands, as it is with Redis; two objects are two. */
+/** Without a store, a limiter object is one limit wherever it is used, as with Redis. Two objects are two limits. */
 
 import {
   type Admission,

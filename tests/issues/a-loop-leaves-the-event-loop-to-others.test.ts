@@ -1,4 +1,4 @@
-/** Whoever awaits our promises in a loop lets timers fire and replies be read, also where all is known at once. */
+/** A loop that awaits our promises lets timers fire and replies be read, even if all results are known at once. */
 
 import {
   createGuard,
@@ -18,7 +18,7 @@ import { describe, expect, it } from 'vitest';
 const limit = { name: 'api', limit: 5, window: '1h' } as const;
 const breaker = { failures: 1, probeEvery: '20ms' } as const;
 
-/** A store in another process that is down until it is told. */
+/** A store in another process, which is down until a test sets `isUp`. */
 function store(isUp = false) {
   const memory = memoryStore();
   const down = new SpillwayError('SPW_STORE_UNAVAILABLE', 'gone');

@@ -1,4 +1,4 @@
-/** A memory store that is frozen, full or spied on decides, and tells, what it would otherwise. */
+/** A memory store that is frozen, full or spied on decides and reports as usual. */
 
 import { createGuard, createLimiter, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';

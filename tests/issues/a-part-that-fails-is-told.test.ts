@@ -1,4 +1,4 @@
-/** A group over several parts of a store: what fails in any of them is told, not only what fails in the first. */
+/** A group over several parts of a store: failures of all parts are reported, not only that of the first. */
 
 import { createLimiter, memoryStore, SpillwayError, type Step, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';

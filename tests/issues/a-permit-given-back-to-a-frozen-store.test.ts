@@ -1,11 +1,14 @@
-/** A store that stops answering: a permit whose request has ended is free in the stand-in, whatever the store does. */
+/**
+ * A store that stops answering: when a request ends, its permit is free in the fallback counters, whatever the store
+ * does.
+ */
 
 import { type Answer, concurrencyLimit, createGuard, memoryStore, type Step } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
-/** Its calls are never answered while it is frozen, nor rejected: as a machine that hangs. */
+/** While it is frozen, its calls are neither answered nor rejected, as with a machine that hangs. */
 function setUp(limit: number) {
   const memory = memoryStore({ clock: systemClock });
   const store = remoteStore({

@@ -1,4 +1,4 @@
-/** A `put` whose receipt tells no number of units leaves a count that is a number, and the same in every store. */
+/** A `put` whose receipt has no valid number of units leaves a valid count, the same in every store. */
 
 import { makeLeasesRule, makeRule, measure, type Receipt } from '@spillway/core/store';
 import { expect, it } from 'vitest';

@@ -1,10 +1,13 @@
-/** One part of a store is down, and a request gives back what it took in several parts: each count of the stand-in gets it back once. */
+/**
+ * One part of a store is down, and a request refunds what it took in several parts: each fallback counter is refunded
+ * once.
+ */
 
 import { createGuard, memoryStore, rateLimit, type Step, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 
-/** Two parts, told by the first letter of a key; the part `a` does not answer. */
+/** Two parts, by the first letter of a key; the part `a` does not answer. */
 function halfDown(): Store {
   const memory = memoryStore();
   return remoteStore({

@@ -1,4 +1,4 @@
-/** A decision is given back where it was charged; limits of the same name in another store never heard of it. */
+/** A decision can be refunded only where it was charged, not through a limit of the same name in another store. */
 
 import { createLimiter, createLimiters, memoryStore } from '@spillway/core';
 import { algorithmByName } from '@spillway/core/algorithms';
@@ -19,7 +19,7 @@ describe.each([
     const charged = here.consume('ada', { cost: 5 });
     expect(there.refund(charged)).toBe(false);
     expect(there.consume('ada').allowed).toBe(false);
-    // It was not given back yet, so it still can be.
+    // It was not refunded yet, so it still can be.
     expect(here.refund(charged)).toBe(true);
   });
 

@@ -1,4 +1,4 @@
-/** What gives back nothing in one limit, because its cost was 0, does not keep the others from giving back what they took. */
+/** A refund of nothing in one limit, because its cost was 0, does not prevent the refunds of the other limits. */
 
 import {
   concurrencyLimit,
@@ -69,7 +69,7 @@ function suite(open: () => Parameters<typeof createGuard>[1]): void {
 
 describe('in memory', () => suite(() => ({ store: memoryStore() })));
 
-// By the clock of the server: a clock moved by hand has no deadline, and hides what comes too late.
+// By the clock of the server: with a manual clock there are no deadlines, which would hide late calls.
 describe.skipIf(redisUrl === null)('on Redis', () => {
   const client = new Redis(redisUrl ?? '', { db: 13, lazyConnect: true });
   beforeEach(async () => void (await client.flushdb()));

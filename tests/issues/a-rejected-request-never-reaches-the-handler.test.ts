@@ -19,7 +19,7 @@ import { requestsTo, type Service, serveListener } from 'spillway-testkit/http';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 type Answer = (body: string) => unknown;
-/** A custom answer: what it does with the means that its framework gives it. */
+/** A custom response, with the functions that its framework gives it. */
 type Own = (means: { answer: Answer; next: (error?: unknown) => unknown }) => unknown;
 
 interface World {
@@ -194,7 +194,7 @@ describe.each(Object.keys(FRAMEWORKS))('%s', (framework) => {
   });
 });
 
-/** As some code rejects: with nothing, or with what a framework takes for another thing than an error. */
+/** Rejections as in some code: without a value, or with a value that a framework does not treat as an error. */
 const NO_ERRORS: readonly unknown[] = [undefined, null, 0, '', 'route', 'router'];
 const HANDS_ERRORS_ON = Object.keys(FRAMEWORKS).filter((name) => name !== 'node:http');
 

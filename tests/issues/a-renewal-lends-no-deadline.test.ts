@@ -1,4 +1,4 @@
-/** A renewal may take its time; a decision that is asked in the same turn of the event loop may not for that. */
+/** A renewal has a late deadline, which a decision in the same turn of the event loop must not inherit. */
 
 import { type LeasesAnswer, makeLeasesRule, systemClock } from '@spillway/core/store';
 import { redisStore } from '@spillway/redis';

@@ -1,6 +1,6 @@
 /**
- * The event loop stood still for longer than the write of an answer may take, and the reply of Redis came meanwhile: the
- * answer was taken for lost, and no repeat ever got it.
+ * The event loop stood still for longer than the write of a response may take, and Redis replied meanwhile: the
+ * response was considered lost, and no retry ever got it.
  */
 
 import type { IncomingMessage } from 'node:http';

@@ -1,4 +1,4 @@
-/** A reset frees a key in all counts of its limiter, however many limiters a store was told of before. */
+/** A reset frees a key in all counts of its limiter, however many limiters were registered in the store before. */
 
 import { createGuard, createLimiter, memoryStore, rateLimit } from '@spillway/core';
 import { expect, it } from 'vitest';

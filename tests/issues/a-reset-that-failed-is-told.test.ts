@@ -1,4 +1,4 @@
-/** A reset that the store did not answer is no reset: whoever asked for it must learn so. */
+/** A reset that the store did not answer has failed, and its caller must learn that. */
 
 import { createLimiter, memoryStore, SpillwayError, type Step, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';

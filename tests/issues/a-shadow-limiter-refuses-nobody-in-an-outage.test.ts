@@ -1,4 +1,4 @@
-/** A limiter in shadow whose store fails refuses nobody, and is not among what the metrics show as refused. */
+/** A limiter in shadow mode whose store fails rejects nobody, and metrics do not count its requests as rejected. */
 
 import { createGuard, type LimitRequest, type OnStoreError, rateLimit } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';

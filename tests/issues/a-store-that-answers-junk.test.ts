@@ -1,4 +1,4 @@
-/** Whatever a store does, a guard ends in onStoreError, tells of it, and counts each request once. */
+/** Whatever a broken store does, a guard applies onStoreError, reports the failure, and counts each request once. */
 
 import {
   type Algorithm,
@@ -32,7 +32,7 @@ const thrower = {
     throw new Error('not even to be looked at');
   },
 };
-/** What `apply` gives. Not among it: a whole answer to each step. */
+/** What `apply` returns: anything but a complete answer to each step. */
 const junk = fc.oneof(word, fc.array(answer, { maxLength: 4 }), fc.constant([thrower, thrower]));
 const how = fc.constantFrom('at once', 'later', 'by a promise of its own', 'thrown', 'rejected');
 
@@ -121,7 +121,7 @@ describe('a store whose answers were lost on their way', () => {
       onFault: (fault) => faults.push(fault),
     });
     for (let i = 0; i < 8; i += 1) await guard.admit(request());
-    // Of that call: the breaker stays shut, and the store is asked each time.
+    // Errors of single calls: the breaker stays closed, and the store is called each time.
     expect(faults.map(({ error }) => error)).toEqual(
       Array(8).fill(expect.objectContaining({ code: 'SPW_STORE_ERROR', kind: 'reply' })),
     );

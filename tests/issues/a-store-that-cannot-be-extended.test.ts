@@ -1,4 +1,6 @@
-/** What is kept about a store is kept beside it: a store may be frozen, a proxy, or an object with private fields. */
+/**
+ * State about a store is kept outside of it, because a store may be frozen, a proxy, or an object with private fields.
+ */
 
 import { createGuard, createLimiter, memoryStore, rateLimit, type Step } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -46,7 +48,7 @@ it.each(Object.entries(STORES))('takes a store that is a %s', async (_, make) =>
     expect(await limiter.consume('ada')).toMatchObject({ outcome: 'denied' });
     expect(await guard.admit(request())).toMatchObject({ allowed: false });
   }
-  // What the limiter frees the guard does not refuse: both know the store by its object.
+  // A key that the limiter has reset passes the guard: both identify the store by its object.
   await limiter.reset('ada');
   expect(await guard.admit(request())).toMatchObject({ allowed: true });
 });

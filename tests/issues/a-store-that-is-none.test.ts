@@ -1,4 +1,4 @@
-/** A store that is none is refused when the guard is made: it would leave every limit open, in silence. */
+/** An invalid store throws when the guard is made: it would silently leave every limit open. */
 
 import { createGuard, createLimiter, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';

@@ -18,7 +18,7 @@ describe.skipIf(redisUrl === null)('a Redis that turns from 1 to 45 ms', () => {
     const events: BreakerEvent[] = [];
     const settings = {
       store: redisStore(redis, { prefix: `slow-${Math.random().toString(36).slice(2)}:` }),
-      storeTimeout: '5s', // so that a busy machine makes no failure of what is to be slow
+      storeTimeout: '5s', // a slow call must not fail on a busy machine
       breaker: { slowAfter: '30ms' },
       logger: { warn: (line: string) => void lines.push(line) },
     } as const;

@@ -1,4 +1,7 @@
-/** What plain JavaScript can give in place of options is answered with a code and a sentence, not with a bare TypeError. */
+/**
+ * A wrong value in place of options, from plain JavaScript, throws an error with a code and a sentence, not a bare
+ * TypeError.
+ */
 
 import * as core from '@spillway/core';
 import { isSpillwayError } from '@spillway/core';

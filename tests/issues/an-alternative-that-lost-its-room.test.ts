@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 
 const hourly = { limit: 1, window: '1h' } as const;
 
-/** Limiters of a full store, the keys of an alternative that share one count there, and of one whose do not. */
+/** Limiters of a full store, an alternative whose keys share one count there, and one whose keys do not. */
 function fullStore() {
   const clock = new ManualClock();
   const store = memoryStore({ maxEntries: 1, clock });

@@ -1,4 +1,4 @@
-/** An answer that could not be written to Redis is written again, as long as its process lives. */
+/** A response that could not be written to Redis is written again, as long as its process lives. */
 
 import type { IncomingMessage } from 'node:http';
 import { type Fault, idempotency } from '@spillway/core';

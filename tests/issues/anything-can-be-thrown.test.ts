@@ -1,4 +1,4 @@
-/** Whatever a callback, an observer or a store throws, telling of it must not make another failure. */
+/** Whatever a callback, an observer or a store throws, reporting it must not cause another failure. */
 
 import { createGuard, createLimiter, type RateLimitOptions, rateLimit } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';

@@ -1,4 +1,4 @@
-/** Runs the same sentences on the memory store and on a real Redis, both on a clock that is moved by hand. */
+/** Runs the same tests on the memory store and on a real Redis, both with a manual clock. */
 
 import { memoryStore, type Store } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';

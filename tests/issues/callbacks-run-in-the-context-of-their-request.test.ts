@@ -1,4 +1,4 @@
-/** In whose async context user code runs: that of the request that it is about, or none; never that of another one. */
+/** User code runs in the async context of its own request, or in none; never in that of another request. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import http from 'node:http';

@@ -1,4 +1,4 @@
-/** What is kept for each host, and each key that is paused, is not kept with the async context of a call. */
+/** The state of each host, and of each paused key, does not retain the async context of a call. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -15,7 +15,7 @@ const collect = runInNewContext('gc') as () => void;
 const contexts = new AsyncLocalStorage<object>();
 const pace = { name: 'calls', limit: 1_000, window: '1s', maxWait: '1h' } as const;
 
-/** How many of 100 contexts are still in memory when the calls in them are over. */
+/** How many of 100 contexts are still in memory when the calls in them have ended. */
 async function kept(call: (at: number) => Promise<unknown>): Promise<number> {
   const alive: WeakRef<object>[] = [];
   for (let at = 0; at < 100; at += 1) {
@@ -36,7 +36,7 @@ it('of calls to many hosts', async () => {
   const shaper = createShaper(pace);
   const fetch = async () => new Response('hello');
   const send = pacedFetch(shaper, { key: () => 'all', fetch });
-  await send('https://partner.example/'); // Node's own classes keep who uses them first
+  await send('https://partner.example/'); // Node's own classes retain the context of their first use
   expect(await kept((at) => send(`https://partner-${at}.example/`))).toBeLessThan(5);
   await shaper.close();
 });

@@ -1,4 +1,4 @@
-/** Nodes of a Cluster whose clocks differ: what meets a node after its deadline must be late by that node's own clock. */
+/** Nodes of a Cluster whose clocks differ: whether a call is late depends on the clock of the node that gets it. */
 
 import { createLimiter } from '@spillway/core';
 import { type RedisClient, redisStore } from '@spillway/redis';

@@ -1,4 +1,7 @@
-/** A limiter that is made for each request has a count of its own each time: these must not fill memory beyond its bound. */
+/**
+ * A limiter that is made for each request has a new count each time. These counts must not fill memory beyond its
+ * bound.
+ */
 
 import { memoryStore, rateLimit, type Step } from '@spillway/core';
 import { algorithmByName } from '@spillway/core/algorithms';

@@ -1,4 +1,4 @@
-/** Whatever clients choose anew for each request, nothing in a process grows with it. */
+/** Nothing in a process grows with values that clients choose anew for each request. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -45,7 +45,7 @@ function farStore(): Store {
 
 const chosen = ({ path }: LimitRequest) => ({ limit: Number(path) });
 
-/** Refuses in a class that the client names: a mistake, which must cost labels and not the memory. */
+/** Rejects in a class that the client names. This mistake may cost labels, but not memory. */
 const careless: LocalLimiter = {
   kind: 'local',
   name: 'careless',
@@ -55,7 +55,7 @@ const careless: LocalLimiter = {
 
 describe.each([
   ['in memory', () => memoryStore({ maxEntries: 100 }), 10],
-  // It may yet fill its 50,000 refusals.
+  // The denial cache may still fill up to 50,000 entries.
   ['of a store far away', farStore, 20],
 ])(
   'a guard %s whose clients choose key, address, limit, cost and class',

@@ -29,10 +29,10 @@ const collect = runInNewContext('gc') as () => void;
 const contexts = new AsyncLocalStorage<object>();
 const REQUESTS = 100;
 
-/** How many contexts of requests that are over are still in memory. */
+/** How many contexts of requests that have ended are still in memory. */
 async function kept(alive: readonly WeakRef<object>[]): Promise<number> {
   let count = alive.length;
-  // Node's own timer for the field Date keeps the request that set it, for up to a second.
+  // Node's own timer for the header Date keeps the request that set it, for up to a second.
   for (let i = 0; i < 150 && count > 0; i += 1) {
     await delay(10);
     await turn();
@@ -42,7 +42,7 @@ async function kept(alive: readonly WeakRef<object>[]): Promise<number> {
   return count;
 }
 
-/** Runs each in a context of its own, and waits for all. */
+/** Runs each in a separate context, and waits for all. */
 async function inContexts(run: (at: number) => Promise<unknown>): Promise<WeakRef<object>[]> {
   const alive: WeakRef<object>[] = [];
   for (let at = 0; at < REQUESTS; at += 1) {
@@ -66,7 +66,7 @@ async function redis(): Promise<World> {
   return { client, store: redisStore(client) };
 }
 
-/** What the client of a store keeps by itself. */
+/** How many contexts the store's client retains. */
 async function keptBy({ client }: World): Promise<number> {
   return client ? kept(await inContexts(() => client.get('any'))) : 0;
 }
@@ -97,7 +97,7 @@ describe.each(Object.entries(WORLDS))('with a store in %s', (_, make) => {
       { store, localShare: 1 },
     );
     const send = pacedFetch(shaper, { fetch: async () => new Response('hello') });
-    await send('https://partner.example/'); // Node's own classes keep who uses them first
+    await send('https://partner.example/'); // Node's own classes retain the context of their first use
     const alive = await inContexts(async (at) => {
       await shaper.schedule(`key${at % 3}`, () => undefined);
       await shaper.reserve('other');

@@ -21,7 +21,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A store of which each key is a part, as with Durable Objects. */
+/** A store in which each key is a part, as with Durable Objects. */
 class Objects implements Store {
   readonly sync = false;
   readonly label = 'objects';

@@ -1,4 +1,4 @@
-/** Whether a request is refunded may depend on what its handler found out, of which the status says nothing. */
+/** Whether a request is refunded may depend on what its handler found out, which the status does not show. */
 
 import type { ExecutionContext } from '@nestjs/common';
 import { createGuard, type LimitRequest, memoryStore, rateLimit as plain } from '@spillway/core';

@@ -1,4 +1,4 @@
-/** A flood of refused keys, however long, cannot fill the memory: what is remembered of them is bounded in bytes. */
+/** A flood of rejected keys, however long, cannot fill memory: the denial cache is bounded in bytes. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -14,7 +14,7 @@ const collect = runInNewContext('gc') as () => void;
 const HOUR_US = 3_600_000_000;
 const MB = 1_000_000;
 
-/** A store far away that refuses every key for an hour, and keeps nothing itself. */
+/** A remote store that rejects every key for an hour, and stores nothing itself. */
 class Refusing implements Store {
   readonly sync = false;
   readonly testClock = new ManualClock();
@@ -51,7 +51,7 @@ describe('refusals that are remembered', () => {
   ])('of %i %s take less than 20 MB', async (keys, _, keyOf) => {
     const { store, limiter, grownMb } = await flood(keys, keyOf);
     expect(grownMb).toBeLessThan(20);
-    // They are remembered all the same.
+    // These rejections are cached anyway.
     const { asked } = store;
     expect((await limiter.consume(keyOf(keys - 1))).allowed).toBe(false);
     expect(store.asked).toBe(asked);
@@ -62,7 +62,7 @@ describe('refusals that are remembered', () => {
     const { store, limiter, before, grownMb } = await flood(20_000, keyOf);
     store.testClock.advance('2m');
     for (let i = 0; i < 10_000; i += 1) await limiter.peek('another');
-    // Others take their places: if they had stayed, it would be twice as much.
+    // Other keys replace them: if they had stayed, memory use would double.
     for (let i = 0; i < 20_000; i += 1) await limiter.consume(keyOf(20_000 + i));
     const heldMb = (heapNow() - before) / MB;
     await limiter.peek('another'); // so that the limiter was not collected itself

@@ -1,4 +1,4 @@
-/** A response that no connection carries finishes and never closes: what it held is given back all the same. */
+/** A response without a connection finishes but never closes. Its permit is still released. */
 
 import type { RequestListener } from 'node:http';
 import { concurrencyLimit, fleetShedder, memoryStore, rateLimit, type Store } from '@spillway/core';
@@ -58,7 +58,7 @@ async function statuses(visit: Visit, times: number): Promise<number[]> {
   const seen: number[] = [];
   for (let i = 0; i < times; i += 1) {
     seen.push(await visit());
-    await new Promise(setImmediate); // what the response held is on its way back
+    await new Promise(setImmediate); // the permit is being released
   }
   return seen;
 }

@@ -1,6 +1,6 @@
 /**
- * A bundler may bring a second copy of core. Both may use one store object: its counts are exact, and since the store
- * brings its breaker, its local counts and its cache of rejections, both copies have the same.
+ * A bundler may bring a second copy of core. Both may use one store object: its counts are exact. Both copies share its
+ * breaker, fallback counters and denial cache, because the store brings them.
  */
 
 import { memoryStore, type Step } from '@spillway/core';

@@ -69,7 +69,7 @@ onBothStores(11, (open) => {
       const [old, raised] = [makeRule(algorithm, 10, MINUTE), makeRule(algorithm, 20, MINUTE)];
       const { store } = open();
       await store.apply([take(old, 10)]);
-      // All of ten is half of twenty for what counts units; a bucket keeps the share in time: all of it.
+      // Counts of units keep their units: ten of ten become ten of twenty. A bucket keeps its share: it is still empty.
       const left = algorithm === 'token-bucket' ? 0 : 10;
       const answers = [];
       for (let unit = 0; unit <= left; unit += 1)

@@ -30,7 +30,7 @@ const EVENT = {
   isBase64Encoded: false,
 };
 
-/** Their types describe a module that has a default export; what is exported is the function itself. */
+/** The types of these modules declare a default export, but the module itself is the function. */
 function asFunction(module: unknown): (settings: { readonly app: App }) => Lambda {
   return module as (settings: { readonly app: App }) => Lambda;
 }
@@ -39,7 +39,7 @@ function visitLambda(lambda: Lambda): Visit {
   return async () => (await lambda(EVENT, {})).statusCode;
 }
 
-/** By the names under which they are installed. */
+/** By their names in package.json. */
 export const WITHOUT_CONNECTION: Readonly<Record<string, (app: App) => Visit>> = {
   '@codegenie/serverless-express': (app) => visitLambda(asFunction(codegenie)({ app })),
   '@vendia/serverless-express': (app) => visitLambda(asFunction(vendia)({ app })),

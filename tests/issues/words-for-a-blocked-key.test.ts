@@ -1,4 +1,4 @@
-/** A key that an operator has blocked is told so, in words of its own, and when the block ends. */
+/** The rejection of a blocked key says that an operator has blocked it, and when the block ends. */
 
 import {
   type Admission,

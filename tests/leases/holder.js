@@ -1,4 +1,4 @@
-/** One process of a fleet: holds permits of a shared limit for a while, and tells when, by the store's clock. */
+/** One process of a fleet: holds permits of a shared limit for a while, and reports when, by the store's clock. */
 
 import { concurrencyLimit, createGuard } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -9,7 +9,7 @@ const [url, name, limit, seconds] = process.argv.slice(2);
 const redis = new Redis(url);
 const shared = redisStore(redis);
 
-/** Writes a line for all that the store says: synchronously, so that it is out before a crash. */
+/** Writes a line for each answer of the store, synchronously, so it is written before a crash. */
 const store = remoteStore({
   sync: false,
   async apply(steps, options) {

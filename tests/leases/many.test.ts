@@ -37,7 +37,7 @@ async function takeAll(store: Store): Promise<Guard> {
   const take = async (n: number): Promise<void> => {
     const admission = await guard.admit(requestOf(pathOf(n)));
     if (admission.decisions[0]?.outcome === 'allowed') return;
-    // On a machine that is busy with other tests. The store may do the take later than the release.
+    // On a machine that is busy with other tests, the store may run the take after the release.
     await admission.release({});
     await wait(200);
     await take(n);
@@ -57,13 +57,13 @@ async function live(store: Store): Promise<number> {
   return answers.reduce((sum, [answer]) => sum + (answer as LeasesAnswer).used, 0);
 }
 
-/** A take that was done after its release lasts as long as its lease, for nobody renews it. */
+/** A take that ran after its release lasts as long as its lease, because nobody renews it. */
 async function onlyHeldAreLive(store: Store): Promise<void> {
   const options = { timeout: 1.5 * LEASE_MS, interval: 200 };
   await expect.poll(() => live(store), options).toBeLessThanOrEqual(PERMITS);
 }
 
-/** Other requests meanwhile, by another limit of the same store; what they were told. */
+/** Other requests meanwhile, under another limit of the same store, and their outcomes. */
 function others(store: Store) {
   const outcomes: string[] = [];
   const breaker: string[] = [];

@@ -1,4 +1,4 @@
-/** No permit is left behind, whatever becomes of requests and of the store. */
+/** No permit is left behind, whatever happens to requests and the store. */
 
 import {
   type Admission,

@@ -1,4 +1,4 @@
-/** All that a guard asks of Redis for one request is one script call, and one more when the request is over. */
+/** For one request, a guard makes one script call to Redis, and one more when the request has ended. */
 
 import {
   concurrencyLimit,
@@ -54,9 +54,9 @@ async function setUp() {
   (await guard.admit(request('first'))).release({});
   await redis.ping();
   await watcher.config('RESETSTAT');
-  /** Commands that clients sent, by name; the watcher's own left out. */
+  /** Commands that clients sent, by name, without the watcher's own. */
   const commands = async (): Promise<Record<string, number>> => {
-    await redis.ping(); // behind all that was sent before
+    await redis.ping(); // after everything that was sent before
     const stats = [
       ...(await watcher.info('commandstats')).matchAll(/cmdstat_([^:]+):calls=(\d+)/g),
     ];

@@ -1,4 +1,4 @@
-/** A Redis stands still for a moment, at a limit that is used to 60 %: permits that nobody holds refuse nobody. */
+/** A Redis stands still for a moment, at a limit that is 60 % used: permits that nobody holds reject nobody. */
 
 import { concurrencyLimit, createGuard, fleetShedder, type LimitRequest } from '@spillway/core';
 import { redisStore } from '@spillway/redis';

@@ -33,7 +33,7 @@ function startHolder(url: string, name: string): Holder {
   child.stdout.on('data', (chunk) => {
     text += String(chunk);
   });
-  // What a kill cut off is no line.
+  // A line that the kill cut off is ignored.
   const lines = () =>
     text
       .slice(0, text.lastIndexOf('\n') + 1)

@@ -1,4 +1,4 @@
-/** A process with many requests in progress that, told to stop, gives their permits back first. */
+/** A process with many requests in progress that releases their permits before it stops. */
 
 import { concurrencyLimit, createGuard } from '@spillway/core';
 import { redisStore } from '@spillway/redis';
@@ -12,7 +12,7 @@ const request = { method: 'GET', path: '/', clientIp: undefined, header: () => u
 
 process.once('SIGTERM', async () => {
   await guard.close();
-  redis.disconnect(); // not even a QUIT: what was given back is with Redis
+  redis.disconnect(); // not even a QUIT: Redis already has the releases
 });
 await redis.ping();
 for (let taken = 0; taken < Number(count); taken += 200) {

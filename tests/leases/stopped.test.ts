@@ -1,4 +1,4 @@
-/** A process that is told to stop leaves none of its permits behind. */
+/** A process that is stopped by a signal leaves none of its permits behind. */
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

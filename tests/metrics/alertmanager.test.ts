@@ -21,7 +21,10 @@ const { inhibit_rules: rules } = parse(readFileSync(CONFIG, 'utf8')) as {
   readonly inhibit_rules: readonly Rule[];
 };
 
-/** Which of the alerts are told, by Alertmanager's documented rule: an alert is held back by another one that matches the source. */
+/**
+ * Which of the alerts are sent, by Alertmanager's documented rule: an alert is held back by another one that matches
+ * the source.
+ */
 function told(alerts: readonly Labels[]): Labels[] {
   const held = (target: Labels) =>
     rules.some(

@@ -53,7 +53,7 @@ const setting = fc.record({
 });
 type Setting = typeof setting extends fc.Arbitrary<infer Value> ? Value : never;
 
-/** Refuses one key and passes over another. */
+/** Blocks one key and allows another. */
 const control: Control = liveControl({
   settingsOf: () => undefined,
   overrideOf: (_limiter, key) =>
@@ -155,7 +155,7 @@ describe('under any traffic', () => {
       }),
       { numRuns: 400, seed: 20_260_101 },
     );
-    // The traffic was fit to show it: every outcome that a limiter can have was had.
+    // The traffic covered every outcome that a limiter can have.
     for (const name of ['fleet', 'at-once', 'rate']) {
       for (const outcome of OUTCOMES) expect(seen).toContain(`${name} ${outcome}`);
     }
@@ -214,7 +214,7 @@ describe('under any traffic', () => {
   });
 });
 
-/** What may be answered: for who is refused by a limit of theirs, that with the longest wait; else 503. */
+/** The possible statuses: if limits of the caller reject, that of the one with the longest wait; otherwise 503. */
 function statusesOf(refusals: readonly DecisionEvent[]): readonly number[] {
   if (refusals.length === 0) return [200];
   const own = refusals.filter(

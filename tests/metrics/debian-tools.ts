@@ -1,4 +1,7 @@
-/** Checkers of others: on PATH, else taken out of Debian's package into the repository's cache, without installing it. */
+/**
+ * Third-party checkers: from PATH, otherwise extracted from Debian's package into the repository's cache, without
+ * installing it.
+ */
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
@@ -10,7 +13,7 @@ const CACHE = join(import.meta.dirname, '..', '..', 'node_modules', '.cache', 's
 /** Each program with the package that has it. */
 const PACKAGES = { promtool: 'prometheus', amtool: 'prometheus-alertmanager' } as const;
 
-/** The program; null where it cannot be had. `SPILLWAY_NO_INSTALL=1` forbids to download it. */
+/** The program; null if it is not available. `SPILLWAY_NO_INSTALL=1` forbids to download it. */
 export function findTool(name: keyof typeof PACKAGES): string | null {
   const cached = join(CACHE, name);
   for (const program of [name, cached]) if (works(program)) return program;
@@ -20,7 +23,7 @@ export function findTool(name: keyof typeof PACKAGES): string | null {
   return works(cached) ? cached : null;
 }
 
-/** What a program says, and whether it is content. */
+/** A program's output, and whether it succeeded. */
 export function ask(program: string | null, ...args: string[]): { ok: boolean; said: string } {
   const { status, stdout, stderr } = spawnSync(program ?? '', args, { encoding: 'utf8' });
   return { ok: status === 0, said: stdout + stderr };
@@ -42,7 +45,7 @@ function download(from: string, program: string): void {
     mkdirSync(CACHE, { recursive: true });
     const own = join(CACHE, `${program}.${process.pid}`);
     run('mv', join(dir, 'usr', 'bin', program), own);
-    renameSync(own, join(CACHE, program)); // at once: others may look for it
+    renameSync(own, join(CACHE, program)); // atomically, because other tests may look for it
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

@@ -1,4 +1,4 @@
-/** The two exporters tell the same, and tell it right. */
+/** The two exporters export the same numbers, and the right ones. */
 
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import { openTelemetryObserver } from '@spillway/opentelemetry';
@@ -26,7 +26,7 @@ function openTelemetry(): Exporter {
   return { observer, read: async () => asPrometheus(await reader.read()) };
 }
 
-/** Of the story. Durations are left out: they are never the same. */
+/** The series after the story, without durations, which vary. */
 const EXPECTED = [
   'spillway_breaker_open{} 1',
   'spillway_breaker_openings_total{reason="failures"} 1',

@@ -1,4 +1,4 @@
-/** The dashboard and the alerts ask for what is exported, and Prometheus understands them. */
+/** The dashboard and the alerts query only exported metrics, and Prometheus accepts the queries. */
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -22,7 +22,7 @@ import {
 import { play } from './story.js';
 
 const RULES = [ALERTS, REDIS_ALERTS];
-/** Beside each file of alerts stands its test. */
+/** Each file of alerts has a test beside it. */
 const ALERT_TESTS = RULES.map((file) => file.replace(/yml$/, 'test.yml'));
 const RUNBOOK = 'https://github.com/spillway/spillway/blob/main/docs/3am.md';
 
@@ -35,9 +35,9 @@ interface AlertTests {
   }[];
 }
 
-/** Put to every series by Prometheus itself. */
+/** Added to every series by Prometheus itself. */
 const SCRAPE_LABELS = ['job', 'instance'];
-/** Words that labels have; a query that asks for another asks for nothing. */
+/** The values that labels can have: a query for any other finds nothing. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   outcome: ['allowed', 'denied', 'would-deny', 'replayed', 'would-replay', 'skipped', 'error'],
   reason: [

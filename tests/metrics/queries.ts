@@ -1,4 +1,4 @@
-/** The queries of the dashboard and of the alerts, and what they ask for. */
+/** The queries of the dashboard and of the alerts, and the metrics and labels in them. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

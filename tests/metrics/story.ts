@@ -1,4 +1,4 @@
-/** A life with all that can be measured: each outcome, faults, a store that fails, permits, load. */
+/** A story with everything that can be measured: each outcome, faults, a store that fails, permits, load. */
 
 import {
   type Control,

@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { APPS, type App, type Half } from './apps.js';
 import { ask, passes, type Sent, statuses, virtualTime } from './world.js';
 
-/** What every app answered before its migration. Of the last two each has its own. */
+/** The responses of every app before its migration. The responses to logins differ between the apps. */
 const BEFORE = {
   'the health check': '105x200',
   'as much as the limit': '100x200',
@@ -41,7 +41,7 @@ describe.each(APPS)('$peer', ({ peer, listen, differences }) => {
 });
 
 async function serve(listen: App['listen'], half: Half): Promise<Service> {
-  await passes(3_617_000 - (Date.now() % 3_600_000)); // both begin at one time of the hour, within a minute
+  await passes(3_617_000 - (Date.now() % 3_600_000)); // both begin at the same time of an hour, within a minute
   return serveListener(await listen(half));
 }
 
@@ -72,7 +72,7 @@ async function scenario(service: Service): Promise<Record<string, unknown>> {
   return seen;
 }
 
-/** What a body says: of a problem document, whose other members name limits, the title. */
+/** A body for comparison: of a problem document only the title, because its other members name limits. */
 function told(body: string): unknown {
   const json = JSON.parse(body);
   return json.title ?? json;

@@ -10,7 +10,7 @@ import { onTestFinished } from 'vitest';
 
 export type Half = 'before' | 'after';
 
-/** An app, and what it answers otherwise after the migration, on purpose. */
+/** An app, and the intended differences after its migration. */
 export interface App {
   readonly peer: string;
   listen(half: Half): Promise<http.RequestListener>;
@@ -56,7 +56,7 @@ export const APPS: readonly App[] = [
   }),
 ];
 
-/** It is loaded when it is tried: koa-ratelimit reads the clock when it is loaded. */
+/** Loaded when it is tried, because koa-ratelimit reads the clock when it is loaded. */
 function app<Made>(
   peer: string,
   listen: (made: Made) => http.RequestListener | Promise<http.RequestListener>,

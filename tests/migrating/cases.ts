@@ -1,11 +1,11 @@
-/** What a behaviour of another package is: a sentence, a trial, and what the trial shows there and here. */
+/** A behaviour of another package: a sentence, a trial, and the result of the trial there and here. */
 
 export interface Case<Subject> {
   /** What the other package does, in one sentence. */
   readonly does: string;
-  /** Tries it; what it returns is compared. */
+  /** Tries the behaviour; the results are compared. */
   readonly run: (subject: Subject) => Promise<unknown>;
-  /** What the trial shows with the other package. */
+  /** The result with the other package. */
   readonly theirs: unknown;
   /** Where Spillway does otherwise. */
   readonly differs?: Difference;
@@ -27,7 +27,7 @@ export function same<Subject>(
   return { does, run, theirs: shows };
 }
 
-/** A behaviour that is another one here. */
+/** A behaviour that is different here. */
 export function differs<Subject>(
   does: string,
   { theirs, ...difference }: Difference & { readonly theirs: unknown },

@@ -1,4 +1,4 @@
-/** `refundIf` out of the options by which some packages say what they do not count. */
+/** Makes `refundIf` from the options by which some packages say what they do not count. */
 
 interface Skips {
   readonly skipSuccessfulRequests?: boolean | undefined;

@@ -1,4 +1,4 @@
-/** What all suites need: a time that moves only when told, while HTTP goes on, and requests that show what counts. */
+/** For all suites: time that only tests move, while HTTP works, and requests that show what counts. */
 
 import type http from 'node:http';
 import { systemClock } from '@spillway/core/store';
@@ -8,8 +8,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, vi } from 'vitest';
 const HOUR = 3_600_000;
 
 /**
- * For the tests of a file: clocks and timers, those of Spillway too, that stand still. Each test begins with an hour.
- * Some packages read the clock when they are loaded, so a file must not load them earlier.
+ * Stops clocks and timers, those of Spillway too, for the tests of a file. Each test begins an hour later. Some
+ * packages read the clock when they are loaded, so a file must not load them earlier.
  */
 export function virtualTime(): void {
   beforeAll(() => {
@@ -50,7 +50,7 @@ export async function passes(ms: number): Promise<void> {
   await vi.advanceTimersByTimeAsync(ms);
 }
 
-/** A request as the trials tell it: from an address, of a method, with fields. */
+/** A request of a trial: its address, method and headers. */
 export interface Sent {
   readonly path?: string;
   readonly method?: string;
@@ -76,7 +76,7 @@ export async function statuses(
 }
 
 /**
- * When each of these that are asked for at once may start, in milliseconds; `refused` if it may not. Some packages go
+ * When each of these may start, all requested at once, in milliseconds; `refused` if it may not. Some packages go
  * through several timers for one start, so the last digit does not count.
  */
 export async function startsOf(

@@ -1,6 +1,6 @@
 /**
- * Wrong calls in plain JavaScript, in every framework, against the build: each answers with a sentence that names the
- * mend. `table.js` has the calls and the sentences.
+ * Wrong calls in plain JavaScript, in every framework, against the build: each answers with a sentence that says how to
+ * fix it. `table.js` has the calls and the sentences.
  */
 
 import { execFile } from 'node:child_process';
@@ -8,14 +8,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 
-/** What one call was told in one framework. */
+/** The result of one call in one framework. */
 interface Told {
   readonly world: string;
   readonly title: string;
   readonly fits: boolean;
   readonly got: string;
   readonly wanted: string;
-  /** Of calls that only show at requests: what these should be answered with, and what they were. */
+  /** For mistakes that show only at requests: the expected and the actual statuses. */
   readonly status?: number;
   readonly statuses?: readonly number[];
 }
@@ -39,7 +39,7 @@ describe.each(worlds)('%s', (name) => {
     '$title',
     ({ fits, got, wanted, status, statuses }) => {
       if (!fits) expect(got).toBe(wanted);
-      // A mistake that only shows at a request fails none.
+      // A mistake that shows only at requests fails no request.
       expect(statuses).toEqual(status && [status]);
     },
   );

@@ -1,4 +1,4 @@
-/** Tries every wrong call of the table in every framework, against the build; prints what each was told, as JSON. */
+/** Tries every wrong call of the table in every framework, against the build; prints the results as JSON. */
 
 import { rateLimit } from '@spillway/core';
 import { LINES, THROWN } from './table.js';
@@ -28,7 +28,7 @@ async function thrownBy({ make }, world) {
     await make(world);
   } catch (error) {
     const { code, help, message } = error;
-    // A sentence without a code and a page is none of ours.
+    // A message without a code and a page is not ours.
     const isOurs = typeof code === 'string' && help?.endsWith(`#${code.toLowerCase()}`);
     return isOurs ? message : `not ours: ${error}`;
   }

@@ -1,6 +1,6 @@
 /**
- * Wrong calls, as a newcomer writes them, and what each of them is told. The first part throws where it is made, the
- * second is a line in the log. Beside each stands the check of express-rate-limit for the same mistake, if it has one.
+ * Wrong calls, as a newcomer writes them, and the message about each. Those of the first part throw at once; those of
+ * the second log a line. Each names the check of express-rate-limit for the same mistake, if it has one.
  */
 
 import { memoryStore, rateLimit } from '@spillway/core';
@@ -9,7 +9,7 @@ import { remoteStore } from '@spillway/core/store';
 const limit = { limit: 100, window: '1m' };
 const none = () => undefined;
 
-/** A limiter of these options is what is wrong: the same in every framework. */
+/** A limiter with wrong options: the same in every framework. */
 const limiter = (erl, options, says) => ({
   erl,
   title: `rateLimit(${titleOf(options)})`,
@@ -17,7 +17,7 @@ const limiter = (erl, options, says) => ({
   says,
 });
 
-/** An option of the guard is what is wrong. */
+/** A wrong option of the guard. */
 const guard = (erl, options, says, { named = false, except = [] } = {}) => ({
   erl,
   except,
@@ -26,7 +26,7 @@ const guard = (erl, options, says, { named = false, except = [] } = {}) => ({
   says,
 });
 
-/** What is given in place of limiters is what is wrong. */
+/** A wrong value in place of limiters. */
 const limiters = (title, given, says, except = []) => ({
   title: `spillway(${title})`,
   make: ({ guard: make }) => make(given, {}),
@@ -341,9 +341,10 @@ export const THROWN = [
         {},
       ),
     says: 'two limiters of one guard have the name "api": give each a different name (SPW_NAME_CONFLICT)',
-    except: ['NestJS'], // there the one that stands nearer to a method counts
+    except: ['NestJS'], // there the limiter that is nearer to the method counts
   },
-  // Limiters that are none. On Fastify and NestJS `limiters` is an option: routes and methods may have all of them.
+  // Values that are not limiters. On Fastify and NestJS `limiters` is an option: routes and methods may have all of
+  // them.
   limiters(
     '[]',
     [],
@@ -371,7 +372,10 @@ export const THROWN = [
 const address = 'so all clients behind a proxy count as one';
 const nobody = 'if there is no proxy, set trustProxy: false (SPW_FORWARDED_UNTRUSTED)';
 
-/** What only shows at requests: a line, once. `headers`: of the requests, of which there are two unless it is told. */
+/**
+ * Mistakes that show only at requests: one line, once. `headers`: those of the requests. By default there are two
+ * requests.
+ */
 export const LINES = [
   {
     erl: 'UNEXPECTED_X_FORWARDED_FOR',
@@ -385,7 +389,7 @@ export const LINES = [
     erl: 'FORWARDED_HEADER',
     title: 'Forwarded, and no word about proxies',
     headers: { forwarded: 'for=203.0.113.7' },
-    // Fastify does not show what it trusts.
+    // Fastify does not show which proxies it trusts.
     says: ({ setting = '' }, world) =>
       world === 'Fastify'
         ? `a request came with Forwarded, which is not read, ${address}: have the proxy write X-Forwarded-For (SPW_FORWARDED_UNTRUSTED)`
@@ -399,7 +403,7 @@ export const LINES = [
     options: { trustProxy: 1 },
     says: () =>
       `a request came with Forwarded, which is not read, ${address}: have the proxy write X-Forwarded-For (SPW_FORWARDED_UNTRUSTED)`,
-    except: ['Fastify'], // our option makes it say nothing of Fastify's own
+    except: ['Fastify'], // with our option, nothing is said about Fastify's own
   },
   {
     title: 'CF-Connecting-IP, and no word about proxies',
@@ -523,7 +527,7 @@ export const LINES = [
     },
     says: () => 'limiter "one": the store failed with Error: down; onStoreError decides.',
   },
-  // What express-rate-limit warns of, and is right here.
+  // express-rate-limit warns of these, but they are right here.
   {
     erl: 'INVALID_IP_ADDRESS',
     title: 'an address with a port, as Azure writes it',
@@ -560,7 +564,7 @@ export const LINES = [
   ...callbacks(),
 ];
 
-/** Functions of the app that throw, or return what they should not: the request is answered all the same. */
+/** Functions of the app that throw, or return a wrong value: the request is still answered. */
 function callbacks() {
   const bug = () => {
     throw new Error('bug');
@@ -632,7 +636,7 @@ function has(of, name, mend) {
   return `${of} has no option "${name}": ${mend} (SPW_OPTION_UNKNOWN)`;
 }
 
-/** Where nothing is near, all options are named. */
+/** If no name is similar, all options are named. */
 function hasAll(of, name) {
   const first = of === 'rateLimit()' ? 'algorithm' : 'blockedStatus';
   return new RegExp(

@@ -19,7 +19,7 @@ import Fastify from 'fastify';
 import { Hono } from 'hono';
 import Koa from 'koa';
 
-// This folder has no Nest of its own: that of the demo is the one that the adapter finds.
+// This folder has no Nest. The demo's Nest is used, because the adapter finds that one.
 const demo = createRequire(new URL('../../apps/demo-nestjs/package.json', import.meta.url));
 const { Controller, Get, Module } = demo('@nestjs/common');
 const { NestFactory } = demo('@nestjs/core');

@@ -1,4 +1,4 @@
-/** A limit on different things admits what a list of them with their times admits. */
+/** A limit on distinct items admits the same as a plain list of items with their times. */
 
 import { createLimiter, distinct, memoryStore } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';

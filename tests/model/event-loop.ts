@@ -9,13 +9,12 @@ interface Event {
 }
 
 /**
- * When a process that wants the processor gets it, where others have it too: each period begins with its own part, the rest is
- * theirs.
+ * A processor that others use too: each period begins with the process's own part, and the rest belongs to the others.
  */
 export interface Processor {
   readonly everyMs: number;
   readonly ownMs: number;
-  /** Others have it only between these two times. Default: always. */
+  /** Others use it only between these two times. Default: always. */
   readonly fromMs?: number;
   readonly untilMs?: number;
 }
@@ -24,7 +23,7 @@ export interface Processor {
 const BACKLOG = 511;
 const ACCEPT_MS = 0.05;
 
-/** Starts, and says how long it keeps the loop busy; `after` happens when it is done. */
+/** Starts, and returns how long it keeps the loop busy; `after` runs when it is done. */
 export type Task = () => { readonly busyMs: number; readonly after?: () => void };
 
 interface Times {
@@ -45,7 +44,7 @@ export class EventLoop implements Clock {
   private readonly heap: Event[] = [];
   private ready: Task[] = [];
   private next = 0;
-  /** Where the tasks end that were ready when the present turn of the loop began. */
+  /** Where the tasks end that were ready when the current turn of the loop began. */
   private turnEnd = 0;
   private readonly connecting: Task[] = [];
   private accepted = 0;
@@ -66,7 +65,7 @@ export class EventLoop implements Clock {
     return { active: busyMs, idle: this.nowMs - busyMs, cpu: workedMs, accepted };
   }
 
-  /** Calls back at a time, without using the loop: what the world outside does. */
+  /** Calls back at a time, without using the loop, as the outside world does. */
   at(atMs: number, run: () => void): void {
     this.push({ atMs, order: this.order++, run });
   }
@@ -124,12 +123,12 @@ export class EventLoop implements Clock {
     }
     this.running = true;
     const startMs = this.afterWork(this.nowMs, 0);
-    // Who slept until now and does not get the processor yet is idle, as Node counts it.
+    // A process that slept until now and does not get the processor yet is idle, as Node counts it.
     if (startMs > this.nowMs) this.at(startMs, () => this.run(task));
     else this.run(task);
   }
 
-  /** Begins a turn: what is ready, and one new connection, whose request is read in the turn after. */
+  /** Begins a turn: the tasks that are ready, and one new connection, whose request is read in the next turn. */
   private begin(): void {
     const first = this.connecting.shift();
     if (first) {
@@ -151,7 +150,7 @@ export class EventLoop implements Clock {
     });
   }
 
-  /** When work that is ready is done; for no work, when it could begin. */
+  /** When ready work would be done; without work, when it could begin. */
   private afterWork(readyMs: number, workMs: number): number {
     const { everyMs, ownMs, fromMs = 0, untilMs = Number.POSITIVE_INFINITY } = this.processor;
     const isShared = ownMs < everyMs && readyMs >= fromMs && readyMs < untilMs;

@@ -27,7 +27,7 @@ interface Options {
   readonly seconds: number;
   readonly ladder: 'machine' | 'own';
   readonly brake: boolean;
-  /** The last worker is killed then. */
+  /** When the last worker is killed. */
   readonly killedAt?: number;
   readonly seed: number;
 }

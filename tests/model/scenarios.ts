@@ -16,7 +16,7 @@ import { WaitMeter } from '../../packages/core/src/node/wait-meter.js';
 import { EventLoop } from './event-loop.js';
 import { CAPACITY, type Pool, type Result, serve, type Traffic } from './service.js';
 
-/** Not those by which the brake's constants were chosen (1 to 3): what is asserted here was not fitted to. */
+/** The brake's constants were chosen with other seeds (1 to 3), so these assertions are not fitted to them. */
 export const SEEDS: readonly number[] = [101, 102, 103];
 
 const USUAL = 0.6 * CAPACITY;
@@ -103,10 +103,10 @@ export const SCENARIOS = {
 export type Scenario = keyof typeof SCENARIOS;
 /** Which loops of the worker shedder are on. */
 export type Loops = 'none' | 'ladder' | 'brake' | 'both';
-/** What guards the service: loops of a worker shedder, a limit on what is in progress, or a brake on a pool. */
+/** What protects the service: loops of a worker shedder, a limit on requests in progress, or a brake on a pool. */
 export type Protection = Loops | 'limit' | keyof typeof CAPACITIES | 'pool' | 'fleet and both';
 
-/** Requests in progress that are let in, where that is limited. The healthy service has 5 on average. */
+/** The limit on requests in progress, where there is one. The healthy service has 5 on average. */
 const IN_PROGRESS = 40;
 const CAPACITIES = { fleet: IN_PROGRESS, 'fleet of 20': 20, 'fleet of 10': 10 };
 /** Connections of the pool to the dependency: more than twice what the healthy service uses. */

@@ -1,4 +1,4 @@
-/** A service on the modelled event loop, its traffic, and what came of it. */
+/** A service on the modelled event loop, its traffic, and the results. */
 
 import type { Admission, Guard, LimitRequest } from '@spillway/core';
 import type { Random } from 'spillway-testkit';
@@ -12,7 +12,7 @@ type Class = keyof typeof MIX;
 const PARSE_MS = 0.15;
 const WORK_MS = 1.5;
 const REFUSE_MS = 0.25;
-/** Clients wait so long; what comes later was in vain, yet the work is done. */
+/** How long clients wait. Later responses are useless, but their work is still done. */
 const DEADLINE_MS = 1000;
 
 /** Requests a second that the loop can serve. */
@@ -59,7 +59,7 @@ export function serve(
   return result();
 }
 
-/** The same for a loop that is run by the caller, who asks for the result at the end. */
+/** The same for a loop that the caller runs. The caller asks for the result at the end. */
 export function begin(
   loop: EventLoop,
   random: Random,

@@ -1,4 +1,4 @@
-/** How often a guard with idempotency keys asks a real Redis, as that counts it. */
+/** How often a guard with idempotency keys calls a real Redis, as Redis counts. */
 
 import type { IncomingMessage } from 'node:http';
 import { concurrencyLimit, idempotency, rateLimit } from '@spillway/core';
@@ -46,7 +46,7 @@ async function setUp() {
   return { redis, post };
 }
 
-/** From now on, of each script call on the server, the limiters of its keys; `value` for a kept answer. */
+/** Records, for each script call on the server from now on, the limiters of its keys; `value` for a stored response. */
 async function callsOn(redis: Redis): Promise<readonly string[]> {
   const monitor = await redis.monitor();
   onTestFinished(() => monitor.disconnect());
@@ -71,7 +71,7 @@ describe.skipIf(redisProgram === null)(
       expect(await post('key-1')).toBe('200 done');
       await until(() => calls.length === 3);
       const all = 'once,at-once,second,hour';
-      const ends = 'once,at-once,second'; // the answer is there, a permit and a refund
+      const ends = 'once,at-once,second'; // the response is there: a permit and a refund
       expect(calls).toEqual([all, 'value', ends]);
       expect(await post('key-1')).toBe('200 done');
       await until(() => calls.length === 5);

@@ -1,4 +1,4 @@
-/** Faults of other libraries: the list names a test for each, and those that stand nowhere else are here. */
+/** Faults of other libraries: the list names a test for each, and the tests that exist nowhere else are here. */
 
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
@@ -38,7 +38,7 @@ async function serve(store: Store, handle: Handler = () => 200, wait: Duration =
   return { post, runs: () => runs };
 }
 
-/** A store far away, with other values. */
+/** A remote store, with other values. */
 function far(
   change: (right: NonNullable<Store['values']>) => Partial<NonNullable<Store['values']>>,
 ): Store {

@@ -7,7 +7,7 @@ const ENDS = 'packages/core/test/once/ends.test.ts';
 const MISTAKES = 'packages/core/test/once/mistakes.test.ts';
 const CLAIMS = 'packages/core/test/claims.test.ts';
 const REDIS = 'packages/redis/test/claims.test.ts';
-/** What the tests of each adapter do. */
+/** The file with the tests of responses, which each adapter runs. */
 const ANSWERS = 'packages/testkit/src/adapters/once-answers.ts';
 const LEAVING = 'packages/testkit/src/adapters/once-claims.ts';
 const FLEET = 'tests/fleet/once.test.ts';

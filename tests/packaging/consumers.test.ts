@@ -1,4 +1,4 @@
-/** Consumers with tools of their own: Jest, which knows only CommonJS, and a Worker's bundle. */
+/** Consumers with special tools: Jest, which knows only CommonJS, and a Worker's bundle. */
 
 import { join } from 'node:path';
 import { build } from 'esbuild';

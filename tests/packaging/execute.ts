@@ -19,7 +19,9 @@ export async function execute(
   return stdout;
 }
 
-/** A user's environment: nothing of the runner above, which would lend the project this repository's modules. */
+/**
+ * A user's environment, without anything of the test runner, which would lend the project this repository's modules.
+ */
 function cleanEnvironment(): NodeJS.ProcessEnv {
   const bin = join(ROOT, 'node_modules', '.bin');
   const env: NodeJS.ProcessEnv = {

@@ -1,4 +1,4 @@
-/** Nest as its users have it: 10 and 11 required, 12 imported, on both platforms, with the packed packages. */
+/** Nest as users load it: 10 and 11 required, 12 imported, on both platforms, with the packed packages. */
 
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -115,7 +115,7 @@ describe.each(MAJORS)('Nest $nest', ({ nest, file }) => {
   }, 240_000);
 });
 
-/** A resolver behind the guard, on Apollo; prints what two operations, and then one with two fields, were answered. */
+/** A resolver behind the guard, on Apollo; prints the responses to two operations, and then to one with two fields. */
 const GRAPHQL = `
 import 'reflect-metadata';
 import { ApolloDriver } from '@nestjs/apollo';

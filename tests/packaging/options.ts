@@ -2,7 +2,7 @@
 
 import { doors, exportsOf } from '../architecture/doors.js';
 
-/** The options that apps write: every type of a door that is called so, save what only adapters and tests are given. */
+/** The options that apps write: every exported type with such a name, except those for adapters and tests only. */
 const OPTIONS = /^type (?!Gate|Address|Peer)(\w+Options)$/;
 const isForApps = (door: string): boolean => !door.startsWith('@spillway/conformance');
 

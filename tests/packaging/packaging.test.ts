@@ -1,4 +1,4 @@
-/** What users install: the packed packages, in a project of their own, through every way of loading them. */
+/** The packages as users install them: packed, in a separate project, through every way of loading them. */
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ let project: Project;
 /** The last major that knows `moduleResolution: node10`; other than the compiler of this repository. */
 const OLD_TYPESCRIPT = 'typescript@5.9.3';
 
-/** The clients of Redis that are taken in two majors: the older. */
+/** The older version of Redis clients that are supported in two majors. */
 const OLD_CLIENTS = ['ioredis5', 'redis5'].map((name) => pin(join(ROOT, 'packages/redis'), name));
 
 beforeAll(async () => {
@@ -155,7 +155,7 @@ describe('strict TypeScript, declarations checked too', () => {
   ].join('\n');
   const strict = { strict: true, skipLibCheck: false, exactOptionalPropertyTypes: true };
 
-  /** What the compiler says of one file, save about packages that are not ours. */
+  /** The compiler's messages about one file, except about packages that are not ours. */
   async function messagesFor(
     file: string,
     text: string,

@@ -1,4 +1,4 @@
-/** What a bundle has of us stays within its budget, and docs/benchmarks.md says how much that is. */
+/** Our part of a bundle stays within its budget, and docs/benchmarks.md says how much that is. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 /**
- * The pictures in docs/pictures are what the code and the tables say now. After a change that is meant:
+ * The pictures in docs/pictures match the code and the tables. After an intended change:
  * `npx vitest run tests/pictures -u`.
  */
 

@@ -9,7 +9,7 @@ export interface Bug {
   /** Where others had it: a repository with the number of its issue or pull request. */
   readonly seenIn?: string | undefined;
   readonly mutations: readonly Mutation[];
-  /** What the histories are about, if others show it rarely. */
+  /** What the histories must be about, if others show it rarely. */
   readonly focus?: Focus | undefined;
 }
 

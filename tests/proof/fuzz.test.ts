@@ -1,6 +1,6 @@
 /**
- * Texts that clients, operators and Redis could give, and what is left of them after some bytes were changed. The texts
- * of tests/proof/corpus come first, each as it is: keep there what has once failed.
+ * Texts that clients, operators and Redis could send, and the same with some bytes changed. The texts of
+ * tests/proof/corpus come first, unchanged: add a text there when it has failed.
  */
 
 import { readFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ function corpus(name: string): readonly string[] {
   return JSON.parse(readFileSync(join(import.meta.dirname, 'corpus', `${name}.json`), 'utf8'));
 }
 
-/** Texts of the corpus, of which parts were left out, doubled, exchanged, or replaced by any character. */
+/** Texts of the corpus, of which parts are left out, doubled, exchanged, or replaced by any character. */
 function textsLike(name: string): fc.Arbitrary<string> {
   const known = fc.constantFrom(...corpus(name));
   const edit = fc.record({
@@ -83,7 +83,7 @@ test('an address is written in one way, or is none', async () => {
   await eachText('addresses', (text) => {
     const address = canonicalAddress(text);
     if (address === undefined) return;
-    // Of IPv6 it is a network.
+    // For IPv6 it is a network.
     const [first = ''] = address.split('/');
     expect(isIP(first)).toBeGreaterThan(0);
     expect(canonicalAddress(first)).toBe(address);

@@ -1,4 +1,4 @@
-/** A process that asks the store on a real Redis for permits, claims and slots, and writes down each call and answer. */
+/** A process that takes permits, claims and slots in a store on a real Redis, and records each call and answer. */
 
 import { writeSync } from 'node:fs';
 import type { Answer, Step } from '@spillway/core';

@@ -23,7 +23,7 @@ interface Event {
   readonly atUs: number;
 }
 
-/** Runs four processes on an empty Redis, kills one of them midway, and returns what each object was asked. */
+/** Runs four processes on an empty Redis, kills one of them midway, and returns the operations on each object. */
 async function record(seed: number, bug?: string): Promise<Map<string, Operation<Asked, Told>[]>> {
   const mutations = BUGS.find(({ name }) => name === bug)?.mutations ?? [];
   const folder = join(import.meta.dirname, '../node_modules/.cache');

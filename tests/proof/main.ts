@@ -75,7 +75,7 @@ interface AtLeast {
 }
 
 /**
- * Runs histories, and tells what they came to.
+ * Runs histories, and prints the result.
  *
  * @param mostBroken after how many broken histories to stop
  */
@@ -119,7 +119,7 @@ function tell({ seed, plan, broken }: Failure): void {
   console.log(`  ${JSON.stringify(plan)}`);
 }
 
-/** Plants every bug whose name contains `only`. Of all, writes down which laws caught which. */
+/** Plants every bug whose name contains `only`. If all are planted, writes down which laws caught each. */
 async function bugs(seed: number, only: string): Promise<void> {
   const chosen = BUGS.filter(({ name }) => name.includes(only));
   const results: Catch[] = [];

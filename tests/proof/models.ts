@@ -2,7 +2,7 @@
 
 import type { Model } from './linearizable.js';
 
-/** What a process asks of the store, and what it is answered. */
+/** A call of a process to the store. */
 export interface Asked {
   readonly op: 'take' | 'put' | 'done';
   /** The permit, or the owner of the claim. */

@@ -121,7 +121,7 @@ class RedisServer implements Server {
     this.model.restart(snapshot as ReturnType<ModelRedis['snapshot']> | undefined);
   }
 
-  /** The names of limiters stay for as long as these are known; nothing else does. */
+  /** The names of limiters stay as long as these are known; nothing else does. */
   size(nowUs: number): number {
     this.model.db.nowUs = nowUs;
     this.model.db.size();
@@ -129,7 +129,7 @@ class RedisServer implements Server {
   }
 }
 
-/** Keys expire there only after the history: what should have expired decides as what is missing. */
+/** Keys expire there only after the history: until then, an expired key must decide like a missing one. */
 class RealRedis implements Server {
   readonly writes = 0;
   private readonly redis: Redis;

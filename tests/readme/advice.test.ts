@@ -1,11 +1,13 @@
-/** What our examples lead to: whoever copies one gets a limit that callers cannot choose their way around. */
+/** Whoever copies one of our examples gets a limit that callers cannot evade by what they choose to send. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { findSnippets, ROOT } from './snippets.js';
 
-/** What a caller can choose freely, within one option: whoever changes it has a fresh count, or is never shed. */
+/**
+ * Input of an option that a caller can choose freely: a new value would get a fresh count, or protect from shedding.
+ */
 const CHOSEN_KEY =
   /\b(?:key|\w+Key|account|subject)\b\s*[:=](?!=)[^;,]*?(?:\bheaders?\b|\.get\('x-)/;
 const CHOSEN_CLASS =
@@ -13,7 +15,7 @@ const CHOSEN_CLASS =
 
 const snippets = findSnippets();
 
-/** Demos are copied as well. Theirs have no accounts: a header stands for one, and says so. */
+/** Demos are copied as well. They have no accounts: a header replaces the account, and a comment says so. */
 const DEMOS = [
   'demo-dispatcher/start.js',
   'demo-dispatcher/worker.js',

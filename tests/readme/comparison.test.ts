@@ -1,4 +1,4 @@
-/** docs/comparison.md speaks of the versions that the tests have tried, and claims of costs what was measured. */
+/** docs/comparison.md names the versions that the tests have tried, and its claims about costs were measured. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

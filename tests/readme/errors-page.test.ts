@@ -8,7 +8,7 @@ import { markdownFiles, ROOT } from './snippets.js';
 
 const text = (...path: string[]) => readFileSync(join(ROOT, ...path), 'utf8');
 
-/** Every code: of those in the type, for at run time there is no list. */
+/** Every code, from the type: there is no list at run time. */
 const CODES = [...text('packages/core/src/base/errors.ts').matchAll(/^ {2}\| '(SPW_\w+)'/gm)].map(
   ([, code]) => code as SpillwayErrorCode,
 );
@@ -20,7 +20,7 @@ const sections = new Map(
     .map((section) => [/^#{2,3} (.*)/.exec(section)?.[1] ?? '', section]),
 );
 
-/** As GitHub makes them of headings. */
+/** Anchors, as GitHub makes them from headings. */
 function anchorOf(heading: string): string {
   const kept = heading.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, '');
   return kept.replaceAll(' ', '-');
@@ -28,7 +28,7 @@ function anchorOf(heading: string): string {
 
 const anchors = new Set([...page.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) => anchorOf(title)));
 
-/** All that tests say, those of the conformance kit too. */
+/** The text of all tests, including the conformance kit. */
 function testSources(): string {
   const folders = [
     'tests',

@@ -1,4 +1,4 @@
-/** Who follows a page from its first line on has installed what its examples import from us. */
+/** A reader who follows a page from its first line on has installed all our packages that its examples import. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

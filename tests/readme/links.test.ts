@@ -17,7 +17,7 @@ const linksOf = (file: string) =>
     anchor,
   }));
 
-/** As GitHub makes them of headings; of several that are alike all but the first have a number. */
+/** Anchors, as GitHub makes them from headings. Of several equal ones, all but the first have a number. */
 function anchorsOf(file: string): Set<string> {
   const anchors = new Set<string>();
   for (const [, heading = ''] of textOf(file).matchAll(/^#+ (.*)$/gm)) {

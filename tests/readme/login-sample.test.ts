@@ -1,4 +1,4 @@
-/** The login sample, as it is printed: failures count, whatever a success answers with. */
+/** The login sample, as it is printed: failures count, whatever the response to a success is. */
 
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { findSnippets } from './snippets.js';
 
-/** Those for Express; of the other frameworks, the sentences that all adapters share say the same. */
+/** Only the sample for Express: the shared tests of adapters cover the other frameworks. */
 const samples = findSnippets().filter(
   ({ code }) => code.includes("name: 'failed-logins'") && code.includes("'@spillway/express'"),
 );
@@ -20,7 +20,7 @@ const LIMIT = 5;
 const dir = mkdtempSync(join(import.meta.dirname, '.login-'));
 const ends: (() => void)[] = [];
 let redis: RedisServer;
-/** Each app has a database of its own, so that none meets the counts of another. */
+/** Each app has a separate database, so none sees the counts of another. */
 let database = 0;
 beforeAll(async () => {
   if (redisProgram !== null) redis = await RedisServer.up((end) => ends.push(end));
@@ -62,7 +62,7 @@ const BEFORE = `import express from 'express';\nexport const app = express();\n`
 const CLIENT = `import { Redis } from 'ioredis';\nconst redis = new Redis('redis://localhost');\n`;
 const AFTER = `\nexport const client = typeof redis === 'undefined' ? undefined : redis;\n`;
 
-/** Runs the sample's app in front of a login that answers as it is told. */
+/** Runs the sample's app in front of a login that answers as the test says. */
 async function serve(name: string, code: string) {
   const file = join(dir, `${name}.ts`);
   const isWithout = /redisStore\(redis\)/.test(code) && !/const redis =/.test(code);

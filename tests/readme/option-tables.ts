@@ -1,4 +1,4 @@
-/** The options of an interface, out of its source: names, types, defaults and meanings of doc comments. */
+/** The options of an interface, from its source: names, types, defaults, and meanings from doc comments. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -7,7 +7,7 @@ import { ROOT } from './snippets.js';
 export interface Option {
   readonly name: string;
   readonly type: string;
-  /** Empty where the option is simply not there; undefined where it must be given. */
+  /** Empty if omitting the option simply leaves it out; undefined if the option is required. */
   readonly defaultText: string | undefined;
   readonly meaning: string;
 }
@@ -23,7 +23,7 @@ const sources = new Map(
 
 export const allSources: string = [...sources.values()].join('\n');
 
-/** Names of types that are nothing but some strings, with these strings; and of a parameter. */
+/** Types that are unions of strings, by name, with these strings; and a type parameter. */
 const strings = new Map<string, string>([
   ['OnStoreError', "'local' | 'allow' | 'deny'"],
   ['Mode', "'enforce' | 'shadow' | 'off'"],
@@ -107,7 +107,7 @@ function membersOf(body: string): Option[] {
 const DEFAULT_IN_SENTENCE =
   /(`[^`]+`) \(default\)|\((`[^`]+`), default\)|Default, [^:]*: ([^.]*)\./;
 
-/** Takes the sentence with the default out of a doc comment. One that says more stays where it is. */
+/** Separates the sentence with the default from the rest of a doc comment. A sentence that says more stays. */
 function toldBy(comment: string): { meaning: string; defaultText: string } {
   const text = comment.replace(/\{@link ([^}]*)\}/g, '`$1`');
   const sentence = /(?:^| )Default:? ((?:`[^`]*`|[^.`]|\.(?=\S))*)\.(?= |$)/.exec(text);
@@ -120,7 +120,7 @@ function toldBy(comment: string): { meaning: string; defaultText: string } {
   return { meaning: text.replace(whole, '').trim(), defaultText: said };
 }
 
-/** A type as a reader needs it: what may be async, or undefined, is said by the meaning. */
+/** A type as a reader needs it: the meaning says whether it may be async or undefined. */
 function typeText(type: string): string {
   const bare = type.replace(/^\| /, '').replace(/ \| undefined$/, '');
   const perRequest = /^Per(?:Later)?<Raw, (.*)>$/.exec(bare)?.[1];

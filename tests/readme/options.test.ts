@@ -13,7 +13,7 @@ const MARKS = /(<!-- (\w+)(?: of (\S+))?(?: without (\w+(?: \w+)*))? -->\n\n)[\s
 /** Options for tests, which the page names once. */
 const FOR_TESTS: readonly string[] = ['random'];
 
-/** Where an option has a section of its own, wherever it is given. */
+/** Options that have their own section, to which every list links. */
 const LINKS: Readonly<Record<string, string>> = {
   algorithm: 'guide.md#which-algorithm',
   anchor: 'algorithms.md#anchored-windows-fixedwindow-with-anchor-first-request',

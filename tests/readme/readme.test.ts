@@ -7,8 +7,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findSnippets, ROOT, type Snippet, snippetsIn } from './snippets.js';
 
 /**
- * What an example may use without saying where it comes from: a reader knows what is meant. That a request has a `user`
- * is no such thing: an example in docs/guide.md and one in the README for Fastify declare it.
+ * What an example may use without declaring it, because a reader knows what is meant. This does not include a request's
+ * `user`: an example in docs/guide.md and one in the README for Fastify declare it.
  */
 const PRELUDE = `
 declare const app: import('express').Express;

@@ -19,7 +19,7 @@ const readmes = [
 
 const textOf = (file: string): string => readFileSync(join(ROOT, file), 'utf8');
 
-/** `page:line: columns` of each line of code that is too wide. A block in a list has as much less room as it is indented. */
+/** `page:line: columns` of each line of code that is too wide. A block in a list is narrower by its indentation. */
 function wideLines(file: string, text: string): string[] {
   return blocksIn(file, text.split('\n')).flatMap(({ indent, firstLine, lines }) =>
     lines.flatMap((line, at) => {

@@ -19,11 +19,11 @@ import fc from 'fast-check';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 
-/** What happens at a moment; keys, grants and limits by their place. */
+/** An event; keys, grants and limits are indexes. */
 type Event =
   | { readonly what: 'ask'; readonly key: number; readonly cost: number }
   | { readonly what: 'wait'; readonly us: number }
-  /** So that the next event is a microsecond before, at, or after the moment that was promised last. */
+  /** Moves the clock to a microsecond before, at, or after the last promised moment. */
   | { readonly what: 'wait as told'; readonly off: number }
   | { readonly what: 'end'; readonly grant: number; readonly refund: boolean }
   | { readonly what: 'reset'; readonly key: number }
@@ -58,12 +58,12 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   fc.record({ what: fc.constant('limit' as const), limit: fc.constantFrom(5, 3, 7) }),
 );
 
-/** With the code of its count in the name: rules that cannot share a count have their own. */
+/** With the code of its count in the name, so rules that cannot share a count have separate ones. */
 function apart(step: Step): Step {
   return { ...step, limiter: `${step.limiter} ${countOf(step)}` };
 }
 
-/** A guard that runs a trace and counts what it asks its store, which answers later. */
+/** A guard that runs a trace and counts its steps to the store, which answers later. */
 class Run {
   readonly clock = new ManualClock();
   steps = 0;
@@ -98,7 +98,7 @@ class Run {
     );
   }
 
-  /** What a client would see, and an observer. */
+  /** What a client and an observer would see. */
   async meet(one: Event): Promise<unknown> {
     this.clock.advance(0.001);
     switch (one.what) {

@@ -1,4 +1,4 @@
-/** Requests to replay: from a real access log where it is at hand, else made up in its likeness. */
+/** Requests to replay: from a real access log if it is available, otherwise generated in its likeness. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ export const LOG_FOLDER: string = join(
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const LINE = /^(\S+) \S+ \S+ \[(\d+)\/(\w+)\/(\d+):(\d+):(\d+):(\d+) \+0000\] "/;
 
-/** The real log, or undefined where it is not at hand. */
+/** The real log; undefined if it is not available. */
 export function realLog(): LoggedRequest[] | undefined {
   if (!existsSync(LOG_FOLDER)) return undefined;
   const files = readdirSync(LOG_FOLDER).filter((name) => name.endsWith('.gz'));

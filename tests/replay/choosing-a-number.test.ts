@@ -1,4 +1,4 @@
-/** The figures of the page about choosing a number are those of the nine days, where these are at hand. */
+/** The figures of the page about choosing a number are those of the nine days of logs, if these are available. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Whatever the chunks and whatever the log: a replay decides as a guard in shadow has decided. */
+/** Whatever the chunks and the log: a replay decides as a guard in shadow mode has decided. */
 
 import { type OnDecision, replay } from '@spillway/cli/replay';
 import {
@@ -32,7 +32,7 @@ function asLines(requests: readonly LoggedRequest[]): string {
   return lines.join('\n');
 }
 
-/** As a process has decided it: `limiter outcome remaining key`. */
+/** The decisions of a live process, as `limiter outcome remaining key`. */
 async function liveRun(requests: readonly LoggedRequest[]): Promise<string[]> {
   const said: string[] = [];
   const clock = new ManualClock();

@@ -92,7 +92,7 @@ it('draws diagrams, and loads nothing from other servers', () => {
 });
 
 it('has diagrams that are the same when the browser has taken over', () => {
-  // How a script writes a text matters not.
+  // It doesn't matter how a script escapes a text.
   const plain = (text: string): string => text.replaceAll(/\\n|[\n\\]/g, '');
   const scripts = [...files].filter((name) => /\.md\..*(?<!\.lean)\.js$/.test(name));
   const code = plain(scripts.map((name) => readFileSync(join(out, name), 'utf8')).join(''));

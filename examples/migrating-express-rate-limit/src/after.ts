@@ -4,7 +4,7 @@ import { fixedWindow, rateLimit, type SpillwayOptions, spillway } from '@spillwa
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import express, { type Express } from 'express';
 
-/** They begin with the first request of a client, as before. */
+/** A window begins with a client's first request, as before. */
 const WINDOWS = { algorithm: fixedWindow, anchor: 'first-request' } as const;
 
 export function createApp(): Express {

@@ -4,7 +4,7 @@ import { fixedWindow, rateLimit, spillway } from '@spillway/fastify';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import Fastify, { type FastifyInstance } from 'fastify';
 
-/** They begin with the first request of a client, as before. */
+/** A window begins with a client's first request, as before. */
 const WINDOWS = { algorithm: fixedWindow, anchor: 'first-request' } as const;
 
 export function createApp(): FastifyInstance {

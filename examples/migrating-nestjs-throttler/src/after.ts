@@ -16,7 +16,7 @@ import { RateLimit, SkipRateLimit, SpillwayModule, slidingLog } from '@spillway/
 import { isAda, NOTES } from 'example-notes-service';
 
 @Controller()
-@RateLimit({ limit: 100, window: '1m', algorithm: slidingLog }) // no name: each method counts for itself
+@RateLimit({ limit: 100, window: '1m', algorithm: slidingLog }) // no name: each method has its own counts
 class NotesController {
   @Get('health')
   @SkipRateLimit()

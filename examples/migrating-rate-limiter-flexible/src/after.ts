@@ -1,10 +1,10 @@
-/** The notes service behind Spillway: who fails to log in six times is blocked for an hour. */
+/** The notes service behind Spillway: six failed logins block a caller for an hour. */
 
 import { createLimiter, fixedWindow, rateLimit, spillway } from '@spillway/express';
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import express, { type Express } from 'express';
 
-/** They begin with the first request of a client, as before. */
+/** A window begins with a client's first request, as before. */
 const WINDOWS = { algorithm: fixedWindow, anchor: 'first-request' } as const;
 
 export function createApp(): Express {

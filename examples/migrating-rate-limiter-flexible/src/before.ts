@@ -1,4 +1,4 @@
-/** The notes service behind rate-limiter-flexible: who fails to log in six times is blocked for an hour. */
+/** The notes service behind rate-limiter-flexible: six failed logins block a caller for an hour. */
 
 import { isAda, NOTES, TOO_MANY } from 'example-notes-service';
 import express, { type Express, type RequestHandler } from 'express';

@@ -1,14 +1,14 @@
-/** What the apps that show a migration have in common: a service with notes, and one account. */
+/** The common part of the migration examples: a service with notes, and one account. */
 
 export const NOTES: readonly string[] = ['a dam', 'a gate'];
 
-/** What a client sends that knows the password. */
+/** The `Authorization` header of a client that knows the password. */
 export const RIGHT = `Basic ${Buffer.from('ada:secret').toString('base64')}`;
 
-/** Whether the credentials of `Authorization` are those of the account. */
+/** Whether the `Authorization` header has the credentials of the account. */
 export function isAda(authorization: string | undefined): boolean {
   return authorization === RIGHT;
 }
 
-/** What a rejected client reads, before the migration and after it. */
+/** The response body for a rejected client, the same before and after the migration. */
 export const TOO_MANY = { error: 'too many requests' } as const;

@@ -1,8 +1,8 @@
-/** A `Database` of a `Pool` of the package `pg`. */
+/** Makes a `Database` from a `Pool` of the package `pg`. */
 
 import type { Connection, Database } from './postgres-store.js';
 
-/** What is needed of a `Pool`. */
+/** The part of a `Pool` that is used here. */
 export interface Pool {
   connect(): Promise<Connection & { release(destroy?: boolean): void }>;
 }

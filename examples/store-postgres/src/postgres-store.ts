@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { type StateBackend, stateStore } from '@spillway/core/store';
 
-/** Unlogged: a decision writes no WAL. In return a crash of Postgres empties the table, and all counts start again. */
+/** Unlogged: a decision writes no WAL. But a crash of Postgres empties the table, so all counts start again. */
 export const TABLE = `
   CREATE UNLOGGED TABLE IF NOT EXISTS spillway_counts (
     name text COLLATE "C" PRIMARY KEY,
@@ -11,7 +11,7 @@ export const TABLE = `
     expires_us bigint NOT NULL
   ) WITH (fillfactor = 50)`;
 
-// In ascending order, so that two transactions never wait for each other. Also holds for rows that do not exist yet.
+// In ascending order, so that two transactions never wait for each other. Also locks rows that don't exist yet.
 const LOCK = `
   SELECT pg_advisory_xact_lock(id) FROM (
     SELECT DISTINCT hashtextextended(name, 0) AS id FROM unnest($1::text[]) AS name ORDER BY id
@@ -34,7 +34,7 @@ const WRITE = `
   INSERT INTO spillway_counts SELECT * FROM changes WHERE text IS NOT NULL
   ON CONFLICT (name) DO UPDATE SET state = excluded.state, expires_us = excluded.expires_us`;
 
-/** Deletes expired counts. Run it every ten minutes or so; it may run beside decisions. */
+/** Deletes expired counts. Run it every ten minutes or so; decisions can go on meanwhile. */
 export const CLEAN = `DELETE FROM spillway_counts WHERE expires_us <= ${NOW_US}`;
 
 /** One connection, in a transaction at level READ COMMITTED. */
@@ -42,7 +42,7 @@ export interface Connection {
   query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-/** Commits when `run` resolves, rolls back when it rejects. PGlite is one; {@link fromPool} makes one of a `pg.Pool`. */
+/** Commits when `run` resolves, rolls back when it rejects. PGlite is one; {@link fromPool} makes one. */
 export interface Database {
   transaction<T>(run: (connection: Connection) => Promise<T>): Promise<T>;
 }

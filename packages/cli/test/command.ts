@@ -44,7 +44,7 @@ export function commandOnRedis() {
   beforeEach(async () => void (await redis.flushall()));
 
   function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcess {
-    // Colours are as a test wants them, whatever those who run the tests want.
+    // Colours are as a test sets them, whatever the environment of the test run says.
     const { NO_COLOR, FORCE_COLOR, ...outer } = process.env;
     const own = { ...outer, REDIS_URL: url, ...env };
     return spawn(process.execPath, [COMMAND, ...args], { env: own, stdio: 'pipe' });
@@ -65,7 +65,7 @@ export function commandOnRedis() {
     return { code, out, err };
   }
 
-  /** As a process with these limiters and a control does. */
+  /** Like a process with these limiters and a control. */
   const announce = (...names: string[]) =>
     announceRule(makeRule('token-bucket', 100, 60_000_000), ...names);
 

@@ -1,4 +1,4 @@
-/** A command ends in time, whatever Redis does: it is reached for when something is wrong. */
+/** A command ends in time, whatever Redis does: people use it when something is wrong. */
 
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
@@ -6,7 +6,7 @@ import { RedisServer, redisProgram } from 'spillway-testkit/redis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { because, commandOnRedis } from './command.js';
 
-/** Takes what it is sent, and never answers. */
+/** Accepts data, and never answers. */
 async function blackHole(): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -28,7 +28,7 @@ async function frozen(): Promise<string> {
   return server.url;
 }
 
-/** A way to a server that freezes when the first script is on its way to it. */
+/** A proxy to a server that freezes when the first script is on its way to it. */
 async function freezing(server: RedisServer): Promise<string> {
   const ends: Socket[] = [];
   const way = createServer((near) => {
@@ -72,7 +72,7 @@ describe.skipIf(redisProgram === null)('spillway ends within some seconds with 1
     for (const { code, seconds, err } of [set, reset, status, watch]) {
       expect(code).toBe(1);
       expect(err).toContain('did not answer within 5 s');
-      // A process that starts and ends on a busy machine takes some time of its own.
+      // The start and the end of a process take some time on a busy machine.
       expect(seconds).toBeLessThan(20);
     }
     for (const { err } of [set, reset]) expect(err).toContain('may still be made later');

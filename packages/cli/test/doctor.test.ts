@@ -1,4 +1,4 @@
-/** `doctor` against real servers that are set up well, and badly in each way that it knows. */
+/** `doctor` against real servers that are set up correctly, and wrongly in each way that it knows. */
 
 import { Redis } from 'ioredis';
 import { redisProgram, startCluster, startServer } from 'spillway-testkit/redis';
@@ -12,7 +12,7 @@ import { commandOnRedis } from './command.js';
 
 const TRIED = [...RIGHTS_SCRIPT.matchAll(/^try\('(\w+)'/gm)].map(([, command = '']) => command);
 
-/** Rights of a client, not of our scripts; `eval` and `evalsha` are tried by running the script. */
+/** Rights of a client, not of our scripts. `eval` and `evalsha` are tried by running the script. */
 const NOT_TRIED = ['evalsha', 'eval', 'ping', 'info', 'client|setname', 'select'];
 
 const byCheck = (findings: readonly Finding[]): Record<string, Finding> =>

@@ -1,4 +1,4 @@
-/** What the command says when it cannot do what it is told. */
+/** What the command prints when it cannot do what was asked. */
 
 import { SpillwayError } from '@spillway/core';
 import { redisProgram } from 'spillway-testkit/redis';

@@ -1,4 +1,4 @@
-/** Limits of keys and factors, what is in force, and who follows. */
+/** Limits of keys and factors, the settings in force, and which processes follow. */
 
 import type { Override } from '@spillway/core';
 import { makeDistinctRule, makeLeasesRule, makeRule, makeShaperRule } from '@spillway/core/store';
@@ -13,7 +13,7 @@ type Set = { overrides: Override[]; followed: unknown; spared: string[] };
 describe.skipIf(redisProgram === null)('spillway', () => {
   const { port, spillway, json, announce } = commandOnRedis();
 
-  /** A process with these limiters under a control, which looks as often as `every` says. */
+  /** A process with these limiters under a control, which polls as often as `every` says. */
   async function process(names: string[], every: '50ms' | '1m' = '50ms'): Promise<RedisControl> {
     const client = new Redis({ port: port(), password: PASSWORD });
     const control = redisControl(client, { every });
@@ -66,7 +66,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await spillway(['block', 'api', '--address', '203.0.113.7', ...because]);
     const { overrides } = await json<Set>('clear', 'api', '--address', '203.0.113.7', ...because);
     expect(overrides).toMatchObject([{ what: 'mode' }]);
-    // What is set for all keys ends, and what is set for one stays: as the page says.
+    // Settings for all keys end, and settings for one key stay, as the page says.
     await spillway(['block', 'api', 'eve', ...because]);
     const { out } = await spillway(['clear', 'api', ...because]);
     expect(out).toMatch(/api +key eve +block/);
@@ -89,7 +89,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(out).toMatch(
       /^other +shadow \(by \*\), for 10% of keys \(by \*\) +50 per 1m \(token-bucket\), declared 100 per 1m \(by \*\)/m,
     );
-    // Whoever asks for one limiter sees what is set for all, for it may be what counts.
+    // The status of one limiter also shows settings for all limiters, because they may apply to it.
     const one = await spillway(['status', 'other']);
     expect(one.out).toMatch(/^\* +mode +shadow/m);
     expect(one.out).not.toMatch(/^api /m);
@@ -137,7 +137,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect((await json<Set>('set', '*', 'shadow', ...because)).spared).toEqual(['partner']);
     await spillway(['limits', '*', '--factor', '0.5', ...because]);
     const { out } = await spillway(['status']);
-    // The burst of a shaper stays, whatever the factor.
+    // The burst of a shaper stays the same, whatever the factor.
     expect(out).toMatch(/^partner +has none +5 per 1s, burst 2, .*declared 10 per 1s, burst 2 /m);
     expect(out).toMatch(
       /^busy +shadow \(by \*\) +10 at once, lease 1m \(concurrency\), declared 20 at once/m,

@@ -1,4 +1,4 @@
-/** What the command says of names: it knows those that processes have announced. */
+/** What the command says about names: it knows the limiters that processes have announced. */
 
 import {
   calendar,
@@ -17,7 +17,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { because, commandOnRedis, PASSWORD } from './command.js';
 
 const LIMITERS = 'spw:{%control}limiters';
-/** How long a test waits for what must come soon. */
+/** How long a test waits for something that must happen soon. */
 const soon = { timeout: 10_000, interval: 10 };
 
 describe.skipIf(redisProgram === null)('spillway', () => {
@@ -112,7 +112,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
       (i) => ({ window: `${1_000 + i}s` }),
     ],
   ])('resets a key in what it counts under %s of its own, noted or not', async (_, rule, own) => {
-    // Ends with the test: what it would announce later is none of the next one's.
+    // Closed at the end of the test, so it announces nothing during the next one.
     const client = new Redis({ port: port(), password: PASSWORD });
     const control = redisControl(client);
     onTestFinished(() => client.disconnect());
@@ -124,7 +124,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     await limiter.consume('ada');
     await vi.waitFor(async () => expect(await redis().hlen(LIMITERS)).toBe(1), soon);
     let full = 0;
-    // Each makes another count. More of them than are noted: those that end last.
+    // Each has a separate count. They are more than are recorded, so those that end last are.
     for (let i = 0; i <= 70; i += 1) {
       await control.limitKey('api', `k${i}`, own(i), { by: 'ada', because: 'a test' });
       if (i === 0) full = (await limiter.peek('k0')).remaining;
@@ -221,7 +221,7 @@ describe.skipIf(redisProgram === null)('spillway', () => {
     expect(resetMs).toBeGreaterThan(800_000);
     expect((await spillway(['show', 'logins', 'ada'])).out).toContain(numbers);
     expect((await spillway(['reset', 'logins', 'ada', ...because])).code).toBe(0);
-    // The limiter may have a cached rejection until it has learned of the reset.
+    // The limiter may have a cached rejection until it learns of the reset.
     await vi.waitFor(async () => expect((await limiter.consume('ada')).used).toBe(1), soon);
   });
 

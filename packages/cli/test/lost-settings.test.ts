@@ -1,4 +1,4 @@
-/** What the command shows and does after Redis has lost the live settings. */
+/** What the command prints and does after Redis has lost the live settings. */
 
 import { makeRule } from '@spillway/core/store';
 import { type RedisControl, redisControl } from '@spillway/redis';
@@ -16,7 +16,7 @@ type Shown = { overrides: { limiter: string; what: string }[]; settingsLost: boo
 describe.skipIf(redisProgram === null)('spillway, after Redis has lost its data', () => {
   const { redis, port, spillway, json } = commandOnRedis();
 
-  /** A process with the limiter `api`, known to Redis, which follows what is set. */
+  /** A process with the limiter `api`, announced in Redis, which follows live settings. */
   async function process(): Promise<RedisControl> {
     const client = new Redis({ port: port(), password: PASSWORD });
     const control = redisControl(client, { every: '50ms', onFault: () => {} });

@@ -1,4 +1,4 @@
-/** The commands on one idempotency key, against a real Redis and a service that keeps answers in it. */
+/** The commands on one idempotency key, against a real Redis and a service that stores responses in it. */
 
 import { idempotency } from '@spillway/core';
 import { nodeGuard } from '@spillway/core/node';
@@ -11,7 +11,7 @@ import { because, commandOnRedis } from './command.js';
 
 const BODY = 'ada@example.com\u001b[2J';
 const WITHIN = { timeout: 10_000 };
-/** With a lease that is not renewed within a test. */
+/** Its lease is not renewed within a test. */
 const once = idempotency({ scope: () => 'ada', lease: '1h' });
 const on = ['--scope', 'ada', '--key', 'order-17'];
 
@@ -42,7 +42,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
       await response.text();
       return response;
     };
-    // The end of a response does not wait until its answer is kept.
+    // The end of a response does not wait until the response is stored.
     const isOver = () => expect.poll(done, WITHIN).toBe(true);
     return { post, runs: () => runs, begun, isOver };
   }
@@ -136,7 +136,7 @@ describe.skipIf(redisProgram === null)('spillway once', () => {
     expect((await shown()).once).toMatchObject({ state: 'free' });
     open();
     await first;
-    await isOver(); // the run that was not stopped is kept all the same
+    await isOver(); // the response of the run is stored anyway, because the run was not stopped
   });
 
   it('says that there is nothing to drop, and notes nothing', async () => {

@@ -1,4 +1,4 @@
-/** Who is rejected, as the command shows it. */
+/** The rejected callers, as the command shows them. */
 
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -27,7 +27,7 @@ const shadow = { allowed: true, outcome: 'would-deny', mode: 'shadow' } as const
 describe.skipIf(redisProgram === null)('spillway', () => {
   const { redis, url, start, spillway, json } = commandOnRedis();
 
-  /** A process that has rejected callers, each as often as it says, and has ended. */
+  /** A process that has rejected callers, each this often, and has ended. */
   async function published(
     rejections: Readonly<Record<string, number>>,
     { secret, mode = 'enforce', ...own }: Partial<Decision> & { secret?: string; mode?: Mode } = {},

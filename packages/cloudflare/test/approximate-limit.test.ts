@@ -1,4 +1,4 @@
-/** The limiter over the platform's own: what it decides, and that it stands in nobody's way. */
+/** The limiter over the platform's own: what it decides, and that it never delays requests for long. */
 
 import { type ApproximateLimitOptions, approximateLimit } from '@spillway/cloudflare';
 import {
@@ -21,7 +21,7 @@ const request = (clientIp?: string): LimitRequest => ({
   raw: undefined,
 });
 
-/** A binding that says yes so often to each key. */
+/** A binding that admits this many requests of each key. */
 function bindingOf(limit: number) {
   const counts = new Map<string, number>();
   return {
@@ -119,7 +119,7 @@ describe('an approximate limit', () => {
   describe('whose binding hangs', () => {
     fakeTime();
 
-    /** Requests that are decided at once, of so many that ask at the same time. */
+    /** How many of several concurrent requests are decided at once. */
     async function decidedAtOnce(guard: Guard, requests: number): Promise<number> {
       let decided = 0;
       const count = ({ status }: { status: number }) => {

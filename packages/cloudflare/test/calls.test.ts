@@ -1,4 +1,7 @@
-/** What the store makes of errors of the platform and of wrong options. The namespaces here fail as workerd cannot be told to. */
+/**
+ * How the store handles errors of the platform and wrong options. The namespaces here fail in ways that workerd can't
+ * be made to.
+ */
 
 import { durableObjectStore, type ObjectNamespace } from '@spillway/cloudflare';
 import type { Step } from '@spillway/core';
@@ -12,7 +15,7 @@ const lease = { id: 'a', critical: false };
 const release: Step = { ...take, op: 'put', rule: makeLeasesRule(5, 1_000_000), lease };
 const refund: Step = { ...take, op: 'put', receipt: { atUs: 1, num: 0, units: 1 } };
 
-/** Every call of it fails with an error that has these marks. */
+/** Every call fails with an error that has these properties. */
 function failing(marks: object) {
   const calls: string[] = [];
   const namespace: ObjectNamespace = {

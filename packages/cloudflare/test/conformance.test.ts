@@ -1,4 +1,4 @@
-/** The suite for stores, on real Durable Objects in workerd whose clock the suite sets. */
+/** The conformance suite for stores, on real Durable Objects in workerd, whose clock the suite sets. */
 
 import { durableObjectStoreAt } from '@spillway/cloudflare/testing';
 import { storeConformance } from '@spillway/conformance';
@@ -15,7 +15,7 @@ describe('the store in Durable Objects', () => {
   afterAll(() => miniflare.dispose());
 
   let opened = 0;
-  /** Empty: its objects have names that no other store has. */
+  /** The store is empty, because no other store uses its names of objects. */
   const open = async () => {
     opened += 1;
     const clock = new ManualClock();

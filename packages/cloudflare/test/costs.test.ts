@@ -1,4 +1,6 @@
-/** What decisions cost in units that Cloudflare bills, and that nothing is left of a key when its counts are over. */
+/**
+ * What decisions cost in the units that Cloudflare bills, and that nothing of a key stays when its counts have expired.
+ */
 
 import { createHash } from 'node:crypto';
 import { durableObjectStore } from '@spillway/cloudflare';
@@ -54,7 +56,7 @@ describe('an object', () => {
   it('costs one request, one row read and one written for a grant, and no writing for a refusal', async () => {
     const limiter = createLimiter({ name: 'login', limit: 4, window: '1h' }, await settings());
     const consume = () => limiter.consume('ada');
-    // The first of a key sets the alarm, which costs as much as a row.
+    // The first decision of a key sets the alarm, which costs as much as a row.
     expect(await costOf('ada', consume)).toEqual([1, 1, 2, 1]);
     expect(await costOf('ada', consume)).toEqual([1, 1, 1, 0]);
     expect(await costOf('ada', consume)).toEqual([1, 1, 1, 0]);
@@ -104,7 +106,7 @@ describe('an object', () => {
     expect(alarm).toBeNull();
     expect(woken).toBe(alarms);
     expect(woken).toBeLessThan(4);
-    // And counts again, with a new alarm.
+    // The key counts again, with a new alarm.
     expect((await hour.consume('tim')).remaining).toBe(99);
     expect((await billOf('tim')).rows).toHaveLength(1);
   });

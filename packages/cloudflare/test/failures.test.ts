@@ -1,4 +1,4 @@
-/** Objects that throw, hang, are reset or are none, as the store in a Worker sees them. */
+/** How the store in a Worker handles objects that throw, hang, are reset or are of another class. */
 
 import type { Miniflare } from 'miniflare';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';

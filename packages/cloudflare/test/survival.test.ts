@@ -1,4 +1,4 @@
-/** Counts outlive restarts, and are right for several Workers at once. */
+/** Counts survive restarts, and are exact for several Workers at once. */
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
@@ -40,7 +40,7 @@ describe('what objects keep', () => {
   });
 });
 
-/** The same objects, whose calls are changed on their way. */
+/** The same objects, but calls to them are changed on the way. */
 function altered(objects: ObjectNamespace, text: string | RegExp, other: string): ObjectNamespace {
   return {
     ...objects,

@@ -1,4 +1,4 @@
-/** A Hono Worker whose limits are kept in Durable Objects, in workerd. */
+/** A Hono Worker whose limits are stored in Durable Objects, in workerd. */
 
 import { once } from 'node:events';
 import http from 'node:http';
@@ -59,7 +59,7 @@ describe('a Worker with limits in Durable Objects', () => {
     const charge = () => post('/charges');
     const first = await charge();
     expect(first).toEqual({ status: 201, isRepeat: null, body: { charges: 1 } });
-    // What is kept is written when the response is over.
+    // The response is stored after it has ended.
     let repeat = await charge();
     while (repeat.status === 409) repeat = await charge();
     expect(repeat).toEqual({ ...first, isRepeat: 'true' });
@@ -81,7 +81,7 @@ describe('a Worker with limits in Durable Objects', () => {
     expect(repeat).toMatchObject({ status: 201, isRepeat: 'true', body: { slowRuns: 1 } });
   });
 
-  /** What is left for rows: each request that asks reserves 10, and gives them back. */
+  /** The units left for rows: each request that asks reserves 10, and gives them back. */
   const rowsLeft = async (key: string): Promise<number> => {
     const { fields } = await get('/rows?rows=0', key);
     return Number(/r=(\d+)/.exec(fields.get('ratelimit') ?? '')?.[1]) + 10;
@@ -109,7 +109,7 @@ describe('a Worker with limits in Durable Objects', () => {
     expect(JSON.parse((await get('/faults')).body)).toEqual([]);
   });
 
-  /** How many permits of a key are held, asked past the Worker's own guards. */
+  /** How many permits of a key are held, read without the Worker's guards. */
   const permitsOf = async (key: string): Promise<number> => {
     const store = durableObjectStore(await objectsOf(miniflare, 'RateLimitObject'));
     const rule = makeLeasesRule(1, 1_000_000);
@@ -123,7 +123,7 @@ describe('a Worker with limits in Durable Objects', () => {
       fetch(new URL(`/permit/stream?ticks=${ticks}`, origin), { headers: { 'x-key': key } });
     const first = await open('bob', 10);
     const second = await open('ada', 200);
-    await first.text(); // and with this request its timers end
+    await first.text(); // its timers end with this request
     const ended = second.text();
     const begun = performance.now();
     while (performance.now() - begun < 3_000) {

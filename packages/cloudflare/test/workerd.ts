@@ -27,7 +27,7 @@ export async function runWorker(
   return miniflare;
 }
 
-/** So many requests at once: a busy machine lets connections beyond that time out. */
+/** The most requests at once: on a busy machine, further connections time out. */
 const AT_ONCE = 32;
 
 /** The objects of a class of `workers/objects.js`, as the store reaches them: through the Worker. */

@@ -1,11 +1,11 @@
-/** How an adapter is made wrong in one way. */
+/** Makes an adapter wrong in one way. */
 
 import type { Admission } from '@spillway/core';
 import type { Pieces } from './demo-service.js';
 export interface AdapterMutant {
   /** What is wrong with it. */
   readonly name: string;
-  /** A check that must notice, by the beginning of its name. */
+  /** The check that must notice, by the beginning of its name. */
   readonly caughtBy: string;
   readonly pieces: Partial<Pieces>;
 }
@@ -14,7 +14,7 @@ export function mutant(name: string, caughtBy: string, pieces: Partial<Pieces>):
   return { name, caughtBy, pieces };
 }
 
-/** An adapter that tells something else than the admission says. */
+/** An adapter that sends something else than the admission says. */
 export function tells(
   name: string,
   caughtBy: string,
@@ -34,7 +34,7 @@ export function tells(
   return mutant(name, caughtBy, { admission });
 }
 
-/** An adapter that changes the value of a field, or leaves it out. */
+/** An adapter that changes the value of a header, or leaves it out. */
 export function writes(
   name: string,
   caughtBy: string,
@@ -58,7 +58,7 @@ export function releases(
   return mutant(name, caughtBy, { release });
 }
 
-/** An adapter that looks elsewhere for the client's address. */
+/** An adapter that takes the client's address from elsewhere. */
 export function looks(name: string, caughtBy: string, address: Pieces['address']): AdapterMutant {
   return mutant(name, caughtBy, { address });
 }

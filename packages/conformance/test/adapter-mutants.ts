@@ -1,4 +1,4 @@
-/** Adapters that are wrong in one way each, made from the one that is right. */
+/** Adapters that are wrong in one way each, made from a correct one. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '@spillway/core';
@@ -129,7 +129,7 @@ const limits: readonly AdapterMutant[] = [
   }),
   mutant('counts preflights', 'never counts a preflight', {
     answersPreflights: false,
-    // Hides from the guard what makes it one.
+    // Hides from the guard the properties that make it a guard.
     address: (req) => {
       delete req.headers['access-control-request-method'];
       return right.address(req);
@@ -260,7 +260,7 @@ const permits: readonly AdapterMutant[] = [
     'looks for the end only once it has begun',
     'frees the permit of a client that goes away before',
     (admission, req, res) => {
-      // By then the client is gone, and will not go again.
+      // By then the client has disconnected, and no further event comes.
       setTimeout(() => on('close')(admission, req, res), 5);
     },
   ),

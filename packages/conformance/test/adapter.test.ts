@@ -1,4 +1,7 @@
-/** The checks of adapters: a right one passes them all, again and again, and each wrong one is caught by the check that is named. */
+/**
+ * The checks of adapters: a correct one passes them all, again and again, and each wrong one is caught by the check
+ * that it names.
+ */
 
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';

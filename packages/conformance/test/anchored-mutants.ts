@@ -1,4 +1,4 @@
-/** Stores whose anchored windows begin, or end, at another moment. */
+/** Stores whose anchored windows begin, or end, at the wrong moment. */
 
 import type { Answer, Step, Store } from '@spillway/core';
 import type { WindowRule } from '@spillway/core/store';
@@ -6,17 +6,17 @@ import type { OpenStore } from '../src/index.js';
 import { type Mutant, steps } from './mutant.js';
 
 interface Wrong {
-  /** A refused take begins a window. */
+  /** A rejected take begins a window. */
   readonly beginsRefused?: boolean;
-  /** A window whose units were all given back goes on. */
+  /** A window continues although all its units were given back. */
   readonly keepsEmpty?: boolean;
-  /** Each charge begins the window anew, as a store does that sets the expiry with each. */
+  /** Each charge begins a new window, as in a store that sets the expiry with each. */
   readonly beginsEachTime?: boolean;
-  /** Any put that is given a receipt gives back, whatever window it is of. */
+  /** A put with a receipt always gives back, whatever window the receipt is of. */
   readonly givesBackAny?: boolean;
 }
 
-/** Steps of one key each, as they are often written: a count and its end. */
+/** A store for steps of one key each, as often written: a count and its end. */
 function openCounter(wrong: Wrong): OpenStore {
   const counts = new Map<string, { startUs: number; current: number }>();
   let nowUs = 0;
@@ -48,7 +48,7 @@ function openCounter(wrong: Wrong): OpenStore {
   };
 }
 
-/** The same store without a mistake: what shows that a mutant is caught for its own. */
+/** The same store without a mistake, which shows that each mutant is caught for its own mistake. */
 export const rightCounter = (): OpenStore => openCounter({});
 
 export const anchoredMutants: readonly Mutant[] = [

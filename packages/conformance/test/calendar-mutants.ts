@@ -1,4 +1,4 @@
-/** Stores that find another period than their clock, or keep another one than the latest. */
+/** Stores that use another period than that of their clock, or keep another one than the latest. */
 
 import type { Step } from '@spillway/core';
 import { calendarNamed, makeCalendarRule, type Period } from '@spillway/core/store';
@@ -23,7 +23,7 @@ function periods(name: string, caughtBy: string, change: (period: Period) => Per
   );
 }
 
-/** A store that counts each period apart, as one does whose keys have the date in them. */
+/** A store that counts each period separately, as if its keys contained the date. */
 function apart(name: string, caughtBy: string, of: (step: Step) => string): Mutant {
   return steps(name, caughtBy, (step) =>
     step.rule.machine === 'calendar' ? { ...step, key: `${step.key} ${of(step)}` } : step,

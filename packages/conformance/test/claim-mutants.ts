@@ -45,14 +45,14 @@ function noted(step: Step, note: string): Step {
   return { ...step, ...(step.claim && { claim: { ...step.claim, note } }) };
 }
 
-/** A store that answers something else about claims. */
+/** A store that gives wrong answers about claims. */
 function tells(name: string, caughtBy: string, change: (answer: ClaimsAnswer) => Answer): Mutant {
   return mutant(name, caughtBy, (right, group) =>
     right.apply(group).map((answer) => ('state' in answer ? change(answer) : answer)),
   );
 }
 
-/** What is stored of one claim, as docs/writing-a-store.md has it. */
+/** The stored text of one claim, as docs/stored-format.md defines it. */
 interface Stored {
   ends: number;
   state: string;
@@ -60,7 +60,7 @@ interface Stored {
   note: string;
 }
 
-/** A store that changes what it has stored before each step that stands alone, or drops it. */
+/** A store that changes or drops what it has stored, before each step that is alone in its group. */
 function stored(
   name: string,
   caughtBy: string,
@@ -300,7 +300,7 @@ const mistakes: readonly Mutant[] = [
   steps('lets another rule stand in', WRONGLY, ({ onStoreError: _, ...step }) => step),
 ];
 
-/** The memory store, of which values are kept in another way. */
+/** The memory store, with values that are stored in another way. */
 function valued(
   name: string,
   caughtBy: string,

@@ -1,4 +1,4 @@
-/** Stores that mistake one count for another, or write where nothing may be written. */
+/** Stores that confuse counts, or write where nothing may be written. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { OpenStore } from '../src/index.js';
@@ -56,7 +56,7 @@ const codes: readonly Mutant[] = [
   },
 ];
 
-/** Each take of a permit gives all others its own length. */
+/** Each take of a permit gives all other leases its own length. */
 function openShortened(): OpenStore {
   const right = referenceStore();
   const taken: Step[] = [];
@@ -71,7 +71,7 @@ function openShortened(): OpenStore {
   return { store: { sync: true, apply }, setTimeUs: (us) => right.setTimeUs(us) };
 }
 
-/** Repairs what the clock made impossible, as a take does that cannot pass. */
+/** Repairs a state that is impossible because the clock went back, as a take does that cannot pass. */
 function repair(right: ReferenceStore, group: readonly Step[]): void {
   for (const step of group) {
     const lease = step.lease ?? { id: 'repair', critical: false };

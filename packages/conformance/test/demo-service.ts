@@ -1,4 +1,4 @@
-/** The demo API on node:http, in pieces of which a mutant replaces one. */
+/** The demo API on node:http, in pieces. A mutant replaces one of them. */
 
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -28,7 +28,7 @@ type Request = LimitRequest<IncomingMessage>;
 const oneProxy = compileTrust(1);
 const isCharge = (path: string): boolean => path.startsWith('/charges');
 
-/** What an adapter and an app behind it do, done right. */
+/** A correct adapter, with a correct app behind it. */
 export const right = {
   address: (req: IncomingMessage): string | undefined =>
     canonicalAddress(
@@ -75,7 +75,7 @@ export const right = {
 
 export type Pieces = typeof right;
 
-/** Sets the fields of an admission and, if it is a refusal, the status. */
+/** Sets the headers of an admission and, for a rejection, the status. */
 export function writeHead({ allowed, headers, status }: Admission, res: ServerResponse): void {
   for (const [name, value] of mergeHeaders(headers, (field) => res.getHeader(field))) {
     res.setHeader(name, value);
@@ -118,7 +118,7 @@ export function service(pieces: Pieces): http.Server {
   ]);
   const options = { store, skip, headers };
   const front = createGuard(limiters, options);
-  // What has an idempotency key goes through a gate: it keeps answers.
+  // Requests with an idempotency key go through a gate, which stores responses.
   const once = new Gate([idempotency({ scope: pieces.scope }), ...limiters], options);
   const keys = rateLimit<IncomingMessage>({ name: 'per-key', limit: 5, window, key });
   const behind = createGuard(keys, { store, headers });

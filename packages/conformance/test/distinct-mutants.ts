@@ -1,10 +1,10 @@
-/** Stores that count different things wrongly. */
+/** Stores that count distinct items wrongly. */
 
 import type { Answer, Step } from '@spillway/core';
 import { makeDistinctRule, makeRule } from '@spillway/core/store';
 import { type Mutant, mutant, steps } from './mutant.js';
 
-/** A store that changes each step on different things. */
+/** A store that changes each step on distinct items. */
 function things(name: string, caughtBy: string, change: (step: Step) => Step): Mutant {
   return steps(name, caughtBy, (step) => (step.rule.machine === 'distinct' ? change(step) : step));
 }
@@ -47,7 +47,7 @@ export const distinctMutants: readonly Mutant[] = [
   mutant('refunds what others have repeated', 'keeps a thing that a refunded', (right, group) => {
     const alone = group.filter(({ op, rule }) => op === 'take' && rule.machine === 'distinct');
     const known = right.apply(alone.map((step) => ({ ...step, op: 'look', binding: false })));
-    // A repeat is only looked at, so nothing is marked.
+    // A repeat becomes a look, so nothing is marked as shared.
     const repeats = new Set(alone.filter((_, at) => isRepeat(alone[at], known[at])));
     return right.apply(group.map((step) => (repeats.has(step) ? { ...step, op: 'look' } : step)));
   }),

@@ -1,4 +1,4 @@
-/** Histories that are right, and that a law once took for wrong; beside each, one that is wrong. */
+/** Correct histories that a law once considered wrong, each with a wrong one beside it. */
 
 import { type History, LAWS } from '@spillway/conformance/simulator';
 import { makeClaimsRule, makeRule } from '@spillway/core/store';
@@ -30,7 +30,7 @@ it('a rejection can be cached in the microsecond in which the next request begin
   expect(law?.(rejectedFromCache(1_000_001))).toMatch(/against the store/);
 });
 
-/** Bea's answer is stored for 10 s, sent again because the reply was lost, and `at` Cy takes the key. */
+/** Bea's response is stored for 10 s. It is sent again, because the reply was lost; at `at`, Cy takes the key. */
 function takenAfterKept(at: number): History {
   const rule = makeClaimsRule(1_000_000, 10_000_000);
   const call = (nowUs: number, op: string, owner: string, isAnswered = true) => {

@@ -1,4 +1,4 @@
-/** The algorithms told another way, as literally and slowly as can be: what the oracle is proved against. */
+/** The algorithms, implemented as literally and slowly as possible, to check the oracle. */
 
 import type { BucketRule, LogRule, RateRule, WindowRule } from '@spillway/core/store';
 import { Fraction, lesser } from '../src/oracle/fraction.js';
@@ -42,7 +42,7 @@ function units(events: readonly Event[], from: number, to: number): number {
   return events.filter(({ us }) => us >= from && us < to).reduce((sum, { cost }) => sum + cost, 0);
 }
 
-/** Every event is kept, and the windows are found anew each time: from the first event on, one after the other. */
+/** Every event is stored, and the windows are computed anew each time, one after the other, from the first event on. */
 function literalAnchored({ windowUs, limit }: WindowRule): Literal {
   const events: Event[] = [];
   const used = (us: number): number => {
@@ -58,7 +58,7 @@ function literalAnchored({ windowUs, limit }: WindowRule): Literal {
   };
 }
 
-/** Every event is kept; the counts are taken anew each time. */
+/** Every event is stored, and the counts are computed anew each time. */
 function literalWindow(rule: WindowRule): Literal {
   const events: Event[] = [];
   const { windowUs: w, limit } = rule;

@@ -1,4 +1,4 @@
-/** How stores that are wrong in one way are made from one that is right. */
+/** Makes stores that are wrong in one way from a correct store. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
@@ -8,7 +8,7 @@ import { type ReferenceStore, referenceStore } from './reference-store.js';
 export interface Mutant {
   /** What is wrong with it. */
   readonly name: string;
-  /** A check that must notice, by the beginning of its name. */
+  /** The check that must notice, by the beginning of its name. */
   readonly caughtBy: string;
   open(): OpenStore;
 }
@@ -27,7 +27,7 @@ export function mutant(name: string, caughtBy: string, apply: Apply): Mutant {
   };
 }
 
-/** The memory store, of which each step is changed before it is asked. */
+/** The memory store, but each step is changed before it is applied. */
 export function memory(change: (step: Step) => Step): OpenStore {
   const clock = new ManualClock();
   const right = memoryStore({ clock });
@@ -52,7 +52,7 @@ export function names(
   });
 }
 
-/** A store that answers under a clock of its own, but tells the right time. */
+/** A store that decides by a wrong clock, but reports the right time. */
 export function clock(
   name: string,
   caughtBy: string,

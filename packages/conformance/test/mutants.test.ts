@@ -1,4 +1,4 @@
-/** The checks can fail: each wrong store is caught by the check that is named. */
+/** The checks can fail: each wrong store is caught by the check that it names. */
 
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';
@@ -16,7 +16,7 @@ import { penaltyMutants } from './penalty-mutants.js';
 import { putMutants } from './put-mutants.js';
 import { queueMutants } from './queue-mutants.js';
 
-/** Runs the checks whose names begin as told; resolves to the messages of those that fail. */
+/** Runs the checks whose names begin with `caughtBy`. Resolves to the messages of those that fail. */
 async function failures({ open, caughtBy }: Omit<Mutant, 'name'>): Promise<string[]> {
   const checks = storeConformance({ open }).filter(({ name }) => name.startsWith(caughtBy));
   expect(checks.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-/** Stores that are wrong in one way each, made from the one that is right. */
+/** Stores that are wrong in one way each, made from a correct one. */
 
 import type { Answer } from '@spillway/core';
 import { capacityOf, type Rule } from '@spillway/core/store';
@@ -137,7 +137,7 @@ const keys: readonly Mutant[] = [
   ]),
 ];
 
-/** The rule with a window, or leases, longer by so many microseconds. */
+/** The rule with a longer window, or longer leases. */
 function longer(rule: Rule, us: number): Rule {
   if ('leaseUs' in rule) return { ...rule, leaseUs: rule.leaseUs + us };
   return 'windowUs' in rule ? { ...rule, windowUs: rule.windowUs + us } : rule;

@@ -1,4 +1,4 @@
-/** Stores as they are often written: tokens in floating point, a window before that is rounded, timers of 32 bits. */
+/** Stores as they are often written: tokens in floating point, a rounded previous window, timers of 32 bits. */
 
 import type { Step } from '@spillway/core';
 import type { BucketAnswer, BucketRule, WindowAnswer, WindowRule } from '@spillway/core/store';
@@ -12,7 +12,7 @@ function idOf(step: Step): string {
   return JSON.stringify([step.limiter, step.key]);
 }
 
-/** Takes of one step each: what the checks of promises ask. */
+/** A store for single takes, which the checks of promises send. */
 function openTakesOnly(
   take: (step: Step, nowUs: number) => BucketAnswer | WindowAnswer,
 ): OpenStore {
@@ -45,7 +45,7 @@ function openFloatBucket(): OpenStore {
   });
 }
 
-/** A sliding window counter over numbers; `weigh` rounds what is left of the window before. */
+/** A sliding window counter in floating point; `weigh` rounds what still counts of the previous window. */
 export function openSlidingWindow(weigh: (units: number) => number): OpenStore {
   const counts = new Map<string, { startUs: number; current: number; previous: number }>();
   return openTakesOnly((step, nowUs) => {
@@ -67,7 +67,7 @@ export function openSlidingWindow(weigh: (units: number) => number): OpenStore {
   });
 }
 
-/** Counts fall to a timer of 32 bits of milliseconds. */
+/** Counts expire by a timer with 32 bits of milliseconds. */
 function openForgetful(): OpenStore {
   const right = referenceStore();
   const writtenUs = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Adapters that are wrong in one way each about idempotency keys. */
+/** Adapters that handle idempotency keys wrongly, in one way each. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Admission } from '@spillway/core';
@@ -10,7 +10,7 @@ import { right } from './demo-service.js';
 
 const REPEATS = 'replays the first response';
 
-/** An exchange that does one thing otherwise. */
+/** An exchange that does one thing differently. */
 function exchanging(
   name: string,
   caughtBy: string,
@@ -24,7 +24,7 @@ function exchanging(
   return mutant(name, caughtBy, { exchange });
 }
 
-/** An adapter that gives another answer than the one that was kept. */
+/** An adapter that sends another response than the stored one. */
 function replies(name: string, change: (answer: StoredResponse) => StoredResponse): AdapterMutant {
   return exchanging(name, REPEATS, (exchange) => {
     const { replay } = exchange;
@@ -47,7 +47,7 @@ function records(
   });
 }
 
-/** An adapter that shows something else of an answer. */
+/** An adapter that shows a response wrongly. */
 function watches(
   name: string,
   caughtBy: string,
@@ -74,7 +74,7 @@ const without = ({ headers, ...answer }: StoredResponse, name: string): StoredRe
   headers: headers.filter(([key]) => key !== name),
 });
 
-/** Makes the key of a request that was refused useless. */
+/** Makes the key of a rejected request unusable. */
 function spendsRefused(): AdapterMutant {
   const spent = new Set<string | undefined>();
   const exchange = (req: IncomingMessage, res: ServerResponse): NodeExchange => {

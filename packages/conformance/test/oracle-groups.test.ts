@@ -1,4 +1,4 @@
-/** The oracle's groups, clamps, and refunds, by examples worked out by hand. */
+/** The oracle's groups, clamps and refunds, in examples that were calculated by hand. */
 
 import { makeRule } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-/** The oracle agrees with the algorithms told literally, tried out microsecond by microsecond. */
+/** The oracle agrees with literal implementations of the algorithms, which are tried microsecond by microsecond. */
 
 import { capacityOf, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
@@ -8,7 +8,7 @@ import { step } from '../src/probe.js';
 import { ALGORITHMS, rateRule } from '../src/rules.js';
 import { bruteForce, literal } from './literal.js';
 
-/** Windows of 1 to 60 us: short enough to be walked through. */
+/** Windows of 1 to 60 us: short enough to try every microsecond. */
 const tinyRule = (algorithm: (typeof ALGORITHMS)[number]) =>
   fc
     .tuple(
@@ -91,14 +91,14 @@ describe('the oracle for a token-bucket', () => {
       const level = () => bruteForce(model, capacityOf(rule), nowUs, 1).remaining;
       for (const { passUs, cost } of arrivals) {
         nowUs += passUs;
-        // Up to the limit: a whole number of units passes, so that the literal bucket can charge it.
+        // Only a whole number of units that passes, because the literal bucket can charge no other.
         const fits = Math.min(cost, level());
         model.charge(nowUs, fits);
         const [verdict] = oracle.apply([step('record', subject(rule), fits)], nowUs);
         expect(verdict?.remaining).toBe(level());
       }
       if (!model.passes(nowUs, putCost)) return;
-      // What a grant took, given back later, leaves the bucket as without the grant, unless it was full in between.
+      // A refund leaves the bucket as if the grant had never been made, unless the bucket was full in between.
       const [grant] = oracle.apply([step('take', subject(rule), putCost)], nowUs);
       const atUs = grant?.answer && 'tatUs' in grant.answer ? grant.answer.tatUs : 0;
       const num = grant?.answer && 'tatNum' in grant.answer ? grant.answer.tatNum : 0;

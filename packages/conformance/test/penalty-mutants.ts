@@ -1,4 +1,4 @@
-/** Stores that lock too often, too seldom, for too long, or for ever. */
+/** Stores that lock too often, too rarely, too long, or forever. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { LockRule } from '@spillway/core/store';

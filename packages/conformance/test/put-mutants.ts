@@ -1,4 +1,4 @@
-/** Stores that are wrong in one way each about a `put` of less, or of more, than was granted. */
+/** Stores that are wrong in one way each about a `put` of fewer, or of more, units than were granted. */
 
 import type { Step } from '@spillway/core';
 import { type Mutant, mutant, steps } from './mutant.js';

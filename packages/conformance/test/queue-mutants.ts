@@ -1,4 +1,4 @@
-/** Stores that are wrong in one way each about a bucket that waits: its waits, its tail, its pause, its changes. */
+/** Stores whose queue is wrong in one way each: its waits, its end, its pause, its changes. */
 
 import type { Answer, Step } from '@spillway/core';
 import { makeShaperRule, type QueueRule, type Rule } from '@spillway/core/store';
@@ -11,7 +11,7 @@ const LAST = 'gives back to a queue only';
 const CHANGES = 'keeps a queue when';
 const PAUSES = 'starts nothing in a pause, and';
 
-/** A store that decides under other numbers than it was given. */
+/** A store that decides under other numbers than those of the rule. */
 function ruled(name: string, caughtBy: string, change: (rule: QueueRule) => QueueRule): Mutant {
   return steps(name, caughtBy, (step) =>
     step.rule.machine === 'queue' ? { ...step, rule: change(step.rule) } : step,
@@ -22,7 +22,7 @@ function recoded(codeOf: (rule: Rule) => string): (step: Step) => Step {
   return (step) => ({ ...step, rule: { ...step.rule, code: codeOf(step.rule) } });
 }
 
-/** What is stored of one count, as docs/writing-a-store.md has it. */
+/** The stored text of one count, as docs/stored-format.md defines it. */
 interface Stored {
   us: number;
   span: number;
@@ -33,7 +33,7 @@ interface Stored {
 
 type Tamper = (stored: Stored, step: Step & { readonly rule: QueueRule }, nowUs: number) => void;
 
-/** A store that changes what it has stored before or after each step that stands alone. */
+/** A store that changes what it has stored, before or after each step that is alone in its group. */
 function stored(
   name: string,
   caughtBy: string,

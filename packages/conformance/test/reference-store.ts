@@ -1,9 +1,9 @@
-/** A store that answers what the oracle says: right by construction. */
+/** A store that answers like the oracle, and so is correct by construction. */
 
 import type { Answer, Step, SyncStore } from '@spillway/core';
 import { type OpenStore, Oracle } from '../src/index.js';
 
-/** A reference store that can be told the time. */
+/** A reference store whose time can be set. */
 export interface ReferenceStore extends SyncStore, OpenStore {
   readonly store: ReferenceStore;
   readonly nowUs: number;

@@ -1,4 +1,4 @@
-/** The suite passes on a store that is right. */
+/** The suite passes on a correct store. */
 
 import { describe, expect, it } from 'vitest';
 import { storeConformance } from '../src/index.js';

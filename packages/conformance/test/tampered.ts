@@ -1,15 +1,15 @@
-/** A store whose texts somebody changes behind its back. */
+/** A store whose texts are changed from outside. */
 
 import type { Step } from '@spillway/core';
 import { stateStore } from '@spillway/core/store';
 import type { OpenStore } from '../src/index.js';
 
-/** What is stored of a step's count is from now on what this returns; undefined: nothing. */
+/** Returns the text to store in place of that of a step's count; undefined deletes it. */
 export type TamperText = (text: string, step: Step, nowUs: number) => string | undefined;
 
 const leave: TamperText = (text) => text;
 
-/** Changes what it has stored `before` or `after` each step that stands alone. */
+/** Changes what is stored `before` or `after` each step that is alone in its group. */
 export function openTampered(before: TamperText = leave, after: TamperText = leave): OpenStore {
   const rows = new Map<string, string>();
   let nowUs = 0;

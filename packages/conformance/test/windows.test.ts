@@ -1,4 +1,4 @@
-/** The checks of a store take the window from the rule: an algorithm may have a window of its own, such as a month. */
+/** The checks of a store take the window from the rule, because an algorithm may have its own, such as a month. */
 
 import { memoryStore } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';

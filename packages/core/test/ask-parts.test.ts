@@ -1,4 +1,4 @@
-/** How the parts of a group are asked: what is asked at all, and what no deadline may keep from being done. */
+/** How the parts of a group are called: which calls are made, and which ones no deadline may prevent. */
 
 import type { Step } from '@spillway/core';
 import { askParts, makeRule, partsOf } from '@spillway/core/store';
@@ -10,7 +10,7 @@ function take(key: string): Step {
   return { op: 'take', limiter: 'api', key, rule, cost: 1, binding: true };
 }
 
-/** Asks a group, each key of which is a part of its own. Returns the calls, those that give back with a `!`. */
+/** Sends a group in which each key is a separate part. Returns the calls; refunds have a `!`. */
 async function callsOf(steps: readonly Step[], full: readonly string[]): Promise<string[]> {
   const calls: string[] = [];
   await askParts(

@@ -1,4 +1,4 @@
-/** Functions that are async where they must not be: none ends the process, none frees a request. */
+/** Callbacks that are async although they must not be: none ends the process, and none exempts a request. */
 
 import { createGuard, decisionLog, type Fault, rateLimit, workerShedder } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';

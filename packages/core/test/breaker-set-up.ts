@@ -1,4 +1,4 @@
-/** A store whose calls a test answers or fails one by one, behind a breaker on a clock that is moved by hand. */
+/** A store whose calls a test answers or fails one by one, behind a breaker with a manual clock. */
 
 import {
   type Answer,
@@ -16,10 +16,10 @@ import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
 import { remoteState } from '../src/stores/remote-state.js';
 
-/** The name under which a breaker asks whether a store is back. */
+/** The name of the limiter under which a breaker probes a store. */
 export const PROBE = '\u0001probe';
 
-/** A store that answers later, or fails with `error`, or leaves open what it is asked. */
+/** A store that answers later, fails with `error`, or leaves calls open. */
 export class Patient implements Store {
   readonly sync = false;
   readonly memory = memoryStore();
@@ -41,7 +41,7 @@ export class Patient implements Store {
     });
   }
 
-  /** What was asked for callers, beside the breaker's own question. */
+  /** Calls for callers, without the probes of the breaker. */
   get calls(): number {
     return this.asked.filter(({ limiter }) => limiter !== PROBE).length;
   }
@@ -57,7 +57,7 @@ export const SETTINGS = { failures: 3, probeUs: 100_000 };
 export function setUp(options: GuardOptions = {}) {
   const clock = new ManualClock();
   const store = remoteStore(new Patient());
-  // The first to ask for it chooses: here, whose time it goes by.
+  // The first user of the breaker determines its clock.
   remoteState(store, clock).breaker(SETTINGS);
   const warnings: string[] = [];
   const logger = { warn: (line: string) => warnings.push(line) };
@@ -78,5 +78,5 @@ export function setUp(options: GuardOptions = {}) {
   return { clock, store, warnings, make, ask, fail };
 }
 
-/** Lets what is in the background, and needs no time, come to its end. */
+/** Lets background work that needs no time finish. */
 export const background = () => new Promise((resolve) => setImmediate(resolve));

@@ -1,4 +1,4 @@
-/** A cache for what callbacks load: fresh, stale, failing, slow, flooded, invalidated. */
+/** A cache for values that callbacks load: fresh, stale, failing, slow, flooded, invalidated. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type CachedOptions, cached, createGuard, rateLimit } from '@spillway/core';
@@ -7,7 +7,7 @@ import { request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 import { pick, seeded } from './net/random.js';
 
-/** A table that answers when it is told to. */
+/** A table that answers when the test says so. */
 function table(options: CachedOptions = {}) {
   const clock = new ManualClock();
   const asked: string[] = [];

@@ -1,4 +1,4 @@
-/** Callbacks of limits that answer with a promise: they are waited for together, not too long, and none is lost. */
+/** Callbacks of limits that return promises: they are awaited together, not too long, and none is lost. */
 
 import {
   concurrencyLimit,
@@ -137,14 +137,14 @@ describe('the promises of one request', () => {
     });
     await vi.advanceTimersByTimeAsync(ms - 1);
     expect(done).toBe(false);
-    await vi.advanceTimersByTimeAsync(2); // then it is looked once more for what has arrived
+    await vi.advanceTimersByTimeAsync(2); // then input that has arrived is read once more
     expect(await admission).toMatchObject({ allowed: true, decisions: [{ remaining: 1 }] });
     expect(faults.map(({ source }) => source).sort()).toEqual(['cost', 'key', 'plan', 'skip']);
     expect(faults[0]).toMatchObject({ error: { message: `no answer within ${ms} ms` } });
   });
 
   it('are heard if they answered while the event loop stood still for longer', async () => {
-    // Due timers run before what has arrived is read.
+    // Due timers run before input that has arrived is read.
     const key = (): Promise<string> =>
       new Promise((resolve) => setTimeout(() => setImmediate(() => resolve('ada')), 1_000));
     const { guard, faults } = setUpLater(rateLimit({ ...two, key }));

@@ -1,4 +1,4 @@
-/** What is wrong with an option is said in one form, by checks that all options share. */
+/** Errors about options have one form, from checks that all options share. */
 
 import {
   createLimiter,

@@ -1,4 +1,4 @@
-/** Claims where no store decides them: a full memory, a store that fails or answers junk, resets of a key, deadlines. */
+/** Claims that no store decides: a full memory, a store that fails or answers junk, resets of a key, deadlines. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import {
@@ -195,7 +195,7 @@ describe('a group in parts', () => {
     }
     const look = store.apply([{ ...limit, key: 'bob', cost: 2 }]);
     expect(look).toMatchObject([{ allowed: true }]);
-    // And the one who runs it still does.
+    // And its owner still runs it.
     expect(store.apply([step('look', 'id', 2)])).toMatchObject([{ state: 'running' }]);
   });
 });

@@ -1,4 +1,4 @@
-/** The deadline of a call: what is answered in time, what is not, and what a call that never is keeps. */
+/** The deadline of a call: which calls are answered in time, which are not, and what an unanswered call retains. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { type ApplyOptions, makeRule, remoteStore, withDeadline } from '@spillway/core/store';
@@ -224,7 +224,7 @@ describe('a deadline', () => {
     ]);
   });
 
-  /** What a store is told of how long anybody waits, from 1 s on. */
+  /** The deadline that a store gets for these steps, sent at 1 s. */
   async function toldOf(steps: readonly Step[]): Promise<number | undefined> {
     let told: number | undefined;
     const curious: Store = remoteStore({

@@ -1,4 +1,4 @@
-/** A log of decisions: how much is written, and what is not. */
+/** A log of decisions: how much is written, and what is omitted. */
 
 import {
   concurrencyLimit,
@@ -13,7 +13,7 @@ import { setUp } from './guard-set-up.js';
 
 const SECRET = 'a secret of the tests';
 
-/** Numbers as if by chance: 0, 0.01, ... 0.99, in an order that is always the same. */
+/** Numbers that look random: 0, 0.01, ... 0.99, always in the same order. */
 function draws(): () => number {
   let next = 0;
   return () => {

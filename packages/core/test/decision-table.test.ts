@@ -1,4 +1,4 @@
-/** The table of refusals for development: what its lines say, what they hide, and how many there are. */
+/** The table of rejections for development: what its lines show, what they hide, and how many there are. */
 
 import {
   concurrencyLimit,
@@ -26,7 +26,7 @@ function printed(options: DecisionTableOptions = {}) {
   return { table, lines: () => texts.join('\n').split('\n'), texts };
 }
 
-/** Each line by its columns, which two spaces or more divide. */
+/** The columns of a line, which are separated by two spaces or more. */
 const cells = (line = '') => line.split(/ {2,}/);
 
 afterEach(() => vi.unstubAllGlobals());

@@ -1,4 +1,4 @@
-/** A store behind a network, with a clock of the test, which counts its calls and may go down. */
+/** A remote store, with a clock of the test, which counts its calls and may be down. */
 
 import { memoryStore, type Step } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';

@@ -1,4 +1,4 @@
-/** Units by instant: as a plain list has them, but without walking it. */
+/** Units by instant: the same as in a plain list, but without walking it. */
 
 import { describe, expect, it } from 'vitest';
 import { Entries } from '../src/algorithms/log/log-entries.js';

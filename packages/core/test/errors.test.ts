@@ -1,4 +1,4 @@
-/** How errors look where they are printed, and where they lead. */
+/** How errors look when they are printed, and which page they name. */
 
 import { inspect } from 'node:util';
 import { createGuard, isSpillwayError, rateLimit, SpillwayError } from '@spillway/core';
@@ -10,7 +10,7 @@ import { Patient } from './breaker-set-up.js';
 
 const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
 
-/** As Node prints what nobody catches. */
+/** As Node prints an error that nobody catches. */
 const uncaught = (error: unknown) => inspect(error, { customInspect: false });
 
 describe('an error of ours', () => {

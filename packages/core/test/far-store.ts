@@ -1,4 +1,4 @@
-/** A guard with permits over a store far away, which may be down, slow, or lose its data. */
+/** A guard with permits over a remote store, which may be down, slow, or lose its data. */
 
 import {
   type Admission,
@@ -17,7 +17,7 @@ import { vi } from 'vitest';
 
 type Ops = Partial<Record<Step['op'], number>>;
 
-/** A store far away: it may be down, and it may take its time over renewals or releases. */
+/** A remote store. It may be down, and may be slow with renewals or releases. */
 export class FarStore implements Store {
   readonly sync = false;
   memory = memoryStore({ clock: systemClock });
@@ -27,7 +27,7 @@ export class FarStore implements Store {
     readonly heard: boolean;
   }[] = [];
   down = false;
-  /** Takes so long over each op, in milliseconds, before it does it. */
+  /** How long each operation takes before it is done, in milliseconds. */
   readonly delayMs: Ops = {};
 
   async apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]> {
@@ -68,7 +68,7 @@ export function setUp(options: GuardOptions = {}) {
     for (let i = 0; i < count; i += 1) all.push(await guard.admit(request()));
     return all;
   };
-  /** Until the question in the background has found the store. */
+  /** Waits until the probe in the background has found the store. */
   const comeBack = async () => {
     store.down = false;
     await vi.advanceTimersByTimeAsync(300);

@@ -1,4 +1,4 @@
-/** Faults have a voice without onFault: what failed, what happens instead, once a minute. */
+/** Faults are logged if there is no onFault: what failed, and what happens instead, once a minute. */
 
 import {
   concurrencyLimit,

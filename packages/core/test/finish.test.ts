@@ -1,4 +1,4 @@
-/** How limiters hear the end of a request, and what they give back then. */
+/** How limiters learn of the end of a request, and what they give back then. */
 
 import {
   concurrencyLimit,
@@ -29,7 +29,7 @@ const passing: Decision = {
   resetMs: Number.NaN,
 };
 
-/** A local limiter that holds a permit for each request, and notes what it is told. */
+/** A local limiter that holds a permit for each request, and records the calls of its `finish`. */
 function holding(decide: () => Decision = () => passing, mode: LocalLimiter['mode'] = 'enforce') {
   const heard: { turn: LimiterTurn; outcome: RequestOutcome }[] = [];
   const limiter: LocalLimiter = {

@@ -1,4 +1,4 @@
-/** Groups on their way to a store that answers later, of which parts may fail. */
+/** Groups for a store that answers later, and of which parts may fail. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { makeRule, measure, remoteStore } from '@spillway/core/store';
@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest';
 import { StoreClient, type StoreClientOptions } from '../src/stores/store-client.js';
 import { pick, seeded } from './net/random.js';
 
-/** A store whose parts are named by the first letter of a key. What is down rejects. */
+/** A store whose parts are named by the first letter of a key. Parts that are down reject. */
 class Far implements Store {
   readonly sync = false;
   readonly clock = new ManualClock();
@@ -60,7 +60,7 @@ function setUp(options: StoreClientOptions = {}) {
   const outage = () => {
     for (const part of 'abc') store.down.add(part);
   };
-  /** Units that are left for the key of a step: by the fallback counts, if the store is down. */
+  /** Units left for the key of a step, in the fallback counters if the store is down. */
   const left = async (step: Step) => {
     const [answer] = await ask([{ ...step, op: 'look' }]);
     return measure(step.rule, answer as Answer, 1).remaining;

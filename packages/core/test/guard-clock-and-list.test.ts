@@ -1,4 +1,4 @@
-/** What a guard takes and shows beside its decisions: its clock, its limiters, and the live settings it reads. */
+/** What a guard uses and shows besides its decisions: its clock, its limiters, and the live settings it reads. */
 
 import {
   type Control,
@@ -57,7 +57,7 @@ describe('the clock of a guard', () => {
       expect(() => make(rateLimit(two), { store })).not.toThrow();
     }
     expect(() => make(rateLimit(two), { clock, store: memoryStore({ clock }) })).not.toThrow();
-    // The counts of a remote store have a clock elsewhere.
+    // The counts of a remote store have another clock.
     const remote = remoteStore({ sync: false, apply: async () => [] });
     expect(() =>
       make(rateLimit(two), { clock, store: remote, onStoreError: 'deny' }),
@@ -131,7 +131,7 @@ describe('live settings', () => {
   });
 
   it('that end while a request is decided make one decision all the same', () => {
-    // Says the override once, and then that it has ended.
+    // Returns the override once, and then none, because it has ended.
     const override: LimiterSettings = { mode: 'shadow', share: 1, limits: { limit: 1 } };
     let left = 0;
     const control: Control = liveControl({

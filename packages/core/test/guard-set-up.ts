@@ -1,4 +1,4 @@
-/** A guard in memory, on a clock that is moved by hand, with all that its observers are told. */
+/** A guard in memory with a manual clock, and everything that its observers get. */
 
 import {
   type Admission,

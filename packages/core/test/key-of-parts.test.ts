@@ -1,4 +1,7 @@
-/** Keys of several parts: no two lists are one key, none is a text's, and a list with a hole is none. */
+/**
+ * Keys of several parts: two different lists are never one key, a list never equals a string, and a list with a missing
+ * part is no key.
+ */
 
 import {
   concurrencyLimit,
@@ -15,7 +18,7 @@ import { pick, seeded } from './net/random.js';
 
 const limit = { name: 'api', limit: 5, window: '1h' } as const;
 
-/** What a key option makes of a request: the key that is counted, and what was told. */
+/** What a key option returns for a request: the counted key, and the faults. */
 async function counted(
   own: unknown,
   make = (key: () => never): Limiter => rateLimit({ ...limit, key }),

@@ -1,4 +1,4 @@
-/** A reset forgets a key in every count of its limiter, whatever numbers it was counted under. */
+/** A reset deletes a key in every count of its limiter, whatever numbers it was counted under. */
 
 import {
   createGuard,

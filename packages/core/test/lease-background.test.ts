@@ -1,4 +1,4 @@
-/** Renewals and releases are of no request: they may take their time, and close waits for them. */
+/** Renewals and releases belong to no request: they may be slow, and close waits for them. */
 
 import { concurrencyLimit, createGuard } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -17,7 +17,7 @@ describe('a renewal', () => {
     one?.release({});
     await vi.advanceTimersByTimeAsync(1_000);
     expect(store.held).toBe(0);
-    // Now the renewal takes the permit once more, and it is given back once more.
+    // Now the renewal takes the permit once more, and it is released once more.
     await vi.advanceTimersByTimeAsync(3_000);
     expect(store.count('put')).toBe(2);
     expect(store.held).toBe(0);
@@ -96,7 +96,7 @@ describe('close', () => {
     const { store, guard, take } = setUp({ breaker: false });
     await take(60);
     store.delayMs.record = 1e9;
-    await vi.advanceTimersByTimeAsync(10_000); // some renewals are under way
+    await vi.advanceTimersByTimeAsync(10_000); // some renewals are in flight
     if (how === 'rejects') store.down = true;
     else store.delayMs.put = 1e9;
     let done = false;

@@ -1,4 +1,4 @@
-/** Permits over outages of the store: what was lost is given back once, in time, and within bounds. */
+/** Permits during outages of the store: lost releases are sent again once, in time, and within bounds. */
 
 import { type Admission, concurrencyLimit, createGuard, memoryStore } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
@@ -20,7 +20,7 @@ describe('an outage', () => {
     expect(store.held).toBe(60);
     await comeBack();
     expect(breaker).toMatchObject([{ state: 'open' }, { state: 'closed' }]);
-    // Those too that were let pass meanwhile.
+    // Including the requests that were let pass meanwhile.
     expect(guard.inProgress).toBe(staying.length + unknown.length);
     expect(store.held).toBe(guard.inProgress);
   });
@@ -39,7 +39,7 @@ describe('an outage', () => {
   it('that comes again at once does not make all be renewed once more, but what failed in it', async () => {
     const { store, guard, take, comeBack, breaker } = setUp();
     const running = await take(80);
-    // At a time when renewals are due, so that some fail in each outage.
+    // At a time when renewals are due, so some fail in each outage.
     await vi.advanceTimersByTimeAsync(10_000);
     const before = store.arrived('record');
     for (let outage = 0; outage < 6; outage += 1) {
@@ -67,7 +67,7 @@ describe('an outage', () => {
     await vi.advanceTimersByTimeAsync(150);
     const second = await guard.admit(request());
     expect(second.decisions).toMatchObject([{ allowed: true, outcome: 'error' }]);
-    // While that one runs, there is no other permit.
+    // While that request runs, there is no other permit.
     expect(await guard.admit(request())).toMatchObject({ allowed: false });
   });
 
@@ -89,7 +89,7 @@ describe('an outage', () => {
       await goDown();
       store.delayMs.record = 50;
       await comeBack();
-      // In 600 ms at most: 256 in 50 ms, and as long a pause.
+      // At most in 600 ms: 256 in 50 ms, then a pause of the same length.
       expect(store.count('record')).toBeGreaterThan(2 * 256);
       expect(store.count('record')).toBeLessThanOrEqual(7 * 256);
       await vi.advanceTimersByTimeAsync(2_000);

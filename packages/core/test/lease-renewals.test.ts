@@ -1,4 +1,4 @@
-/** Renewals: in time for each permit, few at once, never fewer than needed, and none that is not. */
+/** Renewals: in time for each permit, few at once, as many as needed, and no unnecessary ones. */
 
 import {
   type Admission,
@@ -16,7 +16,7 @@ import { describe, expect, it, vi } from 'vitest';
 const LEASE_MS = 60_000;
 const THIRD_MS = LEASE_MS / 3;
 
-/** Lets all pass; notes when each permit was taken or renewed, and how many renewals came in one turn. */
+/** Admits everything. Records when each permit was taken or renewed, and how many renewals came in one turn. */
 class NotingStore implements Store {
   readonly sync = true;
   readonly lastMs = new Map<string, number>();
@@ -75,7 +75,7 @@ describe('renewals', () => {
   it('of a count that shrinks come in time all the same', () => {
     const { store, guard, take } = setUp();
     const running = new Map(take(3_000).map((one, at) => [at, one]));
-    // Whoever was renewed ends soon after; the others must not wait for longer because there are fewer.
+    // The leases that were renewed soon end. The others must not wait longer because there are fewer now.
     for (let second = 0; second < 60; second += 1) {
       vi.advanceTimersByTime(1_000);
       for (const [at, one] of [...running].slice(0, 45)) {
@@ -112,7 +112,7 @@ describe('renewals', () => {
     const before = store.renewals;
     stall(15_000);
     vi.advanceTimersByTime(1_000);
-    // All that is late by now, in bounded turns; what was renewed last before comes last.
+    // All leases that are late by now, in bounded turns. Those renewed most recently come last.
     expect(store.renewals - before).toBeGreaterThan(3_000);
     expect(store.mostInOneTurn).toBeLessThanOrEqual(512);
     expect(store.longestMs).toBeLessThan(THIRD_MS + 15_000 + 1_000);

@@ -1,4 +1,4 @@
-/** Leases: kept while the request runs, and free again whatever happens. */
+/** Leases: held while the request runs, and free again whatever happens. */
 
 import {
   type Admission,
@@ -102,7 +102,7 @@ describe('leases and a store that comes back', () => {
     store.deaf = true;
     await admission.release({});
     await vi.advanceTimersByTimeAsync(80_000);
-    expect(store.unheard).toBe(3); // a third try would come when the lease has ended
+    expect(store.unheard).toBe(3); // a third attempt would come after the lease has ended
     expect(vi.getTimerCount()).toBe(0);
   });
 });

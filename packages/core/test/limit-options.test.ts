@@ -104,7 +104,7 @@ describe('a wrong option is told at construction, with its name, its value and a
     const other = codeOf(() => createLimiter({ limit: 6, window: '1m', name: 'a' }, { store }));
     expect(other.code).toBe('SPW_NAME_CONFLICT');
     expect(other.message).toContain('"a"');
-    // Two places that mean one count are as likely as two limits that took one name.
+    // Two places that mean the same limit are as likely as two limits that share a name.
     expect(other.message).toContain('or both the same numbers');
   });
 

@@ -1,4 +1,4 @@
-/** The clock of a limit without HTTP: what counts in this process, and what is known of a store, go by it. */
+/** The clock of a limit without HTTP is used for counts in this process, and for the cache and breaker of a store. */
 
 import { createLimiter, memoryStore, type Step } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -67,12 +67,12 @@ describe('createLimiter with a clock', () => {
     store.error = new Error('connection lost');
     expect(await limiter.consume('ada', { cost: 10 })).toMatchObject({ outcome: 'error' });
     const calls = store.asked.length;
-    // The stand-in counts by it: a unit is back after a second of it.
+    // The fallback counters use it: a unit is back after a second.
     expect(await limiter.consume('ada')).toMatchObject({ allowed: false, retryAfterMs: 1000 });
     expect(store.asked.length).toBe(calls);
     clock.advance('11s');
     store.error = undefined;
-    // So long after the last request, this one asks by itself whether the store is back.
+    // This long after the last request, this one probes the store itself.
     expect(await limiter.consume('ada')).toMatchObject({ outcome: 'allowed' });
     expect(warnings.at(-1)).toContain('11.0 s');
   });

@@ -1,4 +1,4 @@
-/** A decision of a limit without HTTP is plain data, however it was made; and a memory store may be watched. */
+/** A decision of a limit without HTTP is plain data, however it was made; and a memory store may be spied on. */
 
 import { createLimiter, memoryStore } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';

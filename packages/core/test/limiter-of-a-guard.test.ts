@@ -1,4 +1,4 @@
-/** A limiter that `rateLimit` made, asked without a request: one limit for requests and for work beside them. */
+/** A limiter of `rateLimit`, used without a request: one limit for requests and for other work. */
 
 import {
   concurrencyLimit,

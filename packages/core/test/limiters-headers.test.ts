@@ -16,7 +16,7 @@ import { describe, expect, it } from 'vitest';
 const user = { limit: 3, window: '1m' } as const;
 const tenant = { limit: 5, window: '1h' } as const;
 
-/** The same limits twice, each with a store of its own. */
+/** The same limits twice, each with a separate store. */
 function both(styles?: readonly HeaderStyle[]) {
   const clock = new ManualClock(Date.now() * 1_000);
   const limiters = createLimiters(

@@ -1,4 +1,4 @@
-/** Several limits asked as one decision: consume, record, peek and refund. */
+/** Several limits decided together: consume, record, peek and refund. */
 
 import {
   createLimiter,

@@ -1,4 +1,4 @@
-/** The longest key: what is longer is refused as a key, because to name it would cost milliseconds. */
+/** The longest key: longer ones are rejected as keys, because encoding them would take milliseconds. */
 
 import { concurrencyLimit, createLimiter, rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
@@ -18,7 +18,7 @@ describe('a key of more than 8,192 units', () => {
   ])('throws in %s, one of 8,192 does not', (_, use) => {
     const limiter = createLimiter(two);
     expect(() => use(limiter, tooLong)).toThrow(expect.objectContaining(refusal));
-    // None of several was charged for the one that cannot be.
+    // None of several keys was charged, because one of them is too long.
     expect(limiter.peek('ada').remaining).toBe(2);
     expect(() => use(limiter, longest)).not.toThrow();
   });

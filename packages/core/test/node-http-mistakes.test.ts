@@ -1,4 +1,4 @@
-/** Own answers of all kinds, and the same guard twice, over plain node:http. */
+/** Custom responses of all kinds, and the same guard twice, with plain node:http. */
 
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';

@@ -25,14 +25,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 type Listener = (req: IncomingMessage, res: ServerResponse) => void;
 const hello: Listener = (_req, res) => void res.end('hello');
 
-/** A server whose listener stands behind a guard. */
+/** A server whose listener is behind a guard. */
 function serve(guard: NodeGuard, listener = hello) {
   return serveListener(async (req, res) => {
     if (await guard(req, res)) listener(req, res);
   });
 }
 
-/** A guard that notes how each request ended. */
+/** A guard that records how each request ended. */
 function noting(options: NodeGuardOptions = {}) {
   const outcomes: ResponseEnd[] = [];
   const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {

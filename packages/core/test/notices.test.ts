@@ -1,4 +1,4 @@
-/** Probable mistakes: one line for each, once, that `validate` silences; no request fails for them. */
+/** Probable mistakes: one line for each, once, which `validate` silences; no request fails because of them. */
 
 import * as core from '@spillway/core';
 import { clientOf, compileAddressing, type Exchange, Gate, Notices } from '@spillway/core/adapter';
@@ -22,7 +22,7 @@ const exchange: Exchange = {
   reject: () => undefined,
 };
 
-/** A logger, and what it got. */
+/** A logger, and its lines. */
 function listener() {
   const lines: string[] = [];
   return { lines, logger: { warn: (line: string) => void lines.push(line) } };
@@ -181,7 +181,7 @@ describe('callers without an address', () => {
 describe('limiters without a store', () => {
   it('are told when there are 1,000 of them', () => {
     const { lines, logger } = listener();
-    const clock = new ManualClock(); // has a memory of its own
+    const clock = new ManualClock(); // has a separate memory
     const settings = { logger, clock };
     for (let i = 0; i < 999; i += 1) createLimiter({ limit: 1, window: '1m' }, settings);
     expect(lines).toEqual([]);

@@ -1,4 +1,6 @@
-/** Limits without HTTP decide as guards do: live settings are read once, observers are told, modes and shares hold. */
+/**
+ * Limits without HTTP decide like guards: live settings are read once, observers are called, modes and shares apply.
+ */
 
 import {
   type Control,
@@ -25,7 +27,7 @@ const both = {
   carrier: { limit: 2, window: '1h' },
 } as const;
 
-/** A control that says nothing, and how often it was asked for the settings of each limiter. */
+/** A control without settings, and how often it was asked for the settings of each limiter. */
 function counting() {
   const reads: string[] = [];
   const control: Control = liveControl({

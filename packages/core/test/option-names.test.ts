@@ -1,4 +1,4 @@
-/** An option that a function does not have is refused where it is given, with the name that was meant. */
+/** An unknown option is rejected where it is passed, and the message suggests the name that was meant. */
 
 import * as core from '@spillway/core';
 import { checkGateOptions, checkOptions, type NamesOf } from '@spillway/core/adapter';
@@ -12,7 +12,7 @@ const any = (value: object) => value as never;
 const { rateLimit, createLimiter, createLimiters } = core;
 const signal: core.Signal = { name: 'busy', read: () => undefined };
 
-/** Functions with options, each given one more than it has, and as what its messages speak of it. */
+/** Functions with options, called with an unknown one, and the names that messages give them. */
 const FUNCTIONS: readonly [string, (more: object) => unknown][] = [
   ['rateLimit()', (more) => rateLimit(any({ ...rate, ...more }))],
   ['concurrencyLimit()', (more) => core.concurrencyLimit(any({ limit: 5, ...more }))],

@@ -1,4 +1,4 @@
-/** Limits with a penalty: what starts a lock, what ends it, and what neither starts, extends nor ends it. */
+/** Limits with a penalty: what starts a lock, what ends it, and what has no effect on it. */
 
 import {
   type Answer,
@@ -160,7 +160,7 @@ describe('no lock is started', () => {
     for (let i = 0; i < 9; i += 1) expect(limits.consume(keys).allowed).toBe(false);
     expect(limits.peek(keys).decisions.logins).toMatchObject({ allowed: true, used: 1 });
     clock.advance('1h');
-    // Both reject: the limit locks for its own lack of units.
+    // Both reject. The limit locks because it has too few units itself.
     const full = { logins: 'bob', few: 'all' };
     limits.record({ logins: 'bob' }, { cost: 3 });
     limits.record({ few: 'all' });

@@ -1,4 +1,4 @@
-/** However a response of node:http ends, its permit is back once, and not before. */
+/** However a response of node:http ends, its permit is released once, and not before. */
 
 import { once } from 'node:events';
 import http, { type IncomingMessage, ServerResponse } from 'node:http';
@@ -16,7 +16,7 @@ async function listen(server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A guard that holds a permit for each request, and notes how often and how it was given back. */
+/** A guard that holds a permit for each request, and records how often and how it was released. */
 function guarded() {
   const outcomes: ResponseEnd[] = [];
   const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
@@ -35,7 +35,7 @@ type Handler = (req: IncomingMessage, res: ServerResponse) => void;
 
 const later = (act: () => void): void => void setTimeout(act, 20);
 
-/** Endings that the client sees through. */
+/** Responses that reach the client completely. */
 const ANSWERS: Record<string, [method: string, handler: Handler, end: ResponseEnd]> = {
   'HEAD, though the handler writes a body': [
     'HEAD',
@@ -129,7 +129,7 @@ describe('a permit on HTTP/1', () => {
     const { guard, outcomes, over } = guarded();
     const server = http.createServer();
     server.on('upgrade', (req, socket) => {
-      // As frameworks do that run their middleware over upgrades: a response that nobody ends.
+      // Like frameworks that run their middleware for upgrades: nobody ends the response.
       guard(req, new ServerResponse(req));
       socket.on('end', () => socket.end()).resume();
       socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');

@@ -1,4 +1,4 @@
-/** What keeps permits and what must not be taken for one: by requests where timers end, and not for refunds. */
+/** Permits are renewed by requests where timers end with requests; refunds are not treated as permits. */
 
 import {
   type Answer,

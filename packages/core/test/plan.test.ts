@@ -1,4 +1,4 @@
-/** Plans: whose numbers apply, what becomes of the count when a plan changes, and that no plan fails a request. */
+/** Plans: whose numbers apply, what happens to the count when a plan changes, and that no plan fails a request. */
 
 import {
   type Admission,
@@ -25,7 +25,7 @@ import { describe, expect, it } from 'vitest';
 const note = { by: 'ada', because: 'a test' } as const;
 const calls = { name: 'calls', limit: 2, window: '1m' } as const;
 
-/** A guard and a direct limiter under the same declared numbers, each with a count apart. */
+/** A guard and a direct limiter with the same declared numbers and separate counts. */
 function setUp(declared: Partial<RateLimitOptions> = {}) {
   const clock = new ManualClock();
   const control = memoryControl();

@@ -1,4 +1,4 @@
-/** Refusals of one key under several rules: each count has its own. */
+/** Rejections of one key under several rules: each count has its own. */
 
 import { createLimiter, rateLimit, type Step } from '@spillway/core';
 import { countOf, remoteStore } from '@spillway/core/store';
@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { remoteState } from '../src/stores/remote-state.js';
 import { Remote, setUp } from './refusals-set-up.js';
 
-/** Two counts for each key: what may come at once is the same, so the time that it takes to come back differs. */
+/** Two counts for each key: the same units at once, but they take different times to refill. */
 const numbers = { name: 'two', window: '1h', burst: 2 } as const;
 const byMethod = rateLimit({
   ...numbers,
@@ -15,7 +15,7 @@ const byMethod = rateLimit({
   refundIf: (_, { status }) => status === 200,
 });
 
-/** Each count under a name of its own, whatever the store beneath does with rules that meet on a key. */
+/** Gives each count a separate name, whatever the store does with rules that share a key. */
 class Apart extends Remote {
   override apply(steps: readonly Step[]) {
     return super.apply(

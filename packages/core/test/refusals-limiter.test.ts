@@ -1,11 +1,11 @@
-/** Refusals remembered by limits without HTTP, and by whose clock they end. */
+/** Rejections cached by limits without HTTP, and the clock by which they end. */
 
 import { type Answer, createLimiter, type Step } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';
 import { Remote, setUp } from './refusals-set-up.js';
 
-/** Resets wait on their way to it. */
+/** Delays resets on their way to the store. */
 class SlowResets extends Remote {
   arrive: () => void = () => undefined;
   private readonly way = new Promise<void>((resolve) => {
@@ -80,12 +80,12 @@ describe('two clocks', () => {
     const { store, clock, admit, ask } = setUp();
     await admit();
     store.held = [];
-    const refused = admit(); // decided at once; the answer takes 300 ms
+    const refused = admit(); // decided at once; the reply takes 300 ms
     clock.advance(300);
     for (const answer of store.held) answer();
     await refused;
     store.held = undefined;
-    // The wait was 60 s when it was asked: nobody can know that 300 ms of it had not passed before it was decided.
+    // The wait was 60 s when the call was sent. 300 ms of it may have passed before the decision.
     expect(await ask()).toMatchObject({ retryAfterMs: 60_000, calls: 0 });
     clock.advance(59_699.999);
     expect(await ask()).toMatchObject({ allowed: false, calls: 0 });

@@ -1,4 +1,4 @@
-/** A store that is far away and counts its calls, on a clock that is moved by hand. */
+/** A remote store that counts its calls, with a manual clock. */
 
 import {
   type Admission,
@@ -17,14 +17,14 @@ import { ManualClock } from '@spillway/core/testing';
 import { request } from 'spillway-testkit';
 import { expect } from 'vitest';
 
-/** A store that answers later, by the same clock as the process, and counts the steps asked. */
+/** A store that answers later, by the same clock as the process, and counts its steps. */
 export class Remote implements Store {
   readonly sync = false;
   readonly clock = new ManualClock();
   readonly testClock = this.clock;
   readonly memory = memoryStore({ clock: this.clock });
   asked = 0;
-  /** Where calls wait between being decided and being answered. */
+  /** Where calls wait between the decision and the reply. */
   held: (() => void)[] | undefined;
 
   async apply(steps: readonly Step[]): Promise<readonly Answer[]> {
@@ -41,7 +41,7 @@ export function setUp(limiters: Limiter | readonly Limiter[] = one, options: Gua
   const guard = createGuard(limiters, { store, ...options });
   const admit = async (of: Partial<LimitRequest> = {}): Promise<Admission> =>
     guard.admit(request(of));
-  /** The decision of the first limiter, and how many steps the store was asked for it. */
+  /** The decision of the first limiter, and how many steps it sent to the store. */
   const ask = async (of: Partial<LimitRequest> = {}) => {
     const before = store.asked;
     const { decisions } = await admit(of);

@@ -48,7 +48,7 @@ describe('a key that was refused', () => {
     expect(await ask({ path: '5' })).toMatchObject({ allowed: false, calls: 1 });
     expect(await ask({ path: '9' })).toMatchObject({ allowed: false, calls: 0 });
     expect(await ask({ path: '2' })).toMatchObject({ allowed: true, calls: 1 });
-    // That changed how long the others must wait.
+    // That changed how long the other requests must wait.
     expect(await ask({ path: '5' })).toMatchObject({ retryAfterMs: 18_000, calls: 1 });
     expect(await ask({ path: '5' })).toMatchObject({ retryAfterMs: 18_000, calls: 0 });
   });

@@ -26,7 +26,7 @@ describe('a breaker', () => {
     const { store, warnings, fail } = setUp();
     await fail(50, new SpillwayError('SPW_STORE_ERROR', 'not of our format'));
     expect(store.calls).toBe(50);
-    // Told of as a fault, once; the breaker says nothing.
+    // Reported as a fault, once; the breaker logs nothing.
     expect(warnings).toEqual([expect.stringContaining('SPW_STORE_ERROR')]);
   });
 

@@ -1,4 +1,4 @@
-/** What operators are told of a store that comes and goes: a few lines, whatever it does. */
+/** What is logged about a store that fails and recovers again and again: a few lines, whatever it does. */
 
 import { SpillwayError } from '@spillway/core';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -8,14 +8,14 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 function flapping() {
-  const all = setUp({ onFault: () => undefined }); // what each call meets is not told here
+  const all = setUp({ onFault: () => undefined }); // single failures are not logged here
   const pass = async (seconds: number) => {
     for (let ms = 0; ms < seconds * 1000; ms += 50) {
       all.clock.advance(50);
       await vi.advanceTimersByTimeAsync(50);
     }
   };
-  /** Down for a second, then well for one. */
+  /** Down for a second, then healthy for one. */
   const blip = async () => {
     await all.fail(3);
     await pass(0.9);

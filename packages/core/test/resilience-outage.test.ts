@@ -73,7 +73,7 @@ describe('an outage', () => {
       onBreaker: (event: BreakerEvent) => changes.push(event),
     };
     await outage(setUp({ observers: [observer] }));
-    // Three that failed, the question in the background, the call of the last request.
+    // Three that failed, the probe in the background, and the call of the last request.
     expect(calls.map(({ outcome }) => outcome)).toEqual(['other', 'other', 'other', 'ok', 'ok']);
     expect(changes).toEqual([
       { state: 'open', reason: 'failures', openMs: 0, error: lost },
@@ -139,7 +139,7 @@ describe('three processes that count by themselves while the breaker is open, ea
     const fail = () => {
       for (const { store } of processes) store.down = true;
     };
-    /** Everybody asks as often as they can. */
+    /** All callers send requests as often as they can. */
     const flood = async (): Promise<number> => {
       let passed = 0;
       for (const { ask } of processes) while (await ask()) passed += 1;

@@ -1,4 +1,6 @@
-/** A store of several parts that fail apart, as the shards of a cluster do: what one does is nothing to the others. */
+/**
+ * A store of several parts that fail independently, like the shards of a cluster: one part doesn't affect the others.
+ */
 
 import {
   type Answer,
@@ -15,7 +17,7 @@ import { remoteStore } from '@spillway/core/store';
 import { request } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 
-/** Keys live in the part that their first letter names. */
+/** The first letter of a key names its part. */
 class Sharded implements Store {
   readonly sync = false;
   readonly label = 'shards';
@@ -36,7 +38,7 @@ class Sharded implements Store {
     return this.memory.apply(steps);
   }
 
-  /** Calls for callers, as ops and keys. */
+  /** Calls for callers, as operations and keys. */
   get calls(): string[] {
     return this.asked
       .filter(([step]) => !step?.limiter.startsWith('\u0001'))
@@ -69,7 +71,7 @@ function setUp(options: Omit<GuardOptions, 'onDecision'> = {}) {
     return [allowed, ...decisions.map(({ outcome }) => outcome)].join(' ');
   };
   const direct = createLimiter({ name: 'direct', limit: 2, window: '1h' }, { ...settings });
-  /** Until it is known that a part is away. */
+  /** Makes calls until the breaker knows that a part is down. */
   const learn = async (part: string) => {
     for (let i = 0; i < 3; i += 1) await direct.consume(`${part}${i}`);
     store.asked.length = 0;
@@ -107,7 +109,7 @@ describe('a store of which one part does not answer', () => {
   it('counts what lies in the others exactly, also in groups with one that is away, from the first', async () => {
     const { store, ask } = setUp();
     store.down.add('b');
-    // Whether or not the breaker is open yet: user a may be asked for three times.
+    // User a may send three requests, whether the breaker is open yet or not.
     const said: string[] = [];
     for (let i = 0; i < 6; i += 1) said.push(await ask('a', `b${i}`));
     expect(said).toEqual([
@@ -152,7 +154,7 @@ describe('a store of which one part does not answer', () => {
     for (let i = 0; i < 5; i += 1) expect(await ask('a3', 'b')).toBe('false denied error');
     expect(await ask('a1', 'b')).toBe('true allowed error'); // the second of b's two
     expect(await ask('a1', 'b')).toBe('false allowed error');
-    // What was refused by the count here was not charged there.
+    // What the count there rejected was not charged there.
     expect(await ask('a1', 'c9')).toBe('true allowed allowed');
     expect(await ask('a1', 'c8')).toBe('false denied allowed');
   });

@@ -1,4 +1,4 @@
-/** How a breaker asks whether the store is back. */
+/** How a breaker probes whether the store is back. */
 
 import { systemClock } from '@spillway/core/store';
 import type { ManualClock } from '@spillway/core/testing';
@@ -27,7 +27,7 @@ describe('a breaker asks by a timer', () => {
     expect(store.probes).toBe(1);
     await pass(0.9);
     expect(store.probes).toBe(10);
-    expect(await ask()).toBe('error'); // at once: the timer does it
+    expect(await ask()).toBe('error'); // at once: the timer sends the probe
     store.error = undefined;
     await pass(0.1);
     expect(await ask()).toBe('allowed');
@@ -126,7 +126,7 @@ describe('a breaker asks by a timer', () => {
     store.error = undefined;
     const first = ask();
     await pass(0.04);
-    for (const end of store.open) end(); // it is back, and leaves open what it is asked now
+    for (const end of store.open) end(); // it is back, and leaves its next calls open
     let outcome: string | undefined;
     void first.then((said) => {
       outcome = said;
@@ -150,7 +150,7 @@ describe('a breaker asks by a timer', () => {
 });
 
 describe('a breaker, where timers end with the request that set them', () => {
-  // Real timers that nobody lets pass, and a clock that is moved by hand.
+  // Real timers, which never fire here, and a manual clock.
   const kept: Promise<unknown>[] = [];
   const host = {
     waitUntil: (promise: Promise<unknown>) => {

@@ -1,4 +1,4 @@
-/** A store that is sick, not dead: it answers late, or every other call fails. */
+/** A store that is slow or flaky, but not down: it answers late, or every other call fails. */
 
 import {
   type Answer,
@@ -23,7 +23,7 @@ import { PROBE } from './breaker-set-up.js';
 
 fakeTime();
 
-/** Answers after `delayMs` of the key's first letter, or of all; fails where `fails` says so. */
+/** Answers after the `delayMs` of the key's first letter, or of all; fails as `fails` says. */
 class Sick implements Store {
   readonly sync = false;
   readonly asked: Step[] = [];
@@ -70,7 +70,7 @@ function setUp(breaker: GuardOptions['breaker'] = {}) {
     { name: 'api', limit: 1_000_000, window: '1h' },
     { store, logger, breaker },
   );
-  /** Calls at an even pace; how many of them the store did not decide. */
+  /** Calls at an even pace. Returns how many of them the store did not decide. */
   const traffic = async (seconds: number, perSecond: number, key = 'ada') => {
     const made: Promise<Decision>[] = [];
     for (let i = 0; i < seconds * perSecond; i += 1) {
@@ -168,7 +168,7 @@ describe('a store that answers late', () => {
     ]);
     expect(lines.at(-1)).toMatch(/^Spillway: the store works again, after \d\.\d s\.$/);
     const probes = store.asked.slice(length).filter(({ limiter }) => limiter === PROBE);
-    expect(probes.length).toBeLessThan(25); // at the pace of probes, whatever the requests do
+    expect(probes.length).toBeLessThan(25); // at the pace of probes, regardless of requests
   });
 
   it('and is slow again as soon as it is asked, is asked half as often each time', async () => {

@@ -90,7 +90,7 @@ describe('a store that fails', () => {
     );
     for (let i = 0; i < 3; i += 1) {
       const { decisions } = await guard.admit(request);
-      // What is refused anyway is not charged locally either.
+      // What is rejected anyway is not charged locally either.
       expect(decisions.map((one) => one.allowed)).toEqual([true, false, true]);
     }
   });

@@ -1,4 +1,4 @@
-/** Rules as data: which are the same, and which share a count. */
+/** Rules as data: which rules are equal, and which share a count. */
 
 import { countOf, makeLeasesRule, makeRule, type Rule, sameRule } from '@spillway/core/store';
 import { describe, expect, it } from 'vitest';

@@ -1,4 +1,7 @@
-/** A guard and createLimiters are one engine: told the same, they decide the same, ask the same and tell the same. */
+/**
+ * A guard and createLimiters share one engine: with the same input they make the same decisions, store calls and
+ * reports.
+ */
 
 import {
   createGuard,
@@ -27,7 +30,7 @@ const note = { by: 'ada', because: 'a test', for: 'forever' } as const satisfies
 const users = { limit: 5, window: '10s', burst: 3, algorithm: tokenBucket } as const;
 const tenants = { limit: 8, window: '1m', algorithm: fixedWindow } as const;
 
-/** A store by a clock, that may be down, and what it was asked. */
+/** A store with a clock, which may be down, and the calls that it got. */
 function storeBy(clock: ManualClock, isRemote: boolean) {
   const memory = memoryStore({ clock });
   const asked: string[] = [];

@@ -1,4 +1,4 @@
-/** Mistakes that no request fails for and that nobody would notice: each is one line in the log, or none if silenced. */
+/** Mistakes that fail no request and that nobody would notice: each is one line in the log, or none if silenced. */
 
 import {
   calendar,

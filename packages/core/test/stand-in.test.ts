@@ -1,4 +1,7 @@
-/** The stand-in: who is refused, and who is not, while the store does not answer and nothing was configured for it. */
+/**
+ * The fallback counters: who is rejected, and who is not, while the store does not answer and nothing was configured
+ * for it.
+ */
 
 import {
   type Answer,
@@ -124,7 +127,7 @@ describe('what the stand-in cannot know', () => {
   it('a grant whose reply was lost: counted by the store, not here', async () => {
     const { store, elsewhere, passes, count } = setUp({ algorithm: fixedWindow });
     store.losesReplies = true;
-    expect(await passes()).toBe(true); // the stand-in counts its own answer
+    expect(await passes()).toBe(true); // the fallback counters count their own answer
     store.losesReplies = false;
     expect(elsewhere.peek('ada').remaining).toBe(2);
     store.down = true;
@@ -135,7 +138,7 @@ describe('what the stand-in cannot know', () => {
     const clock = new ManualClock();
     const { store, count } = setUp({ algorithm: fixedWindow }, 3, clock);
     expect(await count(3)).toBe(3);
-    clock.advance('400d'); // by the clock of the store the window is over
+    clock.advance('400d'); // by the clock of the store the window has ended
     expect(await count(2)).toBe(2);
     store.down = true;
     expect(await count(5)).toBe(0);
@@ -160,7 +163,8 @@ describe.each(ALGORITHMS)('a stand-in that is full, under a limit by %o', (by) =
     expect(await count(2, 'k0')).toBe(0);
     expect(await count(2, `k${many - 1}`)).toBe(0);
     expect(await count(5, 'new')).toBe(5);
-    // What there was no room to count is not given back: it would be taken from what is counted.
+    // A request that could not be counted for lack of room is not refunded, because that would reduce the counted
+    // units.
     expect(await limiter.refund(await limiter.consume('new'))).toBe(false);
     await limiter.reset('k0');
     expect(await count(2, 'k0')).toBe(1);
@@ -173,7 +177,7 @@ describe.each(ALGORITHMS)('a stand-in that is full, under a limit by %o', (by) =
     }
     store.down = true;
     const uncounted = await limiter.consume('new');
-    // A bucket keeps its place until it is looked at: many are reset, so that one of them soon is.
+    // A bucket keeps its slot until it is looked at. Many are reset, so one of them is looked at soon.
     for (let i = 0; i < 10_000; i += 1) await limiter.reset(`k${i}`);
     for (let i = 0; i < 2_000; i += 1) await limiter.peek(`other ${i}`);
     expect(await count(2, 'new')).toBe(1);
@@ -195,7 +199,7 @@ describe('a reset through the control', () => {
     control.forget('own', 'ada', note);
     expect([await passes('ada'), await passes('bob')]).toEqual([true, false]);
     expect([await passes('ada'), await passes('ada')]).toEqual([true, false]);
-    control.forget('own', 'eve', note); // tells of all resets of the last minute again
+    control.forget('own', 'eve', note); // announces all resets of the last minute again
     expect(await passes('ada')).toBe(false);
   });
 });

@@ -1,4 +1,4 @@
-/** A tally: what is counted under which labels. */
+/** A tally: what it counts, under which labels. */
 
 import { concurrencyLimit, createGuard, memoryStore, rateLimit } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';

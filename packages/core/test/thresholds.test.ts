@@ -20,7 +20,7 @@ import { describe, expect, it, vi } from 'vitest';
 
 const DAY = 86_400_000;
 
-/** Processes with a limit of 10 a day on one store, and what they tell. */
+/** Processes with a limit of 10 a day on one store, and what they report. */
 function fleet(
   processes = 1,
   shares: readonly number[] = [0.8, 1],
@@ -222,7 +222,7 @@ describe('a share of a period', () => {
   fakeTime();
 
   const begin = Date.UTC(2026, 0, 1);
-  /** A quota of 10 by billing period. Each call is made by a process that remembers nothing. */
+  /** A quota of 10 by billing period. Each call is made by a new process, without a cache. */
   function billed() {
     const store = memoryStore({ clock: systemClock });
     const told: string[] = [];

@@ -1,4 +1,4 @@
-/** What goes over the wire: fields, statuses and bodies, byte for byte. */
+/** What the server sends: fields, statuses and bodies, byte for byte. */
 
 import { answers, ownAnswers, ownAnswersEnd } from 'spillway-testkit/adapters';
 import { describe } from 'vitest';

@@ -101,7 +101,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     const { get } = await serveListener(async (req, res) => {
       if (await shed(req, res)) app(req, res);
     });
-    await get('/first'); // the brake reads its signal from the first request on
+    await get('/first'); // the first request starts the brake's sampling
     clock.advance('200ms');
     const refused = await get('/usual');
     expect(refused.status).toBe(503);

@@ -1,4 +1,4 @@
-/** Idempotency keys behind both majors of Express: however an answer is made, a repeat gets the same. */
+/** Idempotency keys on both majors of Express: however a handler answers, a repeat gets the same response. */
 
 import { claimOf, idempotency, rateLimit, spillway } from '@spillway/express';
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
@@ -95,7 +95,7 @@ describe.each(EXPRESS)('Express $major', ({ major, express }) => {
     expect((await post('key-1', '{"amount":6}')).seen.status).toBe(422);
     expect((await post('key-1', '{"amount":5}', '/v1/charges/2')).seen.status).toBe(422);
     expect((await post('key-1', '{"amount":5}', '/v1/charges?dry=1')).seen.status).toBe(422);
-    // The same members in other spaces: another body by its bytes, the same by what the parser has made of it.
+    // The same JSON with other white space: another body by its bytes, the same body once it is parsed.
     const spaced = await post('key-1', '{ "amount": 5 }');
     expect(spaced.seen.status).toBe(parser === 'before' ? 200 : 422);
   });

@@ -1,4 +1,4 @@
-/** How an app is put together may be wrong: that fails no request, and is told. */
+/** An app may be put together wrongly: no request fails because of it, and the mistake is reported. */
 
 import { type Mode, rateLimit, type SpillwayOptions, spillway } from '@spillway/express';
 import type { Response } from 'express';
@@ -32,7 +32,7 @@ describe.each(EXPRESS)('Express $major', ({ express }) => {
     app.use((_req, res) => void res.end());
     const { get } = await serve(app);
     const statuses = [];
-    // Nobody is believed: both come from the socket's address.
+    // No claim is believed: both addresses come from the socket.
     for (const claim of ['1.1.1.1', '2.2.2.2']) {
       statuses.push((await get('/', { headers: { 'x-forwarded-for': claim } })).status);
     }

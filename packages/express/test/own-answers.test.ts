@@ -1,4 +1,4 @@
-/** Own answers in Express: `next` has many meanings there, and callbacks may answer at any time. */
+/** The app's own answers in Express: `next` has many meanings there, and a callback may answer at any time. */
 
 import { fileURLToPath } from 'node:url';
 import { type Fault, rateLimit, type SpillwayOptions, spillway } from '@spillway/express';

@@ -1,4 +1,4 @@
-/** Many requests over one connection: each is answered, counted and released for itself. */
+/** Many requests over one connection: each is answered, counted and released separately. */
 
 import { pipelining } from 'spillway-testkit/adapters';
 import { describe } from 'vitest';

@@ -1,4 +1,4 @@
-/** Both majors of Express behind a real server, and what the shared sentences need of them. */
+/** Both majors of Express behind a real server, and what the shared tests need of them. */
 
 import { pipeline } from 'node:stream';
 import { admissionsOf, concurrencyLimit, rateLimit, spillway } from '@spillway/express';
@@ -23,7 +23,7 @@ export const EXPRESS = [
   { major: 4, express: express4, driver: driverOf(4, express4) },
 ] as const;
 
-/** Starts an app on a free loopback port, until the test is over. */
+/** Starts an app on a free loopback port; stops it when the test ends. */
 export function serve(app: Express, host?: string): Promise<Service> {
   return serveListener(app, host);
 }
@@ -73,7 +73,7 @@ function handlerOf(handle: Handler, major: 4 | 5): RequestHandler {
     const { method, path } = req;
     const answer = handle({ method, path, admissions: admissionsOf(req), holder: req });
     const sent = finish(answer, res);
-    return major === 4 ? sent?.catch(next) : sent; // 4 does not look at promises
+    return major === 4 ? sent?.catch(next) : sent; // Express 4 ignores promises
   };
 }
 

@@ -1,4 +1,4 @@
-/** What TypeScript knows of a route behind the middleware; half of the test is that this file compiles. */
+/** What TypeScript infers for a route behind the middleware. Half of the test is that this file compiles. */
 
 import { rateLimit, spillway } from '@spillway/express';
 import { expect, it } from 'vitest';

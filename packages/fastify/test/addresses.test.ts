@@ -1,11 +1,11 @@
-/** Whom a request is counted for where its limiter has no key. */
+/** Which address a request counts for where its limiter has no key. */
 
 import { rateLimit, type SpillwayOptions, spillway } from '@spillway/fastify';
 import type { FastifyInstance, FastifyServerOptions } from 'fastify';
 import { expect, it } from 'vitest';
 import { makeApp, serve } from './service.js';
 
-/** An app that tells by which addresses it was asked. */
+/** An app that records the addresses that its limiter saw. */
 function watched(
   server: FastifyServerOptions,
   options: SpillwayOptions,

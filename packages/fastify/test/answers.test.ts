@@ -1,4 +1,4 @@
-/** What is Fastify's own of what goes over the wire, and what the app's hooks see of it. */
+/** What only Fastify does with the responses, and what the app's hooks see of them. */
 
 import { rateLimit, spillway } from '@spillway/fastify';
 import type { FastifyReply } from 'fastify';
@@ -130,7 +130,7 @@ describe('an own answer that comes without being returned', () => {
     const faults: string[] = [];
     const asked = latch();
     const app = makeApp();
-    app.addHook('onSend', async () => undefined); // nothing is sent at once
+    app.addHook('onSend', async () => undefined); // so nothing is sent at once
     app.register(spillway, {
       limiters: nobody(),
       onFault: ({ error }) => void faults.push((error as Error).message),

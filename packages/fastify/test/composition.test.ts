@@ -1,4 +1,4 @@
-/** Limits of the plugin, of groups and of routes: one guard, one decision; and which routes they are for. */
+/** Limits of the plugin, of groups and of routes make one guard and one decision; and which routes they apply to. */
 
 import { remoteStore } from '@spillway/core/store';
 import {
@@ -17,7 +17,7 @@ import { makeApp, serve, statuses } from './service.js';
 const limit = (name: string, most: number, window: '1h' | '1m' = '1h') =>
   rateLimit({ name, limit: most, window });
 
-/** A memory store that notes what it is asked. */
+/** A memory store that records its calls. */
 function watchedStore(): { store: Store; calls: string[][] } {
   const memory = memoryStore();
   const calls: string[][] = [];

@@ -1,4 +1,4 @@
-/** Contexts: which registrations a route stands behind, and that each of them counts a request once. */
+/** Contexts: which registrations apply to a route, and that each of them counts a request once. */
 
 import { admissionsOf, rateLimit, spillway } from '@spillway/fastify';
 import { describe, expect, it } from 'vitest';

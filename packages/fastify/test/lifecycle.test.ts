@@ -1,4 +1,4 @@
-/** From the decision to the end of the response: given back once, whatever happened. */
+/** From the decision to the end of the response: the permit is given back exactly once, whatever happens. */
 
 import { once } from 'node:events';
 import { remoteStore } from '@spillway/core/store';

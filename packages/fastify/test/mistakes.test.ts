@@ -1,4 +1,4 @@
-/** Mistakes of an app: those in options end its start, those at a request fail no request. */
+/** An app's mistakes: wrong options stop its start; what goes wrong at a request fails no request. */
 
 import {
   type Fault,

@@ -1,8 +1,8 @@
-/** A limiter that tells how requests ended. */
+/** A limiter that records how requests ended. */
 
 import { type RequestOutcome, type ResponseEnd, rateLimit } from '@spillway/fastify';
 
-/** A limiter that notes how each request ended, save how long it took, and gives nothing back. */
+/** A limiter that records how each request ended, except how long it took, and refunds nothing. */
 export function noting(): { outcomes: ResponseEnd[]; limiters: ReturnType<typeof rateLimit> } {
   const outcomes: ResponseEnd[] = [];
   const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {

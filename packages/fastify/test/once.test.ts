@@ -23,7 +23,7 @@ const world: OnceWorld = {
   async serve({ limiters, compression, parses, rewrite, handle }) {
     const app = makeApp(rewrite && { rewriteUrl: ({ url }) => rewrite(url ?? '/') });
     if (compression === 'before') await app.register(compress, { threshold: 0 });
-    // Fastify reads a body between these two.
+    // Fastify reads the body between these two hooks.
     app.register(spillway, { limiters, hook: parses ? 'preHandler' : 'onRequest' });
     if (compression === 'behind') await app.register(compress, { threshold: 0 });
     app.route({

@@ -1,4 +1,4 @@
-/** A Fastify app behind a real server, and what the shared sentences need of it. */
+/** A Fastify app behind a real server, and what the shared tests need of it. */
 
 import {
   admissionsOf,
@@ -26,20 +26,20 @@ import { onTestFinished } from 'vitest';
 
 export { until } from 'spillway-testkit';
 
-/** An app that is closed when the test is over. */
+/** An app that is closed when the test ends. */
 export function makeApp(options: FastifyServerOptions = {}): FastifyInstance {
   const app = Fastify(options);
   onTestFinished(() => app.close());
   return app;
 }
 
-/** Starts an app on a free loopback port, until the test is over. */
+/** Starts an app on a free loopback port; stops it when the test ends. */
 export async function serve(app: FastifyInstance, host?: string): Promise<Service> {
   await app.ready();
   return serveListener((req, res) => app.routing(req, res), host);
 }
 
-/** The statuses of so many requests without a connection, one after another. */
+/** The statuses of `times` requests, one after another, without a connection. */
 export async function statuses(
   app: FastifyInstance,
   url: string,
@@ -52,7 +52,7 @@ export async function statuses(
 
 type Guard = SpillwayOptions;
 
-/** The plugin at one of its hooks. */
+/** The plugin with its guard at the given hook. */
 export function driverOf(hook: NonNullable<SpillwayOptions['hook']>): RefusingDriver<Guard> {
   return {
     rateLimit: rateLimit as RefusingDriver['rateLimit'],
@@ -68,7 +68,7 @@ export function driverOf(hook: NonNullable<SpillwayOptions['hook']>): RefusingDr
         }),
       }) as Guard,
     serve: (app) => serve(built(app)),
-    // Fastify sends names in lower case.
+    // Fastify sends field names in lower case.
     shown: (fields) =>
       fields
         .map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -104,7 +104,7 @@ function handlerOf(handle: Handler): RouteHandlerMethod {
   };
 }
 
-/** With the status that it has. */
+/** With the status that the reply already has. */
 function sendAsItIs({ body, json }: Sent, reply: FastifyReply): FastifyReply {
   return reply.send(json ?? body);
 }

@@ -1,4 +1,4 @@
-/** What holds of every adapter, by either hook of the plugin. */
+/** What is true of every adapter, at either hook of the plugin. */
 
 import {
   answers,

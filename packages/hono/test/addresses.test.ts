@@ -1,4 +1,4 @@
-/** Whom a request is counted for: keys, and the address where there is none. */
+/** Which key a request counts for: the given key, or the client's address where no key is given. */
 
 import { getConnInfo } from '@hono/node-server/conninfo';
 import {
@@ -17,7 +17,7 @@ import { listen, WAYS } from './service.js';
 
 const byAddress = (limit = 2) => rateLimit({ name: 'a', limit, window: '1h' });
 
-/** An app behind a limit of 2; tells by which addresses it was asked. */
+/** An app behind a limit of 2; records the addresses that the limiter saw. */
 function watched(options: SpillwayOptions): { app: Hono; seen: (string | undefined)[] } {
   const seen: (string | undefined)[] = [];
   const limiter = rateLimit({

@@ -18,7 +18,7 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
     const app = new Hono();
     app.use(spillway(rateLimit({ name: 'a', limit: 100, window: '1h', key: 'all' })));
     app.get('/raw', () => new Response('raw'));
-    app.get('/fetched', () => fetch('data:text/plain,fetched')); // its headers cannot be changed
+    app.get('/fetched', () => fetch('data:text/plain,fetched')); // the headers of this response cannot be changed
     app.get('/redirected', () => Response.redirect('http://a.example/', 302));
     app.get('/empty', (c) => c.body(null, 204));
     app.get('/thrown', () => {
@@ -87,7 +87,7 @@ describe.each(WAYS)('over %s', (_, { serve }) => {
       'cache-control': 'no-store',
       ratelimit: '"once";r=0;t=3600',
     });
-    // A response of the app's own making has a status of its own.
+    // A response that the app made itself has its own status.
     expect(await get('/raw')).toMatchObject({ status: 200, headers: { 'retry-after': '3600' } });
   });
 });

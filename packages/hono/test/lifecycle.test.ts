@@ -1,4 +1,4 @@
-/** From the admission to the end of the body: released once, whatever happened. */
+/** From the admission to the end of the body: the permit is released exactly once, whatever happens. */
 
 import { remoteStore } from '@spillway/core/store';
 import {
@@ -22,7 +22,7 @@ import type { Service } from 'spillway-testkit/http';
 import { describe, expect, it } from 'vitest';
 import { WAYS } from './service.js';
 
-/** Asks until the status is as expected, one request after the other. */
+/** Sends one request after another until a response has the expected status. */
 async function eventually(get: Service['get'], expected: number): Promise<void> {
   const seen: number[] = [];
   while (seen.at(-1) !== expected) {
@@ -31,7 +31,7 @@ async function eventually(get: Service['get'], expected: number): Promise<void> 
   }
 }
 
-/** A body that a test writes by hand. */
+/** A body whose parts and end the test decides. */
 function manual(): { body: ReadableStream; write(text: string): void; end(): void; gone: boolean } {
   const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
   const writer = writable.getWriter();

@@ -1,4 +1,4 @@
-/** How an app is put together may be wrong: what is in shadow, off or skipped fails no request for it. */
+/** An app may be put together wrongly: what is in shadow, off or skipped fails no request because of it. */
 
 import { remoteStore } from '@spillway/core/store';
 import { type Fault, memoryStore, rateLimit, type SpillwayOptions, spillway } from '@spillway/hono';
@@ -11,7 +11,7 @@ import { WAYS } from './service.js';
 const limit = (options: Partial<Parameters<typeof rateLimit>[0]> = {}) =>
   rateLimit({ name: 'a', limit: 9, window: '1h', ...options });
 
-/** An app behind a guard that was not told how to find an address. */
+/** An app whose guard has no option that says how to find the address. */
 function addressless(limiters: Parameters<typeof spillway>[0], options: SpillwayOptions = {}) {
   const faults: Fault[] = [];
   const app = new Hono();

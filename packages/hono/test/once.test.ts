@@ -1,4 +1,4 @@
-/** Idempotency keys on Hono, over node:http and over fetch. */
+/** Idempotency keys in Hono, over node:http and over fetch. */
 
 import { Readable } from 'node:stream';
 import type { HttpBindings } from '@hono/node-server';
@@ -44,7 +44,7 @@ function worldOf(serve: (typeof WAYS)[number][1]): OnceWorld {
       app.use(spillway(limiters));
       if (compression === 'behind') app.use(compress());
       app.onError((error, c) => c.text(error.message, 500));
-      // Hono answers HEAD as GET.
+      // Hono answers HEAD with the handler of GET.
       app.on(['GET', 'POST'], '*', async (c) => {
         const read = () => c.req.json();
         const answer = await handle({ path: c.req.path, claim: claimOf(c), read });
@@ -110,7 +110,7 @@ describe.each(WAYS)('Hono over %s', (way, serve) => {
     ['json', (c) => c.req.json(), true],
     ['text', (c) => c.req.text(), true],
     ['arrayBuffer', (c) => c.req.arrayBuffer(), true],
-    // A form is not kept as it was sent: lengths are compared.
+    // The bytes of a form are not kept, so only the lengths are compared.
     ['formData', (c) => c.req.formData(), false],
   ])('compares a body that was read by %s in front of the guard', async (method, read, isExact) => {
     const app = new Hono();

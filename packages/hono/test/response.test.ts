@@ -1,4 +1,4 @@
-/** What a permit does to the response that it is held for, and to the platform that ends with it. */
+/** What a permit does to the response that holds it, and when the platform ends that response. */
 
 import { remoteStore } from '@spillway/core/store';
 import {

@@ -1,4 +1,4 @@
-/** Hono apps to ask: over a real server of @hono/node-server, and over fetch as an edge runtime would. */
+/** Hono apps behind a real server of @hono/node-server, and over fetch as on an edge runtime. */
 
 import type http from 'node:http';
 import { Readable } from 'node:stream';
@@ -17,20 +17,20 @@ import { type Reply, type Service, serveListener } from 'spillway-testkit/http';
 
 type Guard = ReturnType<typeof spillway>;
 
-/** Both ways below Hono, for `describe.each`. */
+/** Both platforms below Hono, for `describe.each`. */
 export const WAYS = [
   ['node:http', { serve: listen, driver: driverOf(listen) }],
   ['fetch', { serve: fetched, driver: driverOf(fetched) }],
 ] as const;
 
-/** Starts an app on a free loopback port, until the test is over. */
+/** Starts an app on a free loopback port; stops it when the test ends. */
 export function listen(app: {
   readonly fetch: Parameters<typeof getRequestListener>[0];
 }): Promise<Service> {
   return serveListener(getRequestListener(app.fetch, { overrideGlobalObjects: false }));
 }
 
-/** Asks an app as an edge runtime does; there is no connection. */
+/** Sends a request as an edge runtime does, without a connection. */
 async function fetched(app: Hono): Promise<Service> {
   const noConnection = (): never => {
     throw new Error('over fetch there is no connection');
@@ -48,7 +48,7 @@ async function replyOf(response: Response): Promise<Reply> {
 
 function driverOf(serve: (app: Hono) => Promise<Service>): MiddlewareDriver<Guard> {
   return {
-    // No address is known here: what has no key is counted for all.
+    // No address is known here: without a key of their own, all requests share one count.
     rateLimit: (options) => rateLimit({ key: 'all', ...options } as never) as never,
     concurrencyLimit: (options) => concurrencyLimit({ key: 'all', ...options } as never) as never,
     guard: (limiters, options, own) =>

@@ -1,4 +1,4 @@
-/** Whom a request is counted for: keys, and the address where there is none. */
+/** Which key a request counts for: the given key, or the client's address where no key is given. */
 
 import {
   type Fault,
@@ -12,7 +12,7 @@ import type { Context } from 'koa';
 import { describe, expect, it } from 'vitest';
 import { KOA, serve } from './service.js';
 
-/** Puts a limit of 2 on an app; tells by which addresses it was asked. */
+/** Puts a limit of 2 on an app; returns the addresses that the limiter saw. */
 function watched(app: Koa, options: SpillwayOptions = {}): (string | undefined)[] {
   const seen: (string | undefined)[] = [];
   const note = (request: LimitRequest<Context>) => {

@@ -1,4 +1,4 @@
-/** Several guards over one request, and the ways to be exempt. */
+/** Several guards for one request, and the ways to exempt a request. */
 
 import Router from '@koa/router';
 import { admissionsOf, rateLimit, spillway } from '@spillway/koa';

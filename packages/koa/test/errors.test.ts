@@ -1,4 +1,4 @@
-/** What a client is told when the app fails behind a guard: Koa's answer, with the fields of every guard that ran. */
+/** What the client gets when the app fails behind a guard: Koa's response, with the fields of all guards that ran. */
 
 import { Readable } from 'node:stream';
 import cors from '@koa/cors';
@@ -12,7 +12,7 @@ import { KOA, serve } from './service.js';
 const guard = (name: string, options?: SpillwayOptions, limit = 5) =>
   spillway(rateLimit({ name, limit, window: '1h' }), options);
 
-/** Runs before Koa's own error handling of each request; keeps what the app's listener is told. */
+/** Returns the errors that the app emits, as they come. Koa prints none of them, because there is a listener. */
 function listening(app: Koa): unknown[] {
   const told: unknown[] = [];
   app.on('error', (error) => told.push(error));

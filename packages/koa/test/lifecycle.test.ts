@@ -1,4 +1,4 @@
-/** From the admission to the close of the response: released once, whatever happened. */
+/** From the admission to the close of the response: the permit is released exactly once, whatever happens. */
 
 import { PassThrough, Readable } from 'node:stream';
 import { rateLimit, spillway } from '@spillway/koa';

@@ -1,4 +1,4 @@
-/** How an app is put together may be wrong, and own answers may return anything: that fails no request. */
+/** An app may be put together wrongly, and its own answers may return anything: no request fails because of it. */
 
 import { rateLimit, type SpillwayOptions, spillway } from '@spillway/koa';
 import type { Context } from 'koa';

@@ -21,7 +21,7 @@ import { KOA, serve } from './service.js';
 
 type Factory = (typeof KOA)[number]['Koa'];
 
-/** Reads JSON as the usual parsers do. */
+/** Parses JSON as the usual parsers do. */
 const parse: Middleware = async (ctx, next) => {
   const request = ctx.request as { body?: unknown };
   if (request.body === undefined) {
@@ -183,7 +183,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
           arrived.open();
           await finish.opened;
         }
-        throw isError ? Object.assign(new Error(), fields) : fields; // a new one each time: Koa notes its status in it
+        throw isError ? Object.assign(new Error(), fields) : fields; // a new one each time: Koa writes its status to it
       });
       const { ask, open } = askAt((await serve(app)).port);
       const there = await ask({ key: 'there' });
@@ -209,7 +209,7 @@ describe.each(KOA)('Koa $major', ({ Koa }) => {
       ctx.body = ctx.path;
     });
     const handle = app.callback();
-    // What Express, connect and middie do at a mount.
+    // What Express, connect and middie do to the URL where an app is mounted.
     const mounted = (req: IncomingMessage & { originalUrl?: string }, res: ServerResponse) => {
       const target = req.url ?? '/';
       req.originalUrl = target;

@@ -1,4 +1,4 @@
-/** Both majors of Koa behind a real server, and what the shared sentences need of them. */
+/** Both majors of Koa behind a real server, and what the shared tests need of them. */
 
 import Router from '@koa/router';
 import { admissionsOf, concurrencyLimit, rateLimit, spillway } from '@spillway/koa';
@@ -23,7 +23,7 @@ export const KOA = [
   { major: 2, Koa: Koa2, driver: driverOf(Koa2) },
 ] as const;
 
-/** Starts an app on a free loopback port, until the test is over. */
+/** Starts an app on a free loopback port; stops it when the test ends. */
 export function serve(app: Koa3, host?: string): Promise<Service> {
   return serveListener(app.callback(), host);
 }

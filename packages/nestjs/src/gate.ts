@@ -106,7 +106,7 @@ export class NestGate {
       const gate = this.handlers.gateFor(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
       const request = new NestRequest(context, call, this.addressing);
-      // For a message, only the exchange lives as long as the call. On the client, admissions would pile up.
+      // A message keeps its admissions on its exchange, which ends with the call. On the client, they would pile up.
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {

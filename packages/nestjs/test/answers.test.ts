@@ -1,4 +1,4 @@
-/** What goes over the wire: fields, statuses and bodies, byte for byte. */
+/** What the server sends: fields, statuses and bodies, byte for byte. */
 
 import {
   type ArgumentsHost,
@@ -43,7 +43,7 @@ class HelloController {
 
 Req()(HelloController.prototype, 'things', 0);
 
-/** A limit of 2 a minute, frozen in time. */
+/** A limit of 2 a minute, by a clock that stands still. */
 function limited(options: SpillwayOptions = {}): SpillwayOptions {
   return {
     store: memoryStore({ clock: new ManualClock() }),
@@ -62,7 +62,7 @@ async function exhaust({ get }: Service): Promise<void> {
   await get();
 }
 
-/** What apps put everywhere: it would answer whatever reaches it. */
+/** An app's catch-all filter: it would answer every exception that reaches it. */
 @Catch()
 class Everything implements ExceptionFilter {
   readonly caught: unknown[] = [];

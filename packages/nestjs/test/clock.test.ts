@@ -1,4 +1,4 @@
-/** The clock of a test, given to a module that the test imports as a whole. */
+/** A test passes its clock to a module that it imports as a whole. */
 
 import type { AddressInfo } from 'node:net';
 import { Controller, Get, Module } from '@nestjs/common';

@@ -1,4 +1,4 @@
-/** Calls that are no HTTP requests of their own: messages over WebSockets, and fields of a GraphQL operation. */
+/** Calls that are not HTTP requests by themselves: messages over WebSockets, and fields of a GraphQL operation. */
 
 import { type EventEmitter, once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -32,7 +32,7 @@ interface Client {
   send(text: string): void;
 }
 
-/** Sends the client what was thrown. */
+/** Sends the exception to the client. */
 @Catch()
 class ToClient implements ExceptionFilter {
   catch(exception: { getError?(): unknown }, host: ArgumentsHost): void {
@@ -78,7 +78,7 @@ class CatsGateway {
   }
 }
 
-/** A gateway, and a client that asks it: each answer is that of the message before it. */
+/** A gateway and its client. Each answer of the gateway is for the message sent before it. */
 async function connected(options: SpillwayOptions = {}) {
   const metadata = { imports: [SpillwayModule.forRoot(options)], providers: [CatsGateway] };
   const { port } = await serve(adapter, metadata, (app) => {
@@ -96,7 +96,7 @@ const require = createRequire(import.meta.url);
 type Answer = { event: string; data: unknown };
 
 async function connect(port: number) {
-  // The platform's own; Node has one from version 22.
+  // The platform's own WebSocket; Node has it from version 22.
   const { WebSocket } = createRequire(require.resolve('@nestjs/platform-ws'))('ws');
   const socket: Socket = new WebSocket(`ws://127.0.0.1:${port}/ws`);
   await once(socket, 'open');

@@ -1,4 +1,4 @@
-/** Mistakes in decorators and in the module: they end the start of an app. */
+/** Mistakes in decorators and in the module stop the start of an app. */
 
 import { Controller, Get, Module } from '@nestjs/common';
 import {

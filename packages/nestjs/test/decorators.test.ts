@@ -1,4 +1,4 @@
-/** Which limiters stand before a handler: those of the module, the class and the method, in one guard. */
+/** Which limiters apply to a handler: those of the module, the class and the method, in one guard. */
 
 import { Controller, Get, Post } from '@nestjs/common';
 import { remoteStore } from '@spillway/core/store';
@@ -77,7 +77,7 @@ function metadata(options: SpillwayOptions, ...controllers: (new () => object)[]
   return { imports: [SpillwayModule.forRoot(options)], controllers };
 }
 
-/** What a client is told of each limit: its name and what is left. */
+/** What the response says about each limit: its name and what is left. */
 async function limitsOf({ get }: Service, path: string): Promise<string | undefined> {
   return (await get(path)).headers['ratelimit']?.toString().replaceAll(/;t=\d+/g, '');
 }

@@ -1,4 +1,4 @@
-/** What the shared sentences need of Nest: one guard in front of routes, on either platform. */
+/** What the shared tests need of Nest: one guard for all routes, on either platform. */
 
 import type { ServerResponse } from 'node:http';
 import {
@@ -36,7 +36,7 @@ export function driverOf(adapter: MakeAdapter): Driver<Guard> {
     concurrencyLimit: concurrencyLimit as Driver['concurrencyLimit'],
     guard: (limiters, options) => ({ ...options, limiters: [limiters].flat() }) as Guard,
     serve: (app) => served(adapter, app),
-    // On Fastify names are sent in lower case.
+    // Fastify sends field names in lower case.
     shown: (fields) =>
       fields
         .map(([name, value]) => [name.toLowerCase(), value] as const)

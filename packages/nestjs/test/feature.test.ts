@@ -54,7 +54,7 @@ class Messages {
 InjectShaper('acme')(Messages, undefined, 0);
 InjectLimiter('sending')(Messages, undefined, 1);
 
-/** An app, not started, of which one feature is asked. */
+/** An app with one feature, not started. */
 async function made(feature: SpillwayFeature, options: SpillwayOptions = {}) {
   const imports = [SpillwayModule.forFeature(feature), SpillwayModule.forRoot(options)];
   const app = await create(adapter, { imports });

@@ -21,7 +21,7 @@ import { create, PLATFORMS } from './service.js';
 
 const [[, { adapter }]] = PLATFORMS;
 
-/** A response of which a test says when it closes. */
+/** A response that the test closes. */
 class FakeResponse extends EventEmitter {
   readonly headers = new Map<string, unknown>();
   readonly headersSent = false;
@@ -37,7 +37,7 @@ class CatsResolver {
   cats(): void {}
 }
 
-/** What GraphQL gives a guard for a field: the root, the arguments, the context of the app, and what is asked. */
+/** What GraphQL passes to a guard for a field: the root, the arguments, the app's context, and the field. */
 function fieldOf(shared: object): ExecutionContextHost {
   const info = { parentType: { toString: () => 'Query' }, fieldName: 'cats' };
   const { cats } = CatsResolver.prototype;

@@ -1,4 +1,4 @@
-/** From the admission to the close of the response: released once, whatever happened. */
+/** From the admission to the close of the response: the permit is released exactly once, whatever happens. */
 
 import {
   type CanActivate,
@@ -25,7 +25,7 @@ import { throwError } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { create, PLATFORMS, serve, until } from './service.js';
 
-/** A limiter that notes how each request ended, and gives nothing back. */
+/** A limiter that records how each request ended, and refunds nothing. */
 function noting() {
   const outcomes: ResponseEnd[] = [];
   const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
@@ -44,7 +44,7 @@ class Failing implements NestInterceptor {
   }
 }
 
-/** A handler that waits for the test. */
+/** A handler that waits until the test lets it end. */
 class Waiting {
   arrived = 0;
   go: () => void = () => undefined;
@@ -142,7 +142,7 @@ it('releases what is asked through inject, as in tests of apps on Fastify', asyn
   expect(outcomes).toMatchObject([{ status: 200 }]);
 });
 
-/** Has a response throw at the fields of limits, whatever the platform. */
+/** Makes a response throw when the fields of limits are set, on either platform. */
 function breakHeaders(nest: INestApplication): void {
   type Setter = Record<string, (name: string, value: unknown) => unknown>;
   const spoil = (target: Setter, method: string): void => {

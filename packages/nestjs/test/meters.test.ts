@@ -1,4 +1,4 @@
-/** Costs that are known afterwards: the usage as a parameter of handlers, and by their context. */
+/** Costs known only afterwards: the usage as a parameter of a handler, and found by the handler's context. */
 
 import { Controller, type ExecutionContext, Get } from '@nestjs/common';
 import { ExecutionContextHost } from '@nestjs/core/helpers/execution-context-host.js';
@@ -83,7 +83,7 @@ describe('in GraphQL', () => {
     const guard = app.get(SpillwayGuard);
     const [one, two] = [{ fieldName: 'one' }, { fieldName: 'two' }];
     for (const info of [one, two]) expect(await guard.canActivate(fieldOf(info))).toBe(true);
-    // A parameter's decorator gets another context, of the same arguments.
+    // A parameter's decorator receives another context object with the same arguments.
     expect(rows.of(fieldOf(one)).settle(3)).toBe(true);
     expect(rows.of(fieldOf(one)).settle(3)).toBe(false);
     expect(rows.of(fieldOf(two)).snapshot()).toMatchObject({ rows: { charged: 40 } });

@@ -1,4 +1,4 @@
-/** How an app is put together: options out of providers, the order of guards, what else can be injected. */
+/** How an app is put together: options from providers, the order of guards, and what else can be injected. */
 
 import {
   type CanActivate,
@@ -33,7 +33,7 @@ interface WithUser {
   user?: { id: string };
 }
 
-/** Authenticates whoever says who they are. */
+/** Authenticates each request as the user that its header names. */
 const authenticate: CanActivate = {
   canActivate(context: ExecutionContext) {
     const request = context.switchToHttp().getRequest<WithUser>();
@@ -57,7 +57,7 @@ class Plain {
   read(): void {}
 }
 
-/** The statuses of a request by each user in turn. */
+/** The statuses of one request by each of the users, in order. */
 async function statuses(adapter: MakeAdapter, app: object, users: string[]): Promise<number[]> {
   const { get } = await serve(adapter, app);
   const seen: number[] = [];

@@ -44,7 +44,7 @@ function worldOf({ adapter, isFastify }: Place): OnceWorld {
     idempotency: idempotency as OnceWorld['idempotency'],
     rateLimit: rateLimit as OnceWorld['rateLimit'],
     compressions: ['before'],
-    parsers: [true], // Nest's guards stand behind it
+    parsers: [true], // Nest's guards run after the parser
     async serve({ limiters, compression: place, rewrite, handle }) {
       const options = { limiters: limiters as SpillwayOptions['limiters'] };
       const imports = [SpillwayModule.forRoot(options)];

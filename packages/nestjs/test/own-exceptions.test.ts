@@ -1,4 +1,4 @@
-/** What an app throws in place of a refusal, and what fails while it does. */
+/** What an app throws instead of the usual rejection, and what happens if making it fails. */
 
 import { Controller, Get, HttpException } from '@nestjs/common';
 import { RateLimit, SpillwayModule, type SpillwayOptions } from '@spillway/nestjs';

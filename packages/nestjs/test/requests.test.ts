@@ -1,4 +1,4 @@
-/** What limiters see of a request, whatever the platform and the form in which it came. */
+/** What limiters see of a request, on each platform and in each form of request. */
 
 import { Controller, Get } from '@nestjs/common';
 import { rateLimit, SpillwayModule } from '@spillway/nestjs';

@@ -20,13 +20,13 @@ export const PLATFORMS = [
 
 export type MakeAdapter = (typeof PLATFORMS)[number][1]['adapter'];
 
-/** An app on a port; field names are in lower case, for Fastify sends them so. */
+/** An app on a port. Field names are in lower case, as Fastify sends them. */
 export interface Service extends Requests {
   readonly app: INestApplication;
   readonly server: Server;
 }
 
-/** Makes an app of one module; it is not started yet. */
+/** Makes an app of one module; it is not started. */
 export async function create(
   adapter: MakeAdapter,
   metadata: ModuleMetadata,
@@ -39,7 +39,7 @@ export async function create(
   return app;
 }
 
-/** Starts an app on a free loopback port, until the test is over. */
+/** Starts an app on a free loopback port; stops it when the test ends. */
 export async function serve(
   adapter: MakeAdapter,
   metadata: ModuleMetadata,

@@ -1,4 +1,4 @@
-/** What holds of every adapter, on both platforms. */
+/** What is true of every adapter, on both platforms. */
 
 import {
   answers,

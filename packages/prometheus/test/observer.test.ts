@@ -22,7 +22,7 @@ function setUp() {
   return { register, observer, scraped };
 }
 
-/** A store in memory that answers later, and can be away. */
+/** A store in memory that answers later and can fail. */
 class FlakyStore implements Store {
   readonly sync = false;
   away = false;
@@ -63,7 +63,7 @@ describe('the observer for prom-client', () => {
     ]) {
       expect(await scraped(line), line).toBe(true);
     }
-    // The third was answered by the denial cache.
+    // The denial cache answered the third request.
     expect(await register.metrics()).toMatch(
       /spillway_store_call_duration_seconds_count\{outcome="ok"\} 3/,
     );
@@ -147,7 +147,7 @@ describe('the observer for prom-client', () => {
       'spillway_shed_amount{limiter="workers"} 0.5',
       'spillway_signal_value{signal="pool"} 1.25',
     ]);
-    load = undefined; // no data is no value, not the last one
+    load = undefined; // without data there is no value, not the last one
     expect(await gauges()).toHaveLength(2);
   });
 

@@ -1,4 +1,4 @@
-/** The store works as the least privileged user that docs/operations.md tells to make, and that user can do nothing else. */
+/** The store works as the least privileged user that docs/operations.md sets up, and that user can do nothing else. */
 
 import { storeConformance } from '@spillway/conformance';
 import { createLimiter, type Step } from '@spillway/core';
@@ -12,7 +12,7 @@ import { redisStoreAt } from '../src/testing.js';
 import { userFromDocs } from './rights.js';
 import { take } from './steps.js';
 
-/** Commands of the list that a client needs for itself, not our scripts. */
+/** Commands of the list that a client itself needs, not our scripts. */
 const OF_CLIENTS = ['ping', 'info', 'client|setname', 'select'];
 
 /** All that a control does. */
@@ -36,7 +36,7 @@ async function useControl(client: Redis, prefix?: string): Promise<void> {
   }
 }
 
-/** A reset asks the list of limiters; what it lacks there is told to a logger. */
+/** A reset reads the list of limiters; a right that is missing for it is logged, not thrown. */
 async function useReset(client: Redis, tell: (failure: unknown) => void): Promise<void> {
   const warn = (line: string) => tell({ kind: line.includes('NOPERM') ? 'noperm' : line });
   const store = redisStore(client, { logger: { warn } });
@@ -44,7 +44,7 @@ async function useReset(client: Redis, tell: (failure: unknown) => void): Promis
   await limiter.reset('ada');
 }
 
-/** A sliding log so long that it is in several chunks, most of which is then given back: chunks are joined. */
+/** A sliding log of several chunks, most of which is then given back, so that chunks are joined. */
 async function useLongLog(client: Redis): Promise<void> {
   const clock = new ManualClock();
   const store = redisStoreAt(client, clock, { logger: false });
@@ -115,7 +115,7 @@ describeOnEachServer('as the user of docs/operations.md', (start) => {
           (error) => failures.push(error),
         ),
       };
-      // What is not known yet has to be sent in full: else EVAL would not be missed.
+      // Scripts that Redis does not know are sent in full; otherwise a missing right to EVAL would go unnoticed.
       await admin.flushall();
       await admin.script('FLUSH');
       try {

@@ -1,4 +1,4 @@
-/** Asking a store as a guard does, and a network that is slow. */
+/** Calls to a store as a guard makes them, and a slow network. */
 
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { systemClock, withDeadline } from '@spillway/core/store';
@@ -9,8 +9,8 @@ import type { RedisStore } from '../src/index.js';
 import { take } from './steps.js';
 
 /**
- * What a request under a deadline of 50 ms comes to, and how long that takes. As a guard does, it stops waiting by itself:
- * a call that is under way when Redis dies may be kept by the client until Redis is back.
+ * The result of a request with a deadline of 50 ms, and how long it took. Like a guard, it stops waiting by itself,
+ * because the client may keep a call that is under way when Redis dies until Redis is back.
  */
 export async function ask(
   store: RedisStore,
@@ -24,14 +24,14 @@ export async function ask(
   return { result, tookMs: (systemClock.nowUs() - fromUs) / 1000 };
 }
 
-/** Asks every 20 ms until Redis decides again; how long that took. */
+/** Asks every 20 ms until Redis decides again; returns how long that took. */
 export async function untilDecided(store: RedisStore, key = 'ada'): Promise<number> {
   const fromUs = systemClock.nowUs();
   while (!['allowed', 'refused'].includes((await ask(store, key)).result)) await delay(20);
   return (systemClock.nowUs() - fromUs) / 1000;
 }
 
-/** A port that holds back what it is sent for a while, then leads to Redis. */
+/** A port that holds back each new connection for `ms`, then leads to Redis. */
 export function slowProxy(port: number, ms: number): Promise<number> {
   const proxy = createServer(async (socket) => {
     socket.on('error', () => {});
@@ -46,7 +46,7 @@ export function slowProxy(port: number, ms: number): Promise<number> {
   });
 }
 
-/** A way to Redis that can be cut: until it is mended, connections are refused. */
+/** A way to Redis that can be cut; no connection is accepted until it is mended. */
 export class Bridge {
   readonly port: number;
   private readonly sockets = new Set<Socket>();

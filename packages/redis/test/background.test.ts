@@ -1,4 +1,4 @@
-/** Calls that no request waits for: apart from those that some request does, and sent once. */
+/** Calls that no request waits for: sent apart from those that a request waits for, and sent once. */
 
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, systemClock } from '@spillway/core/store';
@@ -13,7 +13,7 @@ function step(op: Step['op'], id: string): Step {
   return { op, limiter: 'two', key: 'ada', rule, cost: 1, binding: true, lease };
 }
 
-/** A server that says of every group that it came too late, or that it passes. */
+/** A server that answers every group that it came too late, or that it passes. */
 function fakeRedis(isLate: boolean) {
   const calls: { readonly keys: number; readonly deadlineUs: number }[] = [];
   const client: RedisClient = {
@@ -53,7 +53,7 @@ describe('a call in the background', () => {
       keys,
       Math.round((deadlineUs - nowUs) / SECOND_US),
     ]);
-    // What is given back is never late, and travels with any other.
+    // What is given back has no deadline, and shares a call with any other.
     expect(seconds.sort()).toEqual([
       [1, 20],
       [2, 1],

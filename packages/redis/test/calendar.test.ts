@@ -1,4 +1,4 @@
-/** Limits by calendar on Redis: its clock decides, whatever the clocks of the processes show. */
+/** Calendar limits on Redis: its clock decides, whatever the clocks of the processes show. */
 
 import {
   calendar,
@@ -39,7 +39,7 @@ describe.skipIf(redisProgram === null)('a limit by calendar on Redis', () => {
   });
   afterEach(() => vi.restoreAllMocks());
 
-  /** A process of its own: what it has learned of the clock of Redis is in its store. */
+  /** A separate process: what it has learned of Redis's clock is in its store. */
   function process(window = calendar('day')) {
     const settings = { store: redisStore(client), onFault: (fault: Fault) => faults.push(fault) };
     return createLimiter({ name: 'daily', limit: 20, window }, settings);
@@ -50,7 +50,7 @@ describe.skipIf(redisProgram === null)('a limit by calendar on Redis', () => {
     vi.spyOn(systemClock, 'nowUs').mockImplementation(() => nowUs() + us);
   }
 
-  /** How often Redis is asked for the count from now on. */
+  /** Returns a function that counts the calls of Redis for this key from now on. */
   function countingCalls(): () => number {
     const send = vi.spyOn(client, 'sendCommand');
     return () => send.mock.calls.filter(([{ args }]) => args.flat().includes(NAME)).length;
@@ -66,7 +66,7 @@ describe.skipIf(redisProgram === null)('a limit by calendar on Redis', () => {
       const calls = countingCalls();
       const first = await wrong.consume('ada');
       expect(first).toMatchObject({ allowed: true, outcome: 'allowed', remaining: 18 });
-      // One if the day of Redis is the next one here.
+      // One call suffices if the day by Redis's clock is the day after this process's.
       const needed = calls();
       expect(needed).toBeLessThanOrEqual(2);
       expect((await wrong.consume('ada')).remaining).toBe(17);

@@ -1,4 +1,4 @@
-/** Calls of one turn to many slots: how they get to the nodes of a Cluster, and back. */
+/** Calls of one turn for many slots: how they reach the nodes of a Cluster, and how the answers come back. */
 
 import { Socket } from 'node:net';
 import type { WindowAnswer } from '@spillway/core/store';
@@ -25,7 +25,7 @@ describe.skipIf(redisProgram === null)('calls of one turn to the nodes of a Clus
     const at = servers.map(({ port }) => ({ host: '127.0.0.1', port }));
     const client = new Client(at, options);
     const store = redisStore(client);
-    await ask(store); // now it is connected to all nodes, and they know the script
+    await ask(store); // now it is connected to all nodes, and they have the script
     for (const node of nodes) await node.flushall();
     return { client, store };
   }
@@ -38,7 +38,7 @@ describe.skipIf(redisProgram === null)('calls of one turn to the nodes of a Clus
     return answers.map(([answer]) => (answer as WindowAnswer).current);
   }
 
-  /** How often each socket of the client was written to meanwhile. */
+  /** How often the client writes to each of its sockets while `run` runs. */
   async function writes(client: Cluster, run: () => Promise<unknown>): Promise<number[]> {
     const single = vi.spyOn(Socket.prototype, '_write');
     const several = vi.spyOn(Socket.prototype, '_writev' as '_write');
@@ -49,7 +49,7 @@ describe.skipIf(redisProgram === null)('calls of one turn to the nodes of a Clus
     return sockets.map((socket) => written.filter((one) => one === socket).length);
   }
 
-  /** Begins to move the slot of a key, which is empty, to another node. Returns what ends it. */
+  /** Begins to move the (empty) slot of a key to another node. Returns a function that ends the move. */
   async function move(key: string) {
     const slot = slotOf(nameOf(key));
     const at = Math.floor((slot * nodes.length) / 16_384);

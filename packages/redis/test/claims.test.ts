@@ -1,4 +1,4 @@
-/** Claims and values in Redis: how many calls they take, under which names, for how long, and what they refuse. */
+/** Claims and values in Redis: how many calls they take, under which names, for how long, and what is rejected. */
 
 import { createHash } from 'node:crypto';
 import type { Step } from '@spillway/core';
@@ -73,7 +73,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     expect(again.at(-1)).toMatchObject({ allowed: false, state: 'running', owner: owner(1) });
     expect(await calls('evalsha')).toBe(2);
     const left = (await store.apply(buckets)).map((answer) => 'tatUs' in answer && answer.tatUs);
-    // One unit of nine was charged by the first, one now, none by the repeat.
+    // The first call charged one unit of nine, this one another, the repeat none.
     for (const [at, tatUs] of left.entries()) {
       const before = first[at];
       if (!before || !('tatUs' in before)) expect.unreachable();
@@ -116,7 +116,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
   it('what only ends something is done after the deadline of its call too', async () => {
     await store.apply([claim('take', 'id'), take('ada', permit)]);
     const ends = [take('ada', { ...permit, op: 'put' }), claim('done', 'id')];
-    // What the script is told of the deadline; a way to Redis on which each call is an hour too late.
+    // Changes the deadline that the script receives, as if each call came an hour too late.
     const inner = new Ioredis(client);
     const late: RedisClient = {
       state: 'ready',
@@ -247,7 +247,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     clock.setUs(1_700_000_000_000_000);
     const full = take('ada', { cost: 3 });
     await at.apply([full]);
-    // Both groups have one shape: the script reads it once.
+    // Both groups have the same shape, which the script reads only once.
     const ask = (id: string) => at.apply([claim('take', id, 2), full]);
     const [ahead, free] = await Promise.all([ask('ahead'), ask('free')]);
     expect(ahead?.[0]).toMatchObject({ allowed: false, endsUs: 1_700_000_030_000_000 });

@@ -1,4 +1,4 @@
-/** Which clients the store and the control take, told by their shape. */
+/** Which clients the store and the control accept, recognized by their shape. */
 
 import { Redis as Upstash } from '@upstash/redis';
 import { Cluster, Redis } from 'ioredis';
@@ -13,7 +13,7 @@ const lazy = { lazyConnect: true };
 const nodes = { rootNodes: [{ url: 'redis://:secret@127.0.0.1:7000' }] };
 const upstash = () => new Upstash({ url: 'https://redis.example', token: 'secret' });
 
-// Each without a cast: what users write compiles.
+// None has a cast: what users write compiles.
 const TAKEN: readonly [string, () => AnyRedisClient, string][] = [
   ['a client of ioredis 6', () => new Redis({ ...lazy, port: 7001 }), 'Redis at localhost:7001'],
   ['a client of ioredis 5', () => new Redis5({ ...lazy, port: 7001 }), 'Redis at localhost:7001'],
@@ -28,7 +28,7 @@ const TAKEN: readonly [string, () => AnyRedisClient, string][] = [
   ['one made of an Upstash client', () => fromUpstash(upstash()), 'Redis over HTTP'],
 ];
 
-/** What the makers throw at a client; undefined if they take it. */
+/** What the store and the control throw for a client; undefined if they accept it. */
 function refusalOf(client: unknown): string | undefined {
   const messages = [redisStore, redisControl].map((make) => {
     try {

@@ -131,12 +131,12 @@ describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
     const first = await store.apply([claim('a'), take('ada'), permit('a')]);
     expect(first.map(({ allowed }) => allowed)).toEqual([true, true, true]);
     expect(await calls('evalsha')).toBe(1);
-    // A repeat charges nothing, in other slots neither.
+    // A repeat charges nothing, not even in other slots.
     const repeat = await store.apply([claim('b'), take('ada'), take('bob'), take('eve')]);
     expect(repeat[0]).toMatchObject({ allowed: false, owner: 'a'.repeat(16) });
     expect(await current('ada', 'bob', 'eve')).toEqual([2, 0, 0]);
     await store.apply([{ ...claim('a'), op: 'put' }]);
-    // Who is refused elsewhere has claimed nothing.
+    // A request that another slot rejects has claimed nothing.
     await store.apply([take('bob', { op: 'record', cost: 3 })]);
     const refused = await store.apply([claim('c'), take('bob')]);
     expect(refused).toMatchObject([{ allowed: true, state: 'free' }, { allowed: false }]);
@@ -258,8 +258,8 @@ describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
       };
       return { ask };
     };
-    // Two processes: what the first takes from ada for a moment, before bob refuses and it is put back, the second
-    // meets.
+    // As with two processes: the first takes from ada for a moment, until bob rejects and it is put back; the second
+    // meets ada's count meanwhile.
     await store.apply([
       take('bob', { limiter: 'bob', rule: makeRule('token-bucket', 1, HOUR_US) }),
     ]);
@@ -269,7 +269,7 @@ describe.skipIf(redisProgram === null)('on Redis Cluster', () => {
     const across = guardOf(limits('ada', 1), limits('bob', 1));
     expect(await alone.ask()).toEqual({ allowed: false, asked: true });
     expect(await across.ask()).toEqual({ allowed: false, asked: true });
-    // What refused a group across slots is asked for at once; what refused a group in one slot, within a second.
+    // A rejected group across slots is asked again at once; one in a single slot, only within a second.
     expect(await across.ask()).toEqual({ allowed: false, asked: true });
     expect(await alone.ask()).toEqual({ allowed: false, asked: false });
     await store.apply([

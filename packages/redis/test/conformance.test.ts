@@ -20,7 +20,7 @@ interface Connected {
   close(): unknown;
 }
 
-// One logical database for each client, so that no other test is in the way.
+// One logical database for each client, so that no other test interferes.
 const suites: { name: string; runs: number; connect(db: number): Promise<Connected> }[] = [
   {
     name: 'ioredis 6',

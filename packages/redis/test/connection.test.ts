@@ -40,7 +40,7 @@ for (const { name, connect } of clients) {
         const asked = [1, 2, 3, 4].map((i) => store.apply([take(`${name} ${i}`)]));
         await delay(0);
         await Promise.all(asked);
-        await delay(5); // connect() has its own, and removes them
+        await delay(5); // connect() adds its own listeners, and removes them
         expect(listeners()).toEqual([0, 0, 0]);
       }
     });
@@ -58,7 +58,7 @@ for (const { name, connect } of clients) {
     it('fails fast while Redis is down from the start, and works within a second of its coming', async () => {
       const port = await freePort();
       const store = redisStore(connect(port));
-      const until = Date.now() + 1500; // ioredis's own delay has grown by then
+      const until = Date.now() + 1500; // by then ioredis's own delay has grown
       let worst = 0;
       while (Date.now() < until) {
         const { result, tookMs } = await ask(store);
@@ -87,7 +87,7 @@ for (const { name, connect } of clients) {
         expect((await ask(store)).result).toMatch(/^SPW_STORE/);
         await delay(20);
       }
-      // About one each 250 ms, and ioredis's own: they do not multiply.
+      // About one every 250 ms, and ioredis's own: the two do not multiply.
       expect(attempts).toBeLessThan(30);
       server = await startServer(port);
       expect(await untilDecided(store)).toBeLessThan(1000);
@@ -110,7 +110,7 @@ for (const { name, connect } of clients) {
       await server.kill();
       server = await startServer(port);
       await untilDecided(store);
-      await expect(lost).rejects.toMatchObject({ code: 'SPW_STORE_TIMEOUT' }); // ioredis has sent it again
+      await expect(lost).rejects.toMatchObject({ code: 'SPW_STORE_TIMEOUT' }); // ioredis has sent the call again
       expect(await client.exists(nameOf('eve'))).toBe(0);
     });
 

@@ -1,4 +1,4 @@
-/** Different things on Redis: what is stored, how large it is, and what makes it grow. */
+/** Distinct values on Redis: what is stored, how large it is, and what makes it grow. */
 
 import { createLimiter, type Decision, distinct, type Step } from '@spillway/core';
 import { makeDistinctRule } from '@spillway/core/store';

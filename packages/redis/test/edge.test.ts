@@ -5,7 +5,7 @@ import { type RedisServer, redisProgram, startServer } from 'spillway-testkit/re
 import { UpstashServer } from 'spillway-testkit/upstash';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
-/** What every host on the web platform has. */
+/** What every host of the web platform has. */
 const WEB = {
   AbortSignal,
   atob,
@@ -35,7 +35,7 @@ const WORKER = `
   globalThis.ask = async () => (await limiter.consume('ada')).allowed;
 `;
 
-/** The worker as a bundler for the web sees it, and all that it imports from elsewhere. */
+/** The worker as a bundler for browsers makes it, and all that it imports from outside. */
 async function bundle(): Promise<{ code: string; imports: string[] }> {
   const { outputFiles, metafile } = await build({
     stdin: { contents: WORKER, resolveDir: import.meta.dirname, loader: 'js' },

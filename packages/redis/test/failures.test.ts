@@ -13,7 +13,7 @@ const request = {
   raw: undefined,
 };
 
-/** A server that fails every call with `error`. */
+/** A server on which every call fails with `error`. */
 function failing(error: unknown): RedisClient {
   const fail = () => Promise.reject(error);
   return { state: 'ready', evalsha: fail, eval: fail, onceChanged: () => () => {} };
@@ -185,7 +185,7 @@ describeOnEachServer('a Redis that', (start) => {
     await server.kill();
   });
 
-  /** What observers and the logger are told of twenty requests, and of twenty more once all is well again. */
+  /** What observers and the logger receive for twenty requests during a failure, and for twenty after it has ended. */
   async function told(spoil: () => Promise<unknown>, mend: () => Promise<unknown>) {
     const client = new Redis(server.port, { username: 'limited', password: 'secret' });
     const calls: StoreCallEvent[] = [];
@@ -197,7 +197,7 @@ describeOnEachServer('a Redis that', (start) => {
         observers: [{ onStoreCall: (event) => calls.push(event) }],
         logger: { warn: (line) => warnings.push(line) },
         breaker: { probeEvery: '1ms' },
-        storeTimeout: '5s', // a busy machine is no outage
+        storeTimeout: '5s', // a slow machine is not an outage
       },
     );
     const ask = async (path: string) => {
@@ -222,7 +222,7 @@ describeOnEachServer('a Redis that', (start) => {
     const options = {
       store: redisStore(client),
       logger: { warn: (line: string) => warnings.push(line) },
-      storeTimeout: '5s', // a busy machine is no outage
+      storeTimeout: '5s', // a slow machine is not an outage
     } as const;
     const rate = rateLimit({ name: 'rate', limit: 3, window: '1h' });
     const held = createGuard(concurrencyLimit({ name: 'held', limit: 2 }), options);

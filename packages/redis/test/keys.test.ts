@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keyNamer } from '../src/codec/keys.js';
 
-/** What Redis Cluster hashes: the text between the first brace and the next closing one. */
+/** The part of a name that Redis Cluster hashes: the text between the first opening brace and the next closing one. */
 function hashTag(name: string): string {
   return /\{([^}]+)\}/.exec(name)?.[1] ?? name;
 }
@@ -100,7 +100,7 @@ describe('the longest key that a limiter takes', () => {
         nameOf('api', key, 'p');
         return performance.now() - startMs;
       });
-      // Measured: 0.14 ms. Anything quadratic would take longer than the bound, which is for a machine with much to do.
+      // 0.14 ms when measured. The limit allows for a busy machine; quadratic code would still exceed it.
       expect(tookMs.sort((a, b) => a - b)[50]).toBeLessThan(20);
     }
   });

@@ -1,5 +1,5 @@
 /**
- * No step on a sliding log of 100,000 entries takes Redis a fifth of the time that one walk over all of them takes,
+ * No step on a sliding log of 100,000 entries takes Redis more than a fifth of the time of one walk over all entries,
  * whatever cost a client chooses.
  */
 
@@ -14,12 +14,12 @@ import { redisStoreAt } from '../src/testing.js';
 const ENTRIES = 100_000;
 const WINDOW_US = 1_000_000_000;
 const START_US = 1_767_225_600_000_000;
-/** One entry each 5 ms: at the end the oldest is half a window old. */
+/** One entry every 5 ms: at the end the oldest is half a window old. */
 const GAP_US = WINDOW_US / 2 / ENTRIES;
 const END_US = START_US + ENTRIES * GAP_US;
 const RUNS = 9;
 
-/** Reads every entry once, as a log without an index does. */
+/** Reads every entry once, as a log without an index must. */
 const WALK = `
   for _, text in ipairs(redis.call('LRANGE', KEYS[1], 0, -1)) do
     for at = 1, #text, 11 do string.byte(text, at, at + 10) end
@@ -56,7 +56,7 @@ describe.skipIf(redisProgram === null)('a sliding log of 100,000 entries', () =>
     await server?.kill();
   });
 
-  /** Takes one unit at each instant. A store has one clock: those that ask in the same turn have one each. */
+  /** Takes one unit at each instant. A store has one clock, so the takes of one turn need a store each. */
   async function fill(): Promise<void> {
     const askers = Array.from({ length: 200 }, () => {
       const own = new ManualClock();
@@ -71,7 +71,7 @@ describe.skipIf(redisProgram === null)('a sliding log of 100,000 entries', () =>
     }
   }
 
-  /** Microseconds of Redis for the scripts of `call`: the least of several, for others may want the processor. */
+  /** How long Redis ran the scripts of `call`, in microseconds: the least of several runs on a shared processor. */
   async function leastUs(call: () => Promise<unknown>): Promise<number> {
     let least = Number.POSITIVE_INFINITY;
     for (let run = 0; run < RUNS; run += 1) {
@@ -79,7 +79,7 @@ describe.skipIf(redisProgram === null)('a sliding log of 100,000 entries', () =>
       await client.config('RESETSTAT');
       await call();
       const stats = await client.info('commandstats');
-      // A reset asks the list of limiters first.
+      // A reset reads the list of limiters first.
       const [, us] = /cmdstat_eval(?:sha)?:calls=[12],usec=(\d+)/.exec(stats) ?? [];
       least = Math.min(least, Number(us ?? Number.NaN));
     }

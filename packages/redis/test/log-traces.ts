@@ -19,17 +19,17 @@ interface Grant {
   readonly receipt: Receipt;
 }
 
-/** What happens next to a log under `rule`, as a step and how far the clock moves before it. */
+/** Chooses the next step on a log under `rule`, and how far the clock moves before it. */
 export class LogTrace {
   private readonly rule: LogRule;
   private readonly random: () => number;
   private readonly grants: Grant[] = [];
-  /** Which of them was given back last. */
+  /** The index of the grant that was given back last. */
   private at = 0;
-  /** What the trace is about for a while: steps of one kind in a row are what fills and empties chunks. */
+  /** Which kind of step prevails for a while: many of one kind in a row fill or empty chunks. */
   private phase: 'fill' | 'mix' | 'refund' | 'record' = 'fill';
 
-  /** The first `fill` steps take one unit each. */
+  /** How many of the first steps are still to come; each takes one unit. */
   private fill: number;
 
   constructor(rule: LogRule, seed: number, fill: number) {
@@ -56,7 +56,7 @@ export class LogTrace {
     return { step: { ...base, op, cost, receipt }, moveUs };
   }
 
-  /** Tells what a store answered, so that grants can be given back. */
+  /** Receives what a store answered, so that grants can be given back later. */
   told({ op, cost }: Step, { allowed, lastUs }: LogAnswer): void {
     const charged = cost > 0 && (op === 'record' || (op === 'take' && allowed));
     if (charged) this.grants.push({ cost, receipt: { atUs: lastUs, num: 0, units: cost } });
@@ -81,7 +81,7 @@ export class LogTrace {
     }
   }
 
-  /** One of the newest, any, or in a row from where the last one was; each once, and then and when again. */
+  /** One of the newest grants, any grant, or the one next to the last; each once, and occasionally one again. */
   private takeGrant(): Grant {
     const { length } = this.grants;
     const way = this.random();

@@ -1,4 +1,4 @@
-/** A long sliding log in Redis decides as one in memory does, whatever happened to its chunks. */
+/** A long sliding log in Redis decides as one in memory does, however its chunks were split and joined. */
 
 import { memoryStore, type Step, type Store } from '@spillway/core';
 import { type LogAnswer, type LogRule, makeRule } from '@spillway/core/store';
@@ -14,7 +14,7 @@ import { LogTrace } from './log-traces.js';
 
 const START_US = 1_767_225_600_000_000;
 
-/** The script for tests, with chunks of so few entries that short traces make and join many. */
+/** The script for tests, with chunks of so few entries that short traces split and join many. */
 function scriptWithChunksOf(entries: number) {
   const { text } = testScript();
   const changed = text.replace(
@@ -51,7 +51,7 @@ describe.skipIf(redisProgram === null)('a sliding log in Redis', () => {
     for (let i = 0; i < steps; i += 1) {
       const { step, moveUs } = trace.next();
       clock.setUs(Math.max(START_US, clock.nowUs() + moveUs));
-      // One script call for all: another log, of which some steps are left out, and one that is new each time.
+      // One script call for all three: this log, a second log that misses some steps, and one that is new each time.
       const steps = [step, { ...step, key: `new ${i}` }];
       if (i % 3 > 0) steps.push({ ...step, key: 'bob' });
       const answers = await Promise.all(steps.map((one) => redis.apply([one])));
@@ -62,12 +62,12 @@ describe.skipIf(redisProgram === null)('a sliding log in Redis', () => {
         if (at === 0) trace.told(one, wanted as LogAnswer);
       }
     }
-    // The trace is worth its name: chunks were joined, and reopened or dropped.
+    // The trace did what it is for: chunks were joined, and reopened or dropped.
     for (const command of ['lrem', 'ltrim'])
       expect(await calls(command), command).toBeGreaterThan(0);
   }
 
-  /** How often scripts have run a command since the test began. */
+  /** How often scripts have run this command since the test began. */
   async function calls(command: string): Promise<number> {
     const stats = await client.info('commandstats');
     return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -94,7 +94,7 @@ describe.skipIf(redisProgram === null)('a sliding log in Redis', () => {
     const rule = makeRule('sliding-window-log', 1_000_000_000, 10_000_000);
     const base: Step = { op: 'take', limiter: 'log', key: 'ada', rule, cost: 1, binding: true };
     for (let i = 0; i < 200; i += 1) {
-      clock.setUs(START_US + i * 1_000_000); // never all have expired: the count runs on
+      clock.setUs(START_US + i * 1_000_000); // some entries never expire, so the sum goes on
       const receipt = { atUs: START_US + (i - 3 - (i % 5)) * 1_000_000, num: 0, units: 1e9 };
       for (const step of [
         { ...base, cost: 100_000_000 },

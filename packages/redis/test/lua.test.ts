@@ -1,4 +1,4 @@
-/** Every script is Lua 5.1 and uses only names that it defines or that Redis has. */
+/** Every script is Lua 5.1, and uses only names that it defines or that Redis defines. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ const SRC = join(import.meta.dirname, '..', 'src');
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.lua'))
   .map((name) => ({ name, text: readFileSync(join(SRC, name), 'utf8') }));
-/** The parts of the store's script use names of one another; each other file is a script by itself. */
+/** The parts of the store's script use each other's names; every other file is a script by itself. */
 const isPart = (text: string): boolean => productionScript().text.includes(text);
 
 describe('the Lua of', () => {

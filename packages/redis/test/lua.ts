@@ -1,8 +1,8 @@
-/** Reads Lua as Redis does: version 5.1, with no globals but those that Redis gives to a script. */
+/** Parses Lua as Redis does: version 5.1, with no globals except those that Redis gives to a script. */
 
 import { type Chunk, type Identifier, parse } from 'luaparse';
 
-/** Redis's own globals, and those of Lua that it leaves to a script. */
+/** Redis's own globals, and those of Lua that a script may use in Redis. */
 const GLOBALS: ReadonlySet<string> = new Set([
   ...['redis', 'KEYS', 'ARGV', 'cjson', 'cmsgpack', 'struct', 'bit'],
   ...['math', 'string', 'table', 'assert', 'error', 'pcall', 'xpcall', 'select', 'unpack'],

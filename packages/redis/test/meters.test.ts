@@ -1,4 +1,4 @@
-/** Costs that are known afterwards, in Redis: how many calls a request takes, and what two processes count together. */
+/** Costs known only afterwards, in Redis: how many calls a request takes, and what two processes count together. */
 
 import {
   type Admission,

@@ -81,7 +81,7 @@ for (const { name, create } of versions) {
       const keys = Array.from({ length: 12 }, (_, i) => `away-${i}`);
       await store.apply(keys.map((key) => take(key, { op: 'look' })));
       await bridge.cut();
-      await delay(100); // until the client has noticed
+      await delay(100); // long enough for the client to notice
       const results = await Promise.allSettled(keys.map((key) => store.apply([take(key)])));
       const lost = keys.filter((_, i) => results[i]?.status === 'rejected');
       expect(lost.length).toBeGreaterThan(0);

@@ -18,7 +18,7 @@ const ALGORITHMS: readonly Algorithm[] = [
 
 type Client = ReturnType<typeof createClient>;
 
-/** As the README has it: the client's own delay between attempts to connect grows to two seconds. */
+/** As in the README: the client's own delay between connection attempts would grow to two seconds. */
 const soon = { reconnectStrategy: 250 };
 
 function quiet(client: Client): Client {
@@ -50,10 +50,10 @@ for (const { name, make } of clients) {
       server = undefined;
     });
 
-    /** A client that is on its way to be connected. */
+    /** A client that is still connecting. */
     function connect(port: number, options = {}): Client {
       const client = make(port, options);
-      client.connect().catch(() => {}); // destroyed before it was connected
+      client.connect().catch(() => {}); // the test destroys it before it has connected
       return client;
     }
 
@@ -134,7 +134,7 @@ for (const { name, make } of clients) {
       const { port } = server;
       const client = connect(port);
       const store = redisStore(client);
-      await store.apply([take('bob')]); // now the store knows how the clocks differ
+      await store.apply([take('bob')]); // now the store knows the difference of the clocks
       await connect(port).sendCommand(['CLIENT', 'PAUSE', '10000']);
       const lost = store.apply([take('eve')], { deadlineUs: systemClock.nowUs() + 50_000 });
       lost.catch(() => {});
@@ -150,7 +150,7 @@ for (const { name, make } of clients) {
       server = await startServer();
       const client = connect(server.port);
       const store = redisStore(client);
-      await store.apply([take('bob')]); // now the store knows how the clocks differ
+      await store.apply([take('bob')]); // now the store knows the difference of the clocks
       await connect(server.port).sendCommand(['CLIENT', 'PAUSE', '200']);
       expect((await ask(store)).result).toBe('SPW_STORE_TIMEOUT');
       expect(await client.exists(nameOf('ada'))).toBe(0);

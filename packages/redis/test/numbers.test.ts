@@ -1,6 +1,6 @@
 /**
  * Commands get large numbers as texts. Redis 7.2.0 to 7.2.4 write the number 200000000 as `2e+8`, which `SET` and
- * `PEXPIRE` refuse; no such server is at hand, so here a script that hands one over fails.
+ * `PEXPIRE` refuse; we have no such server, so here a script fails that passes one as a number.
  */
 
 import type { Step } from '@spillway/core';
@@ -13,7 +13,7 @@ import { productionScript, scriptOf } from '../src/codec/script.js';
 import { Redis } from '../src/redis-store.js';
 import { take } from './steps.js';
 
-/** Stands before the script, in place of Redis's own functions. Scores may be written with an exponent. */
+/** Comes first in the script and replaces Redis's own functions. Scores may be written with an exponent. */
 const STRICT = `
 local real = redis
 local function strict(run)
@@ -62,7 +62,7 @@ describe.skipIf(redisProgram === null)('a command in the script gets no large nu
     const step = take(name, one);
     const ask = async (...steps: Step[]) => (await store.apply(steps))[0];
     expect(await ask(step)).toMatchObject({ allowed: true });
-    // Behind a step of another kind, so that no shorter way is taken.
+    // Together with a step of another kind, so that the script takes no short cut.
     const other = take(`beside ${name}`);
     await ask(other, { ...step, key: `${name} 2` });
     await ask(other, { ...step, key: `${name} 2`, op: 'put' });

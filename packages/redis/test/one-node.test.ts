@@ -1,4 +1,4 @@
-/** A client for a single server, on a node of a Cluster. */
+/** A client for a single server, connected to a node of a Cluster. */
 
 import { createLimiter } from '@spillway/core';
 import type { Redis } from 'ioredis';
@@ -18,13 +18,13 @@ describe.skipIf(redisProgram === null)('one node of a Cluster', () => {
       { name: 'api', limit: 100, window: '1m' },
       {
         store: redisStore(nodes[0] as Redis, { logger: false }),
-        storeTimeout: '5s', // a busy machine is no outage
+        storeTimeout: '5s', // a slow machine is not an outage
         logger: { warn: (line) => lines.push(line) },
       },
     );
     const keys = Array.from({ length: 20 }, (_, at) => `key-${at}`);
     for (const key of keys) await limiter.consume(key);
-    // Decisions of one turn share a call, with keys of several slots.
+    // Decisions of one turn share a call, so it has keys of several slots.
     await Promise.all(keys.map((key) => limiter.consume(key)));
     expect(lines.map((line) => SAYS.exec(line)?.[1])).toEqual(['MOVED', 'CROSSSLOT']);
   });
@@ -38,7 +38,7 @@ describe.skipIf(redisProgram === null)('one node of a Cluster', () => {
     });
     const ends = await Promise.allSettled(changes);
     const errors = ends.flatMap((end) => (end.status === 'rejected' ? [end.reason.message] : []));
-    // Live settings are in one slot.
+    // Live settings are in one slot, so two nodes reject the change.
     expect(errors).toEqual([expect.stringMatching(SAYS), expect.stringMatching(SAYS)]);
   });
 });

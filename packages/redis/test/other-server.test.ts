@@ -25,7 +25,7 @@ it('forgets the clock of the server before, once another has answered after a re
   expect(told[1]).toBeGreaterThan(0);
   client.state = 'reconnecting';
   await expect(ask()).rejects.toMatchObject({ code: 'SPW_STORE_UNAVAILABLE' });
-  aheadUs = 0; // a new master, an hour behind the old one
+  aheadUs = 0; // a new master whose clock is an hour behind the old one's
   client.state = 'ready';
   await ask();
   expect(told[2]).toBeGreaterThan(3_000_000_000); // nobody knows yet

@@ -1,4 +1,4 @@
-/** Parts of grants that are given back, as they are decided and stored in Redis. */
+/** Parts of grants that are given back: how they are decided and stored in Redis. */
 
 import type { Step } from '@spillway/core';
 import { makeRule, measure, receiptFrom } from '@spillway/core/store';
@@ -38,7 +38,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
       grants.push({ cost, atUs });
       used += cost;
     }
-    // In the first chunk, in the middle, in the last, and in the tail; a part, more than is left, and nothing then.
+    // Of the first chunk, a middle one, the last and the tail: give back one unit, then the rest, then nothing.
     for (const i of [0, 1, 70, 150, 151, 254, 255, 298, 299]) {
       const { cost, atUs } = grants[i] ?? expect.unreachable();
       const receipt = { atUs, num: 0, units: cost };
@@ -63,7 +63,7 @@ describe.skipIf(redisProgram === null)('in Redis', () => {
     await at.apply([take('ada', { rule, cost: 4 })]);
     const receipt = receiptFrom(rule, first ?? expect.unreachable(), 3);
     const [after] = await at.apply([take('ada', { rule, op: 'put', cost: 9, receipt })]);
-    // When 9 units pass, not when the 3 do that were given back.
+    // `freesUs` is for the 9 units of the step, not for the 3 that were given back.
     expect(after).toMatchObject({ allowed: true, used: 4, freesUs: receipt.atUs });
   });
 });

@@ -1,4 +1,4 @@
-/** Limits with a penalty in Redis: what is stored, for how long, and that a refund in one process ends a lock in another. */
+/** Penalties in Redis: what is stored and for how long, and that a refund in one process ends a lock in another. */
 
 import { createLimiter, fixedWindow, lockFor } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';

@@ -1,4 +1,4 @@
-/** What all names of keys begin with. Stores and controls with different prefixes never meet on one server. */
+/** The prefix of all key names. Stores and controls with different prefixes never meet on one server. */
 
 import { createGuard, createLimiter, rateLimit } from '@spillway/core';
 import { Redis } from 'ioredis';

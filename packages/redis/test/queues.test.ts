@@ -107,7 +107,7 @@ describe.skipIf(redisUrl === null)('buckets that wait in Redis', () => {
   });
 });
 
-/** Of a full bucket only that it is full. */
+/** Replaces the instant of a full bucket, so that two full buckets are equal. */
 function shown(answer: Answer | undefined): Answer | undefined {
   if (!answer || !('tatUs' in answer)) return answer;
   const { tatUs, tatNum, nowUs } = answer;

@@ -39,7 +39,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
     await client.config('RESETSTAT');
   });
 
-  /** How often Redis has run a command since the test began; scripts' own commands count too. */
+  /** How often Redis has run this command since the test began, including within scripts. */
   async function calls(command: string): Promise<number> {
     const stats = await client.info('commandstats');
     return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
@@ -78,7 +78,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
   );
 
   it.each(ALGORITHMS)('keeps a key no less long than it counts (%s)', async (algorithm) => {
-    // Of windows that begin and end within a millisecond, many times: what a lifetime rounds away shows in most of them.
+    // Many windows that begin and end within a millisecond: most of them show it if a lifetime is rounded down.
     const rule = ruleBy(algorithm, 7, 10_000_003);
     for (let i = 0; i < 40; i += 1) {
       const [answer] = await store.apply([take(`key ${i}`, { rule })]);
@@ -95,7 +95,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
     const step = take('ada', { rule });
     const stands = () => client.exists(nameOf('ada', rule));
     const taken = () => store.apply([step]).then(stands);
-    // Again if the window ended meanwhile.
+    // Repeated if the window ended meanwhile.
     await expect.poll(taken, { interval: 1 }).toBe(1);
     await expect.poll(stands).toBe(0);
     await store.apply([step, { ...step, key: 'bob' }]);
@@ -151,7 +151,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
     ).toMatch(/^\d{16}:1:0$/);
     const rule = makeRule('sliding-window-log', 7, 60_000_000);
     await at('joe', rule);
-    // What a list of more holds: log.test.ts.
+    // For lists of more entries: log.test.ts.
     const [tail, ...rest] = await client.lrangeBuffer(await at('joe', rule, 3), 0, -1);
     expect(tail).toHaveLength(1 + 3 * 11);
     expect(rest).toEqual([]);
@@ -199,7 +199,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
     const counts = (await store.apply(looks)).map(
       (answer) => 'current' in answer && answer.current,
     );
-    expect(counts).toEqual(Array(20).fill(3)); // 1 and 2 are charged, 2 more refused: none twice, none lost
+    expect(counts).toEqual(Array(20).fill(3)); // 1 and 2 are charged, 2 more rejected: no take counts twice
   });
 
   it.each(ALGORITHMS)(
@@ -233,7 +233,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
       for (const [key] of junk) expect(await client.exists(nameOf(`with ${key}`, rule))).toBe(0);
       expect(await calls('evalsha')).toBe(1);
 
-      // Single takes, which the script decides in a straight line of their own.
+      // Single takes, for which the script has a separate, shorter path.
       const takes = junk.flatMap(([key]) => [[take(key, { rule })], [take(`no ${key}`, { rule })]]);
       const decided = await Promise.allSettled(takes.map((group) => store.apply(group)));
       const told = decided.map((one) => (one.status === 'fulfilled' ? 'decided' : one.reason.code));
@@ -254,7 +254,7 @@ describe.skipIf(redisProgram === null)('the Redis store', () => {
   it('charges nothing for a call that Redis comes to after its deadline', async () => {
     const other = new Redis(server.port);
     const rule = makeRule('token-bucket', 3, 60_000_000);
-    // Takes of one bucket each are written in a shorter form if nothing else is in their call.
+    // Takes of one bucket each have a shorter form if nothing else is in their call.
     const alone = redisStore(client);
     const stores = [store, store, store, alone, alone];
     await Promise.all([...new Set(stores)].map((each) => each.apply([take('bob')]))); // to know its clock

@@ -1,6 +1,4 @@
-/**
- * What comes back is checked before anything is made of it: junk is an error of that call, and nothing learns from it.
- */
+/** Replies are checked before they are used: an invalid one is an error of that call, and changes nothing else. */
 
 import { createGuard, createLimiter, rateLimit, type Step } from '@spillway/core';
 import { makeClaimsRule, makeLeasesRule, makeRule } from '@spillway/core/store';
@@ -14,11 +12,11 @@ import { take } from './steps.js';
 
 type Change = (reply: unknown[]) => unknown;
 
-/** A way to Redis on which replies can be changed. */
+/** A way to Redis on which a test can change the replies. */
 class Between implements RedisClient {
   readonly state = 'ready';
   change: Change = (reply) => reply;
-  /** The deadlines that were sent, on the server's clock. */
+  /** The deadlines that were sent, by the server's clock. */
   readonly deadlines: number[] = [];
   private readonly redis: Ioredis;
 
@@ -53,7 +51,7 @@ const group: readonly Step[] = [
   }),
 ];
 
-/** The group, in which the claim is already done. */
+/** The same group when its claim is already done. */
 const repeated: readonly Step[] = group.map((step) =>
   step.claim ? { ...step, op: 'done' } : step,
 );
@@ -196,7 +194,7 @@ describe.skipIf(redisProgram === null)('a reply', () => {
       expect(await guard.admit(request)).toMatchObject({ allowed: false, status: 503 });
       expect(await limiter.consume('ada')).toMatchObject({ allowed: false, outcome: 'error' });
     }
-    // As many as there were requests.
+    // One error for each request.
     expect(outcomes).toEqual(Array(8).fill('error'));
   });
 });

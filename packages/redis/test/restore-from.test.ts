@@ -54,7 +54,7 @@ describe.skipIf(redisProgram === null)('a quota on a Redis that loses its data',
         );
       await use(126);
       await until(() => loads === 1);
-      // As many rounds as the observers make calls, so that all those are answered.
+      // Enough rounds for all of the observers' calls to be answered.
       for (let round = 0; round < 6; round += 1) await use(4);
       await clients[0]?.flushall();
       const before = admitted;
@@ -62,7 +62,7 @@ describe.skipIf(redisProgram === null)('a quota on a Redis that loses its data',
         await use(4);
         return loads === 2;
       });
-      // Those of the first turn were counted from 0, and the records have some of them at the time of the load.
+      // The decisions of the first turn counted from 0, and the records contain some of them when they are loaded.
       await until(async () => ((await limiters[0]?.peek(key))?.used ?? 0) > before);
       await use(300);
       expect(admitted).toBeGreaterThanOrEqual(LIMIT);
@@ -81,7 +81,7 @@ describe.skipIf(redisProgram === null)('a quota on a Redis that loses its data',
   it('is raised once, although the client loses the reply and sends the raise again', async () => {
     const redis = new Ioredis(clients[0] as Redis);
     let sent = 0;
-    /** As ioredis does after a reconnection. */
+    /** Sends the call twice, as ioredis does after a reconnection. */
     const twice = async (args: string[], send: () => Promise<unknown>): Promise<unknown> => {
       if (!args.includes('7999')) return send();
       sent += 1;

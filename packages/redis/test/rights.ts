@@ -1,4 +1,4 @@
-/** The Redis user that docs/operations.md tells to make: the one list of rights. */
+/** The Redis user that docs/operations.md sets up: the only list of rights. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

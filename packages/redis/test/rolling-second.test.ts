@@ -1,4 +1,4 @@
-/** How many requests a log has in view at an instant: an example that was published with its numbers. */
+/** How many requests a log counts at an instant: a published example with its numbers. */
 
 import { createLimiter, memoryStore, type Store, slidingLog } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';

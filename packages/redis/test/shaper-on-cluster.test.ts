@@ -1,4 +1,4 @@
-/** A shaper on a Redis Cluster, whose keys lie on several servers. */
+/** A shaper on a Redis Cluster whose keys are on several servers. */
 
 import { createShaper, type Shaper } from '@spillway/outgoing';
 import slotOf from 'cluster-key-slot';
@@ -7,7 +7,7 @@ import { redisProgram, useCluster } from 'spillway-testkit/redis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { redisStore } from '../src/index.js';
 
-/** Of a name that is no limiter's: only the key says where it lies. */
+/** For a shaper's name only the key decides the slot. */
 const placeOf = (key: string) => slotOf(`spw:1{${key}}carriers`);
 const KEYS = ['north', 'south', 'east'];
 
@@ -26,7 +26,7 @@ describe.skipIf(redisProgram === null)('on Redis Cluster, reserveFirst', () => {
   });
   beforeEach(async () => {
     for (const node of nodes) await node.flushall();
-    // Two starts of a key may be promised: one now, one in an hour.
+    // A key may promise two starts: one now, one in an hour.
     shaper = createShaper(
       { name: 'carriers', limit: 1, window: '1h', maxWait: '61m' },
       { store: redisStore(client), onStoreError: 'deny', storeTimeout: '5s' },
@@ -34,7 +34,7 @@ describe.skipIf(redisProgram === null)('on Redis Cluster, reserveFirst', () => {
   });
   afterEach(() => shaper.close());
 
-  /** How long each key would be waited for, in hours. */
+  /** How long the wait for each key is, in hours. */
   async function waits(): Promise<number[]> {
     const ms = await Promise.all(KEYS.map((key) => shaper.waitOf(key)));
     return ms.map((wait) => Math.round(wait / 3_600_000));
@@ -69,7 +69,7 @@ describe.skipIf(redisProgram === null)('on Redis Cluster, reserveFirst', () => {
     );
     const all = await Promise.all(asked);
     const taken = all.filter(({ allowed }) => allowed).map(({ key }) => key);
-    // Whoever met the moment of another that was put back was refused too early: ask again.
+    // Some were rejected too early, because they met what another had taken for a moment. Those ask again.
     for (let i = 0; i < 6; i += 1) {
       const again = await shaper.reserveFirst(KEYS);
       if (again.allowed) taken.push(again.key);

@@ -1,4 +1,4 @@
-/** The store for tests: all that depends on time goes by the clock that it was given. */
+/** The store for tests: everything that depends on time follows the clock that the test passes. */
 
 import { createGuard, createLimiter, rateLimit } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';

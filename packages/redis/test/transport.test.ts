@@ -1,4 +1,4 @@
-/** What every script call has in common: it waits for a client, and a server that does not know the script is taught. */
+/** All script calls wait until the client is ready, and send the script to a server that does not know it. */
 
 import { createHash } from 'node:crypto';
 import { systemClock } from '@spillway/core/store';
@@ -8,12 +8,12 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { type AnyRedisClient, type RedisClient, redisControl, redisStore } from '../src/index.js';
 import { take } from './steps.js';
 
-/** A client whose state the test sets, before a server that admits everything once it knows the script. */
+/** A client whose state the test sets, and a server that admits everything once it knows the script. */
 class FakeClient implements RedisClient {
   state = 'connecting';
   isTaught = true;
   coalesce = true;
-  /** Keys of each call by its hash, and of each that carried the text. */
+  /** The keys of each call by the script's hash; `texts`: of each call that sent its text. */
   readonly hashes: string[][] = [];
   readonly texts: string[][] = [];
   readonly listeners = new Set<() => void>();
@@ -44,7 +44,7 @@ class FakeClient implements RedisClient {
   }
 }
 
-/** Each key is one of a window of 3 per hour, of which nothing is used. */
+/** Each key has a window of 3 per hour, of which nothing is used. */
 function replyTo(keys: readonly string[]): unknown[] {
   return [systemClock.nowUs(), ...keys.flatMap(() => [3, 0])];
 }
@@ -218,7 +218,7 @@ describe('a client that throws', () => {
       const deadlineUs = systemClock.nowUs() + 5_000;
       const control = redisControl(client);
       onTestFinished(() => control.close());
-      // The last one has the earliest deadline, so it makes the queue listen anew.
+      // The last call has the earliest deadline, so it makes the queue listen again.
       const asked = [control.history(), store.apply([take('ada')])];
       asked.push(store.apply([take('eve')], { deadlineUs }));
       const results = await Promise.allSettled(asked as Promise<unknown>[]);
@@ -230,7 +230,7 @@ describe('a client that throws', () => {
 });
 
 describe('a server that does not know the script', () => {
-  /** Forgets scripts as real servers do: each node has its own. */
+  /** Forgets scripts as real servers do; each node knows its own. */
   class Nodes extends FakeClient {
     override state = 'ready';
     readonly isCluster = true;

@@ -1,4 +1,4 @@
-/** When decisions are sent, and which share a call. */
+/** When decisions are sent, and which of them share a call. */
 
 import { describe, expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
@@ -13,7 +13,7 @@ class Waiting implements RedisClient {
 
   private bad: (() => unknown) | undefined;
 
-  /** What calls do instead from now on. */
+  /** From now on calls return what `bad` returns. */
   spoil(bad: (() => unknown) | undefined): void {
     this.bad = bad;
   }
@@ -31,7 +31,7 @@ class Waiting implements RedisClient {
     return expect.unreachable();
   }
 
-  /** Answers all calls; returns when whoever waits has heard it. */
+  /** Answers all calls; returns when everything that waited has run. */
   async answer(): Promise<void> {
     for (const { answer } of this.open.splice(0)) answer();
     await turn();
@@ -125,7 +125,7 @@ describe('a decision', () => {
     const keys = Array.from({ length: 100 }, (_, i) => `key ${i}`);
     ask(...keys);
     await turn();
-    // As loops do that ask again after each answer, each some promises later.
+    // Like loops that ask again after each answer, each a few promises later.
     for (const [i, one] of [...asked].entries()) {
       void one.then(() => undefined).then(() => ask(`again ${i}`));
     }
@@ -150,7 +150,7 @@ describe('a decision', () => {
       const calls = keys.map((key) => [key, key]);
       expect(client.calls).toEqual(calls);
       expect(together).toEqual(knows ? [calls] : []);
-      // One call needs nothing to be held.
+      // A single call needs nothing to be held back.
       asked.push(store.apply([take('ada')]));
       await turn();
       await client.answer();

@@ -141,10 +141,10 @@ describe.skipIf(redisProgram === null)('the Redis store over HTTP', () => {
 
   it('charges nothing for a request that Redis comes to after its deadline', async () => {
     const store = redisStore(fromUpstash(connect()));
-    await store.apply([take('bob')]); // now the store knows how the clocks differ
+    await store.apply([take('bob')]); // now the store knows the difference of the clocks
     await redis.client('PAUSE', 200);
     expect((await ask(store)).result).toBe('SPW_STORE_TIMEOUT');
-    expect(await redis.exists(nameOf('ada'))).toBe(0); // answered after the pause, and after the late call
+    expect(await redis.exists(nameOf('ada'))).toBe(0); // answered after the pause, and so after the late call
   });
 
   it('fails while nobody listens, and works as soon as somebody does', async () => {

@@ -1,4 +1,4 @@
-/** What a store sends, word by word: takes.lua and each algorithm's Lua read exactly this. */
+/** What a store sends, word by word: exactly what takes.lua and the Lua of each algorithm read. */
 
 import type { Step } from '@spillway/core';
 import { makeClaimsRule, makeLeasesRule, makeRule, makeShaperRule } from '@spillway/core/store';
@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { type RedisClient, redisStore } from '../src/index.js';
 import { take } from './steps.js';
 
-/** The arguments behind the deadline of one call for `groups`, with a space between them. */
+/** The arguments after the deadline of one call for `groups`, joined by spaces. */
 async function sent(...groups: readonly (readonly Step[])[]): Promise<string> {
   const calls: string[][] = [];
   const client: RedisClient = {
@@ -88,7 +88,7 @@ it.each<[string, Partial<Step> & Pick<Step, 'rule'>, string]>([
   ],
 ])('sends %s', async (_, step, words) => {
   expect(await sent([take('ada', step)])).toBe(`1 1 ${words}`);
-  // The script takes a call of fewer words for takes of one bucket each.
+  // A call with fewer words is read by the script as takes of one bucket each.
   expect(`1 1 ${words}`.split(' ').length).toBeGreaterThan(6);
 });
 

@@ -1,4 +1,4 @@
-/** Every kind of error that Redis answers with, provoked on each server that can be had: the wordings differ. */
+/** Every kind of error that Redis answers with, caused on each server that we have, because the texts differ. */
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ function clientOf(server: RedisServer, user: { username?: string; password?: str
   return client;
 }
 
-/** Which error a decision about `keys` meets, or `none`. */
+/** The kind of error that a decision about `keys` meets, or `none`. */
 async function kindOf(client: Redis, ...keys: string[]): Promise<string> {
   const store = redisStore(client, { logger: false });
   const steps = (keys.length === 0 ? ['ada'] : keys).map((key) => take(key));
@@ -108,7 +108,7 @@ describeOnEachServer('tells what is wrong', (start) => {
     );
     const fill = "for i = 1, 5000 do redis.call('SET', 'k' .. i, string.rep('x', 2000)) end";
     await client.eval(fill, 0);
-    const { client: replica } = await up('--key-load-delay', '500'); // microseconds: 2.5 s in all
+    const { client: replica } = await up('--key-load-delay', '500'); // microseconds for each key: 2.5 s in all
     await replica.call('REPLICAOF', '127.0.0.1', `${server.port}`);
     await expect.poll(() => kindOf(replica), { interval: 5, timeout: 20_000 }).toBe('loading');
   });

@@ -7,7 +7,7 @@ import './site.css';
 const ALTERNATIVE =
   'A request passes four limiters: two load shedders reject with 503, two limits of a caller with 429';
 
-/** The home page shows the picture of the four limiters beside its title. */
+/** Shows the picture of the four limiters on the home page, beside the title. */
 export default {
   ...theme,
   Layout: () =>

@@ -1,4 +1,4 @@
-/** A picture that is imported is its address in the site. */
+/** An imported picture is a string: its address in the site. */
 declare module '*.svg' {
   const address: string;
   export default address;

@@ -18,7 +18,7 @@ import { SECONDS, STORY, traffic, WARM_UP } from './traffic.js';
 const ROOT = join(import.meta.dirname, '..', '..', '..');
 const PORTS = { redis: 16_370, prometheus: 19_090, exporter: 19_121, services: [13_001, 13_002] };
 const STEP_SECONDS = 10;
-/** What Grafana makes of a scrape each 5 s: four of them. */
+/** Grafana's rate interval for a scrape every 5 s: four scrapes. */
 const RATE_INTERVAL = '20s';
 
 const dir = mkdtempSync(join(tmpdir(), 'spillway-board-'));
@@ -31,7 +31,7 @@ function start(program, ...args) {
   return child;
 }
 
-/** The alerts as they are, but for the time that they must hold. */
+/** The alerts, but with shorter times for which they must hold. */
 function hastyRules(name) {
   const path = join(dir, name);
   const file = parse(readFileSync(join(ROOT, 'ops', 'prometheus', name), 'utf8'));
@@ -82,7 +82,7 @@ async function panelData(panel, startS) {
   return { title: panel.title, queries: panel.targets.map(({ expr }) => expr), series };
 }
 
-/** For the alerts on Redis: more than it has memory for. */
+/** For the alerts on Redis: writes more than its memory can hold. */
 async function fillRedis() {
   const redis = new Redis(PORTS.redis, '127.0.0.1');
   for (let i = 0; i < 400; i += 1) await redis.set(`filler-${i}`, 'x'.repeat(100_000));

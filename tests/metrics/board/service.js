@@ -1,4 +1,7 @@
-/** The service behind the picture of the dashboard: every kind of limiter, in a process of its own. Arguments: its port, Redis's. */
+/**
+ * The service behind the picture of the dashboard: every kind of limiter, in a separate process. Arguments: its port,
+ * Redis's.
+ */
 
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -5,7 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const agent = new http.Agent({ keepAlive: true });
 
-/** A request each `1 / rate` seconds, whatever became of those before, by turns to each port. `make` says the n-th. */
+/**
+ * Sends a request every `1 / rate` seconds, regardless of earlier ones, to the ports in turn. `make` returns the n-th.
+ */
 async function send(ports, rate, seconds, make) {
   const startMs = performance.now();
   for (let n = 0; n < rate * seconds; n += 1) {
@@ -65,7 +67,7 @@ export const STORY = [
   ['posts', 20, 420, 510],
   ['tests', 20, 420, 510],
 ];
-/** For the processes to be warm: no charges, whose keys would be known then. */
+/** Warms up the processes, without charges, whose keys would be known later. */
 export const WARM_UP = [
   ['things', 40, 0, 30],
   ['logins', 4, 0, 30],

@@ -1,4 +1,4 @@
-/** What express-rate-limit answers, and which answers it counts. */
+/** The responses of express-rate-limit, and which responses it counts. */
 
 import type { NextFunction, Request, Response } from 'express';
 import { type Case, differs, same } from '../cases.js';
@@ -9,7 +9,7 @@ const DRAFT_6 = ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'r
 
 const answered = (status: number) => ({ path: `/?status=${status}` });
 
-/** The status and the body of the second request where one may pass. */
+/** The status and the body of the second request, with a limit of one. */
 async function refusal(on: Subject, options: Options) {
   const service = await serve(on.limiter({ limit: 1, ...options }).handler);
   await ask(service);
@@ -17,7 +17,7 @@ async function refusal(on: Subject, options: Options) {
   return [status, body];
 }
 
-/** The fields of the first answer, and of the first that is refused. */
+/** The headers of the first response, and of the first rejection. */
 async function fields(on: Subject, options: Options, names: readonly string[]) {
   const service = await serve(on.limiter({ limit: 1, windowMs: 60_000, ...options }).handler);
   const shown = async () => {

@@ -1,4 +1,4 @@
-/** What express-rate-limit counts, for whom, and for how long. */
+/** What express-rate-limit counts, for which caller, and for how long. */
 
 import type { NextFunction, Request, Response } from 'express';
 import { type Case, differs, same } from '../cases.js';

@@ -18,7 +18,7 @@ import { refundOf } from '../refund-of.js';
 
 export type Options = Partial<peer.Options>;
 
-/** What a handler can read of the limit. */
+/** The properties of the limit that a handler can read. */
 export interface Info {
   readonly limit: number | undefined;
   readonly used: number | undefined;
@@ -39,7 +39,7 @@ export interface Subject {
   infoOf(req: Request): Info | undefined;
 }
 
-/** An app on a free port, behind a proxy; it answers `hello` where no handler does before. */
+/** An app on a free port, behind a proxy. It answers `hello` unless a handler has answered before. */
 export function serve(...handlers: readonly RequestHandler[]): Promise<Service> {
   const app = express().set('trust proxy', 1).set('env', 'test');
   for (const handler of handlers) app.use(handler);

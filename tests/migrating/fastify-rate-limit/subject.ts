@@ -35,9 +35,9 @@ export interface Options {
 
 export interface App {
   readonly options: Options;
-  /** What each route says; `false` switches limits off. Default: `/`, which says nothing. */
+  /** The options of each route; `false` switches limits off. Default: `/` without options. */
   readonly routes?: Readonly<Record<string, Options | false>>;
-  /** Before the plugin: what is known of a request when it comes to the hook `preHandler`. */
+  /** Runs before the plugin: sets data of a request that the hook `preHandler` can use. */
   readonly before?: (app: FastifyInstance) => void;
   /** Whether the store fails. */
   readonly broken?: boolean;
@@ -141,7 +141,7 @@ function limiterOf(name: string, options: Options): Limiter<FastifyRequest> {
   return rateLimit({
     name,
     limit: typeof max === 'function' ? 1_000 : max,
-    // A duration in words is refused, as the suite has it.
+    // A duration in words is rejected, as the suite says.
     window: typeof timeWindow === 'function' ? 60_000 : (timeWindow as number),
     plan: async ({ raw }) => ({
       limit: typeof max === 'function' ? await max(raw) : null,

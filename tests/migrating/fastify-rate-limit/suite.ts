@@ -11,7 +11,7 @@ const other = { from: '203.0.113.2' } as const;
 const A = { path: '/a' } as const;
 const B = { path: '/b' } as const;
 
-/** Statuses, with a pause in front of each. */
+/** The statuses of requests, with a pause before each. */
 async function after(on: Subject, app: App, pauses: readonly number[]): Promise<number[]> {
   const service = await on.serve(app);
   const seen: number[] = [];

@@ -48,7 +48,7 @@ export interface Subject {
   limiter(options: Options): Limited;
 }
 
-/** `hello` behind a limiter, and a status that was asked for; `own` before it. */
+/** Answers `hello`, with the requested status, behind a limiter; `own` runs before the limiter. */
 export function serve(limiter: MiddlewareHandler, own?: MiddlewareHandler): Promise<Service> {
   const app = new Hono();
   app.use(limiter);

@@ -13,7 +13,7 @@ const answered = (status: number) => ({ path: `/?status=${status}` });
 const serveWith = (on: Subject, options: Partial<Options>) =>
   serve(on.limiter({ ...one, ...options }).handler);
 
-/** The status and the body of the second answer where one request may pass. */
+/** The status and the body of the second response, with a limit of one. */
 async function refusal(on: Subject, options: Partial<Options>) {
   const service = await serveWith(on, options);
   await ask(service);

@@ -31,7 +31,7 @@ async function serve(middleware: readonly Middleware[]): Promise<Service> {
   return serveListener(app.callback());
 }
 
-/** It reads the clock when it is loaded, so it is not before time stands still. */
+/** The package reads the clock when it is loaded, so it is loaded after time was stopped. */
 export async function theirs(): Promise<Subject> {
   const { default: ratelimit } = await import('koa-ratelimit');
   return {

@@ -8,7 +8,7 @@ import { type Options, ours, type Subject, theirs } from './subject.js';
 const one = { max: 1, duration: 60_000 } as const;
 const other = { from: '203.0.113.2' } as const;
 
-/** The second answer where one request may pass. */
+/** The second response, with a limit of one. */
 async function refusal(on: Subject, options: Options) {
   const service = await on.serve({ ...one, ...options });
   await ask(service);

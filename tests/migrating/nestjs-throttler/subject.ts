@@ -29,7 +29,7 @@ import { onTestFinished } from 'vitest';
 type Decorator = ClassDecorator & MethodDecorator;
 type Throttles = Parameters<typeof peer.Throttle>[0];
 
-/** A method, or a class of methods, and what stands on it. */
+/** The decorators of a method, or of a class of methods. */
 interface Target {
   readonly throttle?: Throttles;
   readonly skip?: Record<string, boolean>;
@@ -41,9 +41,9 @@ export interface App {
   readonly controllers?: Readonly<Record<string, Readonly<Record<string, Target>>>>;
   /** What stands on controllers. */
   readonly classes?: Readonly<Record<string, Target>>;
-  /** How many proxies Spillway is told of. The platform is told of one. Default 1. */
+  /** The number of proxies that Spillway is configured for; the platform is configured for one. Default 1. */
   readonly trustProxy?: number;
-  /** What app-wide filters show of an error. */
+  /** What app-wide exception filters send for an error. */
   readonly onError?: (error: unknown) => object;
 }
 

@@ -29,13 +29,13 @@ export interface Queue {
   running(): number;
   /** Resolves when nothing waits or runs. */
   idle(): Promise<unknown>;
-  /** Ends it: what waits is refused. */
+  /** Ends the queue: waiting work is rejected. */
   stop(): Promise<unknown>;
-  /** Ends it: what waits runs first. */
+  /** Ends the queue: waiting work runs first. */
   drain(): Promise<unknown>;
 }
 
-/** Tokens that are taken, or not. */
+/** Tokens that are taken at once, or not at all. */
 export interface Tokens {
   take(count: number): boolean;
   left(): number;

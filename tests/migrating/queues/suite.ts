@@ -23,7 +23,7 @@ const starts = (queue: Queue, jobs: readonly JobOptions[], work = (): unknown =>
 const jobs = (count: number): JobOptions[] => Array.from({ length: count }, () => ({}));
 const second = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1_000));
 
-/** Whether a queue is idle before and after the end of its third job, which ends after so long. */
+/** Whether a queue is idle before and after the end of its third job, which takes this long. */
 async function idleness(queue: Queue, ms: number): Promise<string[]> {
   let state = 'busy';
   for (const options of jobs(3)) void queue.run(second, options);
@@ -36,7 +36,7 @@ async function idleness(queue: Queue, ms: number): Promise<string[]> {
   return [before, state];
 }
 
-/** Without `maxConcurrent` bottleneck has no queue: it gives each job its time at once. */
+/** Without `maxConcurrent`, bottleneck has no queue: it assigns each job its time at once. */
 const oneByOne = { minTime: 250, maxConcurrent: 1 } as const;
 
 const ONE_BY_ONE = 'A shaper starts one by one: the same rate, spread evenly.';

@@ -1,4 +1,4 @@
-/** What a limiter of rate-limiter-flexible says of a key, call by call. */
+/** What a limiter of rate-limiter-flexible returns for a key, call by call. */
 
 import { type Case, differs, same } from '../cases.js';
 import { passes } from '../world.js';
@@ -6,7 +6,7 @@ import type { Limiter, Subject } from './subject.js';
 
 const five = { points: 5, duration: 10 } as const;
 
-/** Whether each consumption passes; one point each, unless told. */
+/** Whether each consumption passes; one point each by default. */
 async function consume(limiter: Limiter, points: readonly number[], key = 'ada') {
   const seen: boolean[] = [];
   for (const each of points) seen.push((await limiter.consume(key, each)).passes);

@@ -20,12 +20,12 @@ export interface Options {
   readonly keyPrefix?: string;
 }
 
-/** What a limiter tells of a key. */
+/** The state of a key, as a limiter reports it. */
 export interface Told {
   readonly passes: boolean;
   readonly consumed: number;
   readonly left: number;
-  /** Until it passes, or else until all is back. */
+  /** Until it passes or, if it passes, until all points are back. */
   readonly waitMs: number;
 }
 
@@ -39,7 +39,7 @@ export interface Limiter {
   delete(key: string): Promise<boolean>;
 }
 
-/** Several limiters that are asked as one. */
+/** Several limiters that are used as one. */
 export interface Group {
   /** Whether it passes. */
   consume(key: string): Promise<boolean>;
@@ -54,7 +54,7 @@ export interface Queue {
 
 export interface Subject {
   limiter(options: Options): Limiter;
-  /** The store cannot be reached; another limiter stands in. */
+  /** The store cannot be reached, so another limiter replaces it. */
   insured(options: Options): Limiter;
   union(...all: readonly Options[]): Group;
   bursty(steady: Options, burst: Options): Group;
@@ -71,7 +71,7 @@ const told = (passes: boolean, res: Res): Told => ({
   waitMs: res.msBeforeNext,
 });
 
-/** What a limiter of the package answers: it rejects what it refuses, and what fails. */
+/** The result of a limiter of the package, which rejects its promise for rejected requests and for failures. */
 function answer(asked: Promise<Res>): Promise<Told> {
   return asked.then(
     (res) => told(true, res),

@@ -16,7 +16,7 @@ class Both implements RedisClient {
   readonly state = 'ready';
   /** How many steps both have decided. */
   steps = 0;
-  /** What they have disagreed about first. */
+  /** Their first disagreement. */
   difference: string | undefined;
   private readonly texts = new Map<string, string>();
   private readonly model = new ModelRedis();
@@ -52,7 +52,7 @@ class Both implements RedisClient {
     const script = toldTime(text);
     const words = [...args, ...timeWords(nowUs)];
     const real = this.real.eval(script, keys.length, ...keys, ...words).catch(String);
-    // Both decide in the order of the calls: the real one's were written when it was asked.
+    // Both decide in the order of the calls, because the call to the real one was already written.
     const got = outcome(() => this.model.eval(script, keys, words.map(bytes), nowUs));
     const expected = await real;
     if (!isDeepStrictEqual(unordered(got), unordered(expected))) {
@@ -65,7 +65,7 @@ class Both implements RedisClient {
 
 const bytes = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
 
-/** As the client gives it to the store. */
+/** A reply in the form in which the client passes it to the store. */
 function decoded(reply: unknown): unknown {
   if (Array.isArray(reply)) return reply.map(decoded);
   return typeof reply === 'string' ? Buffer.from(reply, 'latin1').toString('utf8') : reply;

@@ -61,7 +61,7 @@ export class Database {
     return entry.value as ValueOf<Kind>;
   }
 
-  /** Keeps a value in place of what is there, and the time for which that was kept unless told otherwise. */
+  /** Stores a value in place of the current one, and keeps its expiry unless a new one is given. */
   write(key: string, kind: Entry['kind'], value: Value, expiresMs?: number | null): void {
     this.writes += 1;
     const isEmpty = typeof value !== 'string' && [...value].length === 0;

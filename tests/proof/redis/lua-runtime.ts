@@ -174,7 +174,7 @@ export function callMethod(line: number, name: string, self: unknown, ...args: u
   return callable(field(owner, name), line)(self, ...args);
 }
 
-/** `error`: a text is told with the place where it was raised, except at level 0. */
+/** `error`: a text is prefixed with the place where it was raised, except at level 0. */
 export function raise(...args: unknown[]): never {
   const line = args.pop();
   const [value, level] = args;
@@ -182,14 +182,14 @@ export function raise(...args: unknown[]): never {
   throw new LuaError(isPlaced ? `user_script:${line}: ${value}` : value);
 }
 
-/** Only what Redis gives to a script; it stops one that reads another global. */
+/** Only the globals that Redis gives to a script. Redis stops a script that reads another one. */
 export function globalOf(G: Record<string, unknown>, name: string): unknown {
   const value = G[name] ?? LIBRARY[name];
   if (value !== undefined) return value;
   throw new LuaError(`Script attempted to access nonexistent global variable '${name}'`);
 }
 
-/** What `ipairs` and `pairs` have given to a loop. */
+/** The result of `ipairs` or `pairs`, for a loop. */
 export function iterate(value: unknown): Iterable<readonly unknown[]> {
   return value as Iterable<readonly unknown[]>;
 }
@@ -261,7 +261,7 @@ function find(text: unknown, pattern: unknown): RegExpExecArray | null {
 const captures = (found: RegExpExecArray): Multi =>
   several(...(found.length > 1 ? found.slice(1) : [found[0]]));
 
-/** The place from 1 on that an index of `string.sub` or `string.byte` means, and nothing else. */
+/** Converts an index of `string.sub` or `string.byte` to a place from 1 on. */
 function place(size: number, index: unknown, missing: number): number {
   const at = index === undefined ? missing : Math.trunc(number(index));
   return at < 0 ? size + at + 1 : at;
@@ -298,7 +298,7 @@ function tostring(value: unknown): string {
   return typeof value === 'boolean' ? String(value) : texted(value);
 }
 
-/** `cjson.encode`, as far as texts, numbers of at most 14 digits, and tables of these go. */
+/** `cjson.encode`, for texts, numbers of at most 14 digits, and tables of these. */
 function encode(value: unknown): string {
   if (value instanceof Table) {
     if (value.size > 0) return `[${value.list.map(encode).join(',')}]`;

@@ -1,4 +1,4 @@
-/** A model of one Redis server: runs real scripts on values in memory, at the instant that it is told. */
+/** A model of one Redis server: runs real scripts on values in memory, at a given instant. */
 
 import { createHash } from 'node:crypto';
 import { Database, OK, type Reply } from './commands.js';

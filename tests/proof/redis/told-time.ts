@@ -1,4 +1,4 @@
-/** Makes a real Redis run a script at an instant that it is told, as the last two arguments. */
+/** Makes a real Redis run a script at a given instant: the last two arguments. */
 
 /** The script, which takes its time from its arguments. */
 export function toldTime(script: string): string {

@@ -1,8 +1,8 @@
 /*
- * Claims: three requests with one idempotency key, in processes that may freeze, against a store that is one atomic
- * step for each call (claims.lua). A lease may end at any time: so it is when a process stands still for longer than
- * the lease lasts. Checked: a request that was done is never run again, who lost its claim changes nothing, and no two
- * requests hold the claim.
+ * Claims: three requests with one idempotency key, in processes that may freeze, against a store that runs
+ * each call as one atomic step (claims.lua). A lease may end at any time, as if a process stopped for longer than the
+ * lease lasts. Checked: a request that is done never runs again, a request that lost its claim changes nothing, and no
+ * two requests hold the claim.
  *
  * npm run prove:spin
  */
@@ -14,8 +14,8 @@ mtype = { FREE, RUNNING, DONE };
 
 mtype state = FREE;
 byte owner = NOBODY;
-byte done_by = NOBODY; /* who was first told that it is done */
-bool holds[REQUESTS];  /* by the store's clock: whose lease has not ended */
+byte done_by = NOBODY; /* the first request whose `done` was accepted */
+bool holds[REQUESTS];  /* which requests have a lease that has not ended by the store's clock */
 
 /* A lease ends. */
 proctype Time() {
@@ -41,8 +41,8 @@ proctype Request(byte me) {
           owner = me;
           holds[me] = true;
           mine = true
-       :: state == RUNNING && owner == me -> mine = true /* the reply was lost, and it was sent again */
-       :: else -> mine = false /* 409, or the answer of the other */
+       :: state == RUNNING && owner == me -> mine = true /* the reply was lost, so the call was sent again */
+       :: else -> mine = false /* 409, or the response of the other request */
        fi
      }
      if
@@ -63,7 +63,7 @@ proctype Request(byte me) {
      :: break
      od;
      if
-     :: true -> atomic { /* done; sent again, it changes nothing */
+     :: true -> atomic { /* done; if it is sent again, it changes nothing */
           if
           :: state == FREE || (state == RUNNING && owner == me) ->
              assert(done_by == NOBODY);
@@ -72,7 +72,7 @@ proctype Request(byte me) {
              holds[me] = false;
              done_by = me
           :: state == DONE && owner == me -> skip
-          :: else -> skip /* it was lost: another runs, or has done it */
+          :: else -> skip /* the claim was lost: another request runs, or is done */
           fi
         };
         break
@@ -91,7 +91,7 @@ proctype Request(byte me) {
   od
 }
 
-/* Holds in every state: at most one request holds the claim, and what is done stays with who has done it. */
+/* True in every state: at most one request holds the claim, and a claim that is done keeps its owner. */
 ltl one_holder { [] (holds[0] + holds[1] + holds[2] <= 1) }
 ltl done_stays { [] (done_by != NOBODY -> (state == DONE && owner == done_by)) }
 

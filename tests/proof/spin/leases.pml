@@ -1,8 +1,8 @@
 /*
- * Leases: three requests on two permits, in processes that may freeze or be killed, against a store that is one atomic
- * step for each call (leases.lua). Replies may be lost: then a release is sent again, and a renewal may be run after the
- * release, which is then sent once more. Checked: no more permits are held than there are, and when all requests are
- * over and all leases have ended, none is.
+ * Leases: three requests on two permits, in processes that may freeze or be killed, against a store
+ * that runs each call as one atomic step (leases.lua). Replies may be lost: then a release is sent again, and a renewal
+ * may run after the release, which is then sent once more. Checked: no more permits are held than exist, and none is
+ * held when all requests and leases have ended.
  *
  * npm run prove:spin
  */
@@ -46,7 +46,7 @@ proctype Request(byte me) {
   :: admitted -> goto over /* killed */
   fi;
   do
-  :: renewals < 2 -> atomic { /* renew: what has ended is taken again only where there is room */
+  :: renewals < 2 -> atomic { /* renew: a lease that has ended is taken again only if a permit is free */
        if
        :: !held[me] && count < PERMITS -> held[me] = true; count++
        :: else -> skip
@@ -58,7 +58,7 @@ proctype Request(byte me) {
   atomic { free(me) } /* release */
   if
   :: true -> atomic { free(me) } /* sent again, because the reply was lost */
-  :: true -> atomic { /* a renewal that was under way is run after the release, and given back once more */
+  :: true -> atomic { /* a late renewal runs after the release, so the permit is released once more */
        if
        :: !held[me] && count < PERMITS -> held[me] = true; count++
        :: else -> skip
@@ -71,7 +71,7 @@ over:
   skip
 }
 
-/* And at the end, see Time, none is held. */
+/* The process Time checks that no permit is held at the end. */
 ltl never_more { [] (count <= PERMITS && count == held[0] + held[1] + held[2]) }
 
 init {

@@ -21,7 +21,10 @@ export const CLOUDFLARE: FieldMap = {
   http_host: 'ClientRequestHost',
 };
 
-/** The names in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is part of a name or enters an object. */
+/**
+ * The names in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is part of the name, or leads to a member
+ * of an object.
+ */
 const USUAL: Usual = {
   remote_addr: [
     ...['remote_addr', 'client_ip', 'clientIp', 'remote_ip', 'ip', 'ClientHost', 'remoteAddress'],

@@ -87,7 +87,10 @@ export interface JudgedLimiter {
   readonly top: readonly CallerReport[];
   /** The number of rejected requests by the status of their logged response, with stamps evenly spread. */
   readonly statuses: Readonly<Record<string, number>>;
-  /** Callers by their peak use of the limit in a window: up to `percent`, above the row before. Null: no upper end. */
+  /**
+   * Callers by their peak use of the limit in a window: up to `percent`, but more than in the row before. Null: no
+   * upper end.
+   */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;
   /** Empty if other numbers cannot be tried: with refunds, plans, or overage. */

@@ -29,7 +29,7 @@ export class Tally {
     this.numbers = numbers;
   }
 
-  /** Each request is counted at timing 0, then at timing 1. */
+  /** Each request is counted twice: first for {@link Timing} 0, then for 1. */
   count(timing: Timing, event: DecisionEvent, key: string, entry: LogEntry, atUs: number): void {
     const isRejected = isRejection(event);
     if (timing === 0) {

@@ -65,7 +65,8 @@ class Trials {
     this.own = { algorithm, limit: numbers.limit, burst: numbers.burst ?? numbers.limit };
     const room = roomFor(tally);
     this.use = this.useOf(this.unitsPer(numbers.windowMs * 1_000, 1, room));
-    // Two windows, and the second by which timings differ, always lie within two consecutive spans of this length.
+    // An interval of two windows, plus the second by which timings differ, always lies within two consecutive spans of
+    // its length.
     this.peaks = this.unitsPer(numbers.windowMs * 2_000 + 1_000_000, 2, room);
   }
 

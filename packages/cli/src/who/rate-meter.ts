@@ -16,7 +16,7 @@ export interface Rates {
 interface Reading {
   readonly counts: OutcomeCounts;
   readonly forMs: number;
-  /** The rates since the previous report of the process that differs from this one. */
+  /** The rates between the process's previous report, with another `forMs`, and this one; undefined for the first. */
   readonly rates: Rates | undefined;
 }
 

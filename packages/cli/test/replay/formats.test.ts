@@ -6,7 +6,7 @@ import { clfTime, combined, linesOf, only, replayed, START_MS, stream } from './
 
 const iso = (afterMs: number): string => new Date(START_MS + afterMs).toISOString();
 
-/** What a policy's functions see of the only request of a log. */
+/** What a policy's functions get for the only request of a log. */
 async function seenIn(lines: readonly string[], options: object = {}) {
   const seen: LogEntry[] = [];
   const key = ({ raw }: { raw: LogEntry }) => {

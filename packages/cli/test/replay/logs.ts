@@ -36,7 +36,7 @@ export function replayed(
   return replay({ logs: [stream(bytes)], policy: perMinute(2), ...options });
 }
 
-/** The limiter of a policy that has one, judged. */
+/** The report on the only limiter of a policy. */
 export function only({ policy }: Pick<ReplayReport, 'policy'>) {
   const [limiter] = policy.limiters;
   if (!limiter?.judged) throw new Error(`not judged: ${limiter?.why}`);

@@ -1,4 +1,4 @@
-/** Callers by number: each name keeps its own, whatever is in it. */
+/** Callers by number: each name keeps its number, whatever the name contains. */
 
 import { describe, expect, it } from 'vitest';
 import { CallerTable, firstOf } from '../../src/replay/caller-table.js';

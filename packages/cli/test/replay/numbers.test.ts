@@ -13,7 +13,8 @@ import { combined, only, perMinute, replayed, START_MS } from './logs.js';
 
 const madeUp = madeUpLog(3_000);
 const startUs = madeUp[0]?.timeUs ?? 0;
-// Beside callers in bursts, one with 9 in a minute, but never in a minute that begins with one or with its half.
+// Besides callers in bursts, one with 9 requests in a minute, but never within a minute that begins at a full or half
+// minute.
 const steady = Array.from({ length: 9 }, (_, at) => {
   return { client: '192.0.2.1', timeUs: startUs + 15_000_000 + at * 7_000_000 };
 });

@@ -1,8 +1,11 @@
-/** Objects that tell what the platform would bill, and what is stored. */
+/** Objects that report what the platform would bill, and what is stored. */
 
 import { RateLimitObject } from '@spillway/cloudflare';
 
-/** Hands on what a `RateLimitObject` uses of its state, and counts what is billed: each row, and each alarm that is set. */
+/**
+ * Passes on what a `RateLimitObject` does with its state, and counts what is billed: each row, and each alarm that is
+ * set.
+ */
 function billed(ctx, bill, alarmAt) {
   const { storage } = ctx;
   const { kv } = storage;
@@ -40,7 +43,7 @@ function billed(ctx, bill, alarmAt) {
   };
 }
 
-/** Its alarm is set at most each three seconds, and not each ten minutes. */
+/** Its alarm is set at most every three seconds, instead of every ten minutes. */
 export class Billed extends RateLimitObject {
   constructor(ctx) {
     const bill = { requests: 0, read: 0, written: 0, alarms: 0, woken: 0 };

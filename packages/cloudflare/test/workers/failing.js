@@ -1,4 +1,4 @@
-/** Objects that fail as the name of a limiter says, and a Worker whose limits are kept in them. */
+/** Objects that fail in the way that a limiter's name says, and a Worker whose limits are stored in them. */
 
 import { durableObjectStore, RateLimitObject } from '@spillway/cloudflare';
 import { createLimiter } from '@spillway/core';
@@ -41,7 +41,7 @@ export class Failing extends RateLimitObject {
   }
 }
 
-/** Some other class, to which somebody binds the store by mistake. */
+/** Another class, to which an app binds the store by mistake. */
 export class Other {
   fetch() {
     return new Response('not found', { status: 404 });
@@ -51,7 +51,7 @@ export class Other {
 let store;
 const limiters = new Map();
 
-/** All over one store, so that one breaker serves them. */
+/** All limiters share one store, and so one breaker. */
 function limiterOf(env, name) {
   store ??= durableObjectStore(env.FAILING);
   const settings = { store, storeTimeout: '500ms', onStoreError: 'deny', logger: false };
@@ -60,7 +60,7 @@ function limiterOf(env, name) {
   return limiter;
 }
 
-/** `/apply/BINDING/limiter,limiter/key` asks the store itself, `/consume/limiter/key` a limiter over it. */
+/** `/apply/BINDING/limiter,limiter/key` calls the store itself, `/consume/limiter/key` a limiter that uses it. */
 export default {
   async fetch(request, env) {
     const [, way, ...rest] = new URL(request.url).pathname.split('/');

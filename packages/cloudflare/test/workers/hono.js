@@ -1,4 +1,4 @@
-/** A Worker behind limits that are kept in Durable Objects, as an app writes it. */
+/** A Worker with limits that are stored in Durable Objects, as an app writes it. */
 
 import { env } from 'cloudflare:workers';
 import { approximateLimit, durableObjectStore } from '@spillway/cloudflare';
@@ -17,7 +17,7 @@ const two = rateLimit({ name: 'two', limit: 2, window: '1h', key });
 const hundred = rateLimit({ name: 'hundred', limit: 100, window: '1h', key });
 const app = new Hono();
 app.post('/RATELIMITOBJECT/:name', (c) => {
-  const { RATELIMITOBJECT } = env; // what a test asks by itself
+  const { RATELIMITOBJECT } = env; // what a test reads directly
   return RATELIMITOBJECT.get(RATELIMITOBJECT.idFromName(c.req.param('name'))).fetch(c.req.raw);
 });
 app.get('/faults', (c) => c.json(faults));

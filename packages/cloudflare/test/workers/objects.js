@@ -1,4 +1,4 @@
-/** A Worker that hands each request on to the object that its path names: `/CLASS/name`. */
+/** A Worker that forwards each request to the object that its path names: `/CLASS/name`. */
 
 export { RateLimitObject } from '@spillway/cloudflare';
 export { RateLimitObjectAt } from '@spillway/cloudflare/testing';

@@ -49,7 +49,7 @@ export function debtChecks(harness: Harness, settings: Settings): Check[] {
 
 const alone = debtRules.map((rule): readonly Rule[] => [rule]);
 
-/** Token buckets that may share a count: some with equal debts in time, and some without debt. */
+/** Token buckets that may share a count: some have debts that take equally long to refill, others have none. */
 const kin = fc
   .tuple(
     fc.constantFrom(1, 2, 5, 7, 14),

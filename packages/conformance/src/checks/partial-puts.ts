@@ -124,7 +124,10 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
   }
 }
 
-/** The end of a grant of 5 of 10 units: when it stops counting, and what remains if 2 units are refunded around it. */
+/**
+ * When a grant of 5 of 10 units stops counting, and what remains after a `put` of 2 units just before and at that
+ * instant.
+ */
 interface End {
   /** Time from the grant, which is made at `nowUs`, to its end. */
   readonly afterUs: (rule: RateRule, units: number, nowUs: number) => number;

@@ -164,7 +164,9 @@ const admitsAtMostTheLimit: Law = (history) => {
   return undefined;
 };
 
-/** Groups of grants that were in the store at the same time. A restart loses those that it has not kept. */
+/**
+ * Groups of grants that were in the store at the same time. A restart loses those after its first `kept` executions.
+ */
 function sharingState(grants: readonly Grant[], restarts: History['restarts']): Grant[][] {
   const groups: Grant[][] = [];
   let now = [...grants];
@@ -395,8 +397,8 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
 const WELL_US = 400_000;
 
 /**
- * Law 6: a flapping server is used again only after it has been healthy for a while. If a process keeps probing after
- * a good answer, it waits out that time, and each bad answer must restart it.
+ * Law 6: a flapping server is used again only after it has been healthy for a while. A process that keeps probing after
+ * a good answer must wait for this time, and wait again from the start after each bad answer.
  */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -930,7 +932,10 @@ const releasesAreFew: Law = ({ calls }) => {
   return undefined;
 };
 
-/** The release, another after a renewal that overtook it, and retries while those may still arrive. */
+/**
+ * The most: the release, a second one after a renewal that overtook it, and retries while earlier calls may still
+ * arrive.
+ */
 const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or its final cost if that is less. */
@@ -1160,7 +1165,7 @@ const claimsExclude: Law = (history) => {
       steps.flatMap(({ op, claim }) => (op === 'put' && claim ? [claim.owner] : [])),
     ),
   );
-  // An answer is kept from the first `done` that arrived, perhaps one whose reply was lost.
+  // A claim is kept from its first `done`, even if the reply to that call was lost.
   const keptFrom = new Map<string, number>();
   for (const { steps, sentServerUs } of history.calls) {
     for (const { op, claim } of steps) {
@@ -1197,8 +1202,8 @@ const claimsExclude: Law = (history) => {
 };
 
 /**
- * Shapers: over all processes, jobs start at the pace; timers may be late, so a few may be close together. Lost replies
- * are no excuse if only cancelled slots were concerned.
+ * Shapers: over all processes, jobs start at the pace. Timers may be late, so a few starts may be close together. Skips
+ * keys for which a call got no reply in time, unless it only cancelled slots.
  */
 const jobsKeepThePace: Law = ({ plan, starts, calls }) => {
   if (plan.faults.some(({ kind }) => kind !== 'weather')) return undefined;

@@ -1,4 +1,4 @@
-/** The state of a count as a text, for stores that store texts. The formats are in docs/writing-a-store.md. */
+/** The state of a count as a text, for stores that store texts. The formats are in docs/stored-format.md. */
 
 import type { Answer } from '../contract/ask.js';
 import type { Rule } from '../contract/rule.js';

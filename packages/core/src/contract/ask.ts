@@ -77,8 +77,8 @@ export interface Ask<Rule> {
    */
   readonly holdUs?: number;
   /**
-   * For binding takes with a `queue` rule: two or more of one key in a group start together, at the latest of their
-   * earliest starts, rounded up to a microsecond. Each is charged as if it came then.
+   * For binding takes with a `queue` rule: two or more of one key in a group start together, when the last of them can
+   * start, rounded up to a microsecond. Each is charged as if it came at that time.
    */
   readonly together?: boolean;
   /** The common start of such takes, in microseconds since the epoch. Stores set it after judging the group once. */

@@ -1,6 +1,6 @@
 /**
- * Shared counts for new keys in a full memory store. These keys may be limited too early, but never too late. The
- * exception are distinct items: one that another key of the count has added passes as a repeat.
+ * Shared counts for new keys in a full memory store. These keys may be limited too early, but never too late.
+ * Exception: a distinct item that was added by another key of the same count passes as a repeat.
  */
 
 import { SpillwayError } from '../base/errors.js';

@@ -18,7 +18,7 @@ export class Observers {
   /** Whether any observer has `onDecision` or `countDecision`. */
   readonly wantsDecisions: boolean;
   readonly wantsStoreCalls: boolean;
-  /** Whether any observer has `onEnd`, so that the ends of responses must be watched. */
+  /** Whether any observer has `onEnd`. If so, the guard must watch the ends of responses. */
   readonly hearsEnds: boolean;
   private readonly observers: readonly Observer[];
   private readonly wantsEvents: boolean;

@@ -105,7 +105,7 @@ class Restorer {
     if (!load || key === undefined || outcome === 'error' || !(used > 0)) return;
     const name = this.seen.nameOf(limiter, key);
     const seen = this.seen.get(name) ?? { quietUs: 0, startUs: 0 };
-    // The request started the count: it may have been lost.
+    // The count began with this request, so an earlier count may have been lost.
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
     if (seen.quietUs > systemClock.nowUs()) return;
     if (this.running.has(name) || this.running.size >= MOST_LOADING) return;
@@ -184,8 +184,8 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
 }
 
 /**
- * The step that adds the missing units to a count. Its limit rejects it if half of them have been added since the count
- * was read. So it doesn't pass twice if a client sends it again, and each rejection halves the missing units.
+ * The step that adds the missing units to a count. Its limit makes the store reject it if half of these units have been
+ * added since the count was read. So a resent step doesn't pass twice, and each rejection halves the missing units.
  */
 function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));

@@ -115,7 +115,7 @@ interface Quiet {
   readonly endUs: number;
 }
 
-/** Ends that differ by more are those of two periods. A late reply of the store moves an end by less. */
+/** Ends further apart than this belong to two periods. A late reply of the store moves an end by less. */
 const SAME_US = 60_000_000;
 
 class Teller {

@@ -21,8 +21,8 @@ const SHARED_US = 1_000;
 
 /**
  * Rejects a call with `SPW_STORE_TIMEOUT` if the store doesn't answer within `timeoutUs` (microseconds), or up to one
- * millisecond later. A group of more than 128 steps gets another `timeoutUs` for every further 512. The store may still
- * charge a call that timed out; such a charge is not refunded.
+ * millisecond later. A group of more than 128 steps has twice this time, of more than 640 three times. The store may
+ * still charge a call that timed out; such a charge is not refunded.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
   return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);

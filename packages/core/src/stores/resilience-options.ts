@@ -11,8 +11,8 @@ import type { BreakerSettings, Policies, Resilience } from '../contract/store-li
 /** What to do while a store is slow or fails. */
 export interface ResilienceOptions {
   /**
-   * How long to wait for the store: 1 ms to 60 s. A group of more than 128 keys gets this time once more for every
-   * further 512 keys. Default `'50ms'`.
+   * How long to wait for the store: 1 ms to 60 s. A call with more than 128 keys has twice this time, with more than
+   * 640 three times. Default `'50ms'`.
    */
   readonly storeTimeout?: Duration | undefined;
   /**

@@ -175,7 +175,7 @@ describe('a limit by calendar', () => {
     );
     daily.consume('ada');
     const left = (key: string, period: BillingPeriod) => billing.consume(key, { period }).remaining;
-    // Keys that share a count are limited too early, never too late: a later period of one frees none.
+    // Keys that share a count are limited too early, never too late: a later period of one key frees no other.
     expect(Array.from({ length: 5 }, () => left('bob', october))).toEqual([4, 3, 2, 1, 0]);
     expect(left('bob', november)).toBe(0);
     expect(daily.consume('ada').remaining).toBe(3);

@@ -1,4 +1,4 @@
-/** A limiter in shadow mode beside the one that it will replace, or beside a looser one. */
+/** A limiter in shadow mode is compared with the one that it will replace, or with a looser one. */
 
 import { createServer } from 'node:http';
 import { fixedWindow, type LimitRequest, memoryStore, rateLimit } from '@spillway/core';
@@ -21,7 +21,7 @@ interface Raw {
 
 const userOf = ({ raw }: LimitRequest) => (raw as Raw).user;
 
-/** A limiter of the app: it counts by itself, in fixed windows, and leaves its verdict on the request. */
+/** A limiter of the app: it counts in fixed windows, and stores its verdict on the request. */
 class OldLimiter {
   private readonly counts = new Map<string, number>();
   private readonly limit: number;
@@ -60,7 +60,7 @@ function beside(old: OldLimiter, options: CompareOptions = {}, more: Partial<Ver
     key: userOf,
   });
   const { admit, clock, faults } = setUp(limiter, { observers: [comparison] });
-  /** As a handler behind both: the old limiter decides after ours, and then the response is sent. */
+  /** Like a handler behind both: the old limiter decides after ours, and then the response is sent. */
   const serve = (user: string, oldKey = user, cost = 1): void => {
     const raw: Raw = { user };
     const admission = admit({ raw });

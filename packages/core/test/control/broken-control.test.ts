@@ -1,4 +1,4 @@
-/** A control of somebody else's that is broken: requests are decided as declared, and it is told. */
+/** A broken custom control: requests are decided as declared, and faults are reported. */
 
 import { type Control, concurrencyLimit, memoryStore, rateLimit } from '@spillway/core';
 import { liveControl } from '@spillway/core/control';

@@ -31,7 +31,7 @@ function setUp(options: object = {}) {
   return { clock, control, store, limiter, times };
 }
 
-/** A store that answers later, and how often it was asked. */
+/** A store that answers later, and the number of its calls. */
 function later(memory: Pick<Store, 'apply'> = memoryStore({ clock: new ManualClock() })) {
   const store = remoteStore({
     sync: false,
@@ -260,7 +260,7 @@ describe('createLimiters with a control', () => {
     control.block('carrier', 'z', ada);
     const none = limiters.consumeFirst(alternatives);
     expect(none).toMatchObject({ allowed: false, alternative: -1, binding: { reason: 'blocked' } });
-    // Of those that are blocked, the one whose block ends soonest.
+    // Of the blocked ones, the one whose block ends first.
     expect(none.binding.retryAfterMs).toBeLessThanOrEqual(60_000);
     control.block('customer', 'c', ada);
     expect(limiters.consumeFirst(alternatives).allowed).toBe(false);

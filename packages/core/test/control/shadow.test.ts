@@ -21,7 +21,7 @@ const tried = {
   key: (of: { header(name: string): string | undefined }) => of.header('x-user'),
 } as const;
 
-/** All of an admission that a client can come to know. */
+/** Everything of an admission that a client can see. */
 const seen = ({ allowed, status, headers, body }: Admission) => ({
   allowed,
   status,
@@ -29,7 +29,7 @@ const seen = ({ allowed, status, headers, body }: Admission) => ({
   body,
 });
 
-/** Some arrivals: users come more or less often, time goes on unevenly. */
+/** Some arrivals: users come more or less often, at uneven intervals. */
 const arrivals = Array.from({ length: 400 }, (_, number) => ({
   user: `user-${(number * number) % 7}`,
   afterMs: (number * 37) % 900,
@@ -51,7 +51,7 @@ describe('a limiter set to shadow live', () => {
       expect(seen(tryout)).toEqual(seen(plain));
       if (!plain.allowed) refused += 1;
     }
-    expect(refused).toBeGreaterThan(0); // both what passes and what is refused were compared
+    expect(refused).toBeGreaterThan(0); // both admitted and rejected requests were compared
   });
 
   it('would deny exactly what an enforcing twin denies, with the same numbers', () => {

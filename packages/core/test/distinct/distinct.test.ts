@@ -1,4 +1,4 @@
-/** Limits on different things, as apps ask for them. */
+/** Limits on distinct items, as apps ask for them. */
 
 import {
   calendar,
@@ -110,7 +110,7 @@ describe('a limit on different things', () => {
       touch(item);
       clock.advance('1m');
     }
-    // `a` leaves first, but is needed again.
+    // `a` expires first, but is needed again.
     expect(touch(['a', 'd']).retryAfterMs).toBe(HOUR_MS - 2 * 60_000);
     expect(touch(['d', 'e']).retryAfterMs).toBe(HOUR_MS - 2 * 60_000);
     expect(touch('d').retryAfterMs).toBe(HOUR_MS - 3 * 60_000);
@@ -119,7 +119,7 @@ describe('a limit on different things', () => {
   it('refunds a thing that nobody else has repeated', () => {
     const { limiter, touch } = cards();
     const [a, b] = [touch('a'), touch(['a', 'b'])];
-    expect(limiter.refund(a)).toBe(false); // the other request is counted, too
+    expect(limiter.refund(a)).toBe(false); // the other request uses the item too
     expect(limiter.refund(b)).toBe(true);
     expect(limiter.refund(b)).toBe(false);
     expect(limiter.peek('ada').used).toBe(1);

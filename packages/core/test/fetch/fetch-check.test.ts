@@ -44,7 +44,7 @@ describe('a check', () => {
     expect(response.headers.get('ratelimit')).toBe('"a";r=0;t=3600');
     expect(await response.text()).toBe('hello');
     const second = await limits.check(ask());
-    const refusal: Response | undefined = second.response; // the type of those who use it
+    const refusal: Response | undefined = second.response; // the type in the user's project
     expect(refusal?.status).toBe(429);
   });
 

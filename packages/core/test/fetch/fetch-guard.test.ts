@@ -116,7 +116,6 @@ describe('a wrapped handler', () => {
   });
 });
 
-/** A request of another kind, with the least there must be. */
 describe('a permit', () => {
   const streamOf = (...chunks: string[]) =>
     new ReadableStream({
@@ -221,7 +220,7 @@ describe('a permit', () => {
       expect(response.status).toBe(200);
       expect(promises.length).toBe(i);
       await response.text();
-      await Promise.all(promises); // the store has it back
+      await Promise.all(promises); // the store has received the release
     }
   });
 });

@@ -76,6 +76,6 @@ it('a handler that throws, and one that never settles, cost their reservation', 
     ['reserved', 40],
     ['silent', 40],
     ['reserved', 40],
-    ['silent', 40], // whoever catches the error chooses the status
+    ['silent', 40], // code that catches the error chooses the status
   ]);
 });

@@ -1,4 +1,4 @@
-/** What is missing, or mounted twice, around a fetch guard. */
+/** Missing options of a fetch guard, and a guard that is mounted twice. */
 
 import { concurrencyLimit, type Fault, memoryStore, rateLimit } from '@spillway/core';
 import { type FetchGuardOptions, fetchGuard } from '@spillway/core/fetch';

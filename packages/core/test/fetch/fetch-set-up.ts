@@ -1,4 +1,4 @@
-/** Requests, guards that tell how they ended, and stores that answer later. */
+/** Requests, guards that record how they ended, and stores that answer later. */
 
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -32,7 +32,7 @@ export function laterStore(): Store {
   return remoteStore({ sync: false, apply: async (steps) => memory.apply(steps) });
 }
 
-/** Collects garbage again and again, until something is so or it must have been. */
+/** Collects garbage again and again, until a condition is true or should be. */
 export async function collectGarbage(isEnough: () => boolean): Promise<void> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

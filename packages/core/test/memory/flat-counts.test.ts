@@ -1,4 +1,4 @@
-/** Windows and logs in a flat table answer as plain objects would, while the table grows, empties and moves. */
+/** Windows and logs in a flat table answer like plain objects, while the table grows, empties and moves. */
 
 import { type Answer, memoryStore, type Step } from '@spillway/core';
 import {
@@ -24,7 +24,7 @@ class PlainCounts {
   private readonly logs = new Map<string, PlainLog>();
   private readonly windows = new Map<string, WindowState>();
 
-  /** Entries that were not seen to be over. */
+  /** Entries that no step has found expired. */
   get entries(): number {
     let entries = 0;
     for (const { count } of this.logs.values()) entries += count;
@@ -68,7 +68,7 @@ interface Play {
 
 const OPS = ['take', 'take', 'take', 'take', 'take', 'record', 'put', 'put', 'look', 'reset'];
 
-/** Plays steps by random on a memory store and on plain counts. Returns the store and the plain counts. */
+/** Applies random steps to a memory store and to plain counts. Returns both. */
 function play(random: Random, { rules, keys, steps, passUs, costs }: Play) {
   const clock = new ManualClock();
   const store = memoryStore({ clock });
@@ -76,9 +76,9 @@ function play(random: Random, { rules, keys, steps, passUs, costs }: Play) {
   const grants: { step: Step; receipt: Receipt }[] = [];
   for (let i = 0; i < steps; i += 1) {
     clock.setUs(clock.nowUs() + random(passUs));
-    // With many keys, what is over may be gone for good.
+    // With many keys, expired entries may already be dropped.
     if (keys < 10 && random(400) === 0) clock.setUs(clock.nowUs() - random(200 * passUs));
-    // Rarely a reset, or no log would become long.
+    // Resets are rare, or no log would become long.
     const op = pick(random, OPS) as Step['op'];
     const grant = op === 'put' ? pick(random, grants.slice(-200)) : undefined;
     const step: Step = {
@@ -161,7 +161,7 @@ describe.each(Array.from({ length: 6 }, (_, i) => i))('seed %i', (seed) => {
         costs: [1, 1, 1, 1, 1, 1, 2, 500],
       },
     ],
-    // Some 25 entries a log, of which each take finds one that is over. Both limits share their logs.
+    // Some 25 entries a log; each take finds one that has expired. Both limits share their logs.
     ...[3_000, 60 * SECOND, 2 ** 32 - 1, 2 ** 32, 400 * DAY].map((us): [string, Play] => {
       const rules = [log(20, us), log(1_000, us)];
       return [
@@ -171,7 +171,7 @@ describe.each(Array.from({ length: 6 }, (_, i) => i))('seed %i', (seed) => {
     }),
   ])('answers as plain objects would: %s', (_, script) => {
     const { store, plain } = play(seeded(seed), script);
-    // Entries that are over and not dropped yet are counted, and never lost.
+    // Entries that have expired but are not dropped yet are counted, and never lost.
     if (script.rules.every(({ machine }) => machine === 'log')) {
       expect(store.size).toBeLessThanOrEqual(2.5 * plain.entries + 64);
     }

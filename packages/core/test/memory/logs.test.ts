@@ -1,4 +1,4 @@
-/** Logs in a memory store, at their edges: what they count, which room they take and give back. */
+/** Logs in a memory store, in edge cases: what they count, and how much space they take and free. */
 
 import { type Answer, memoryStore, type Step } from '@spillway/core';
 import { makeRule, type RateRule, type Receipt, receiptFrom } from '@spillway/core/store';
@@ -32,7 +32,7 @@ describe('a store of logs', () => {
     }
     expect(store.size).toBe(kept);
     clock.advance('2m');
-    // New keys make the table be rebuilt, which drops what is over.
+    // New keys make the table be rebuilt, which drops expired entries.
     for (let i = 0; i < 3_000; i += 1) store.apply([take(`new ${i}`)]);
     expect(store.size).toBe(3_000);
   });
@@ -57,7 +57,7 @@ describe('a store of logs', () => {
     expect(store.size).toBe(3_000);
   });
 
-  // Of some of these sizes the block has room for one entry more.
+  // For some of these sizes, the block has room for one more entry.
   it.each([2, 3, 4, 5, 6, 7, 8, 9])(
     'counts no entry that is exactly one window old, beside others: %i in all',
     (entries) => {
@@ -97,7 +97,7 @@ describe('a store of logs', () => {
     }
     expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: units + 1 });
     clock.advance(1_000 - 1);
-    // All that is left is the last unit.
+    // Only the last unit is left.
     expect(store.apply([{ ...step, op: 'look' }])[0]).toMatchObject({ used: 1 });
   });
 
@@ -114,7 +114,7 @@ describe('a store of logs', () => {
       clock.setUs(clock.nowUs() + 1);
       expect(store.apply([step])[0]).toMatchObject({ used });
     }
-    // Nearly a window later, and nearly another: then the four are gone.
+    // Nearly a window later, and nearly another one later, when the four have expired.
     for (const used of [5, 2]) {
       clock.setUs(clock.nowUs() + 0.95 * us);
       expect(store.apply([step])[0]).toMatchObject({ used });
@@ -126,7 +126,7 @@ describe('a store of logs', () => {
     const store = memoryStore({ clock });
     const step = takeOf(log(10, SECOND));
     const closed: Step = { ...step, rule: { ...step.rule, limit: 0 } as RateRule };
-    // So many that their block has room for one more.
+    // Enough entries that their block has room for one more.
     for (let i = 0; i < 5; i += 1) {
       clock.advance(1);
       store.apply([step]);

@@ -27,7 +27,7 @@ function heapBytes(): number {
 
 it.each(Object.entries(rules))('does not keep long keys, and tells them apart (%s)', (_, rule) => {
   const store = memoryStore();
-  // Made anew each time, as one string: only the store could keep it.
+  // Made anew each time, as a flat string: only the store could retain it.
   const take = (i: number, id: string): boolean | undefined => {
     const key = Buffer.alloc(LENGTH, `${i} `).toString('latin1');
     const lease = { id, critical: false };

@@ -63,7 +63,7 @@ describe('the memory store', () => {
     const store = memoryStore({ clock: new ManualClock(), maxEntries: 1 });
     store.apply([take('first')]);
     let admitted = 0;
-    // So many that each shared count meets five of them, under whatever random key they are spread.
+    // Enough keys that each shared count gets five of them, whatever the random seed of their distribution.
     for (let i = 0; i < 60_000; i += 1) {
       if (first(store.apply([take(`k${i}`)])).allowed) admitted += 1;
     }
@@ -114,7 +114,8 @@ describe('the memory store', () => {
     const store = memoryStore({ clock });
     const perSecond = makeRule('token-bucket', 1_000, 1_000_000);
     const keys = 600;
-    // Key i is full again after i ms: some are when the table is rebuilt, some a microsecond later, most within a second.
+    // Key i is full again after i ms: some keys are full when the table is rebuilt, some a microsecond later, most
+    // within a second.
     for (let i = 1; i <= keys; i += 1) store.apply([take(`k${i}`, perSecond, i)]);
     clock.advance(200);
     for (let i = 0; i < 4_000; i += 1) store.apply([take(`new ${i}`)]);
@@ -137,7 +138,7 @@ describe('the memory store', () => {
       expect(first(store.apply([take('ada', window(i))])).allowed).toBe(true);
       expect(first(store.apply([take('ada', window(i))])).allowed).toBe(false);
     }
-    // Where codes are dropped and made again, their counts stay what they were.
+    // If codes are dropped and made again, their counts stay the same.
     for (let i = 1; i <= 5_000; i += 1) {
       expect(first(store.apply([take('ada', window(i))])).allowed).toBe(false);
       const [answer] = store.apply([{ ...take('ada', bucket(i)), op: 'look' }]);

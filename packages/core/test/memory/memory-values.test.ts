@@ -1,4 +1,4 @@
-/** Values in memory: kept apart by their names, for their time, within a budget of bytes. */
+/** Values in memory: separate by name, for a limited time, within a budget of bytes. */
 
 import { describe, expect, it } from 'vitest';
 import { memoryStore } from '../../src/index.js';
@@ -9,7 +9,7 @@ const MINUTE_US = 60_000_000;
 const name = (id: string, key = 'ada'): ValueName => ({ limiter: 'once', key, id });
 const bytes = (length: number, fill = 7) => new Uint8Array(length).fill(fill);
 
-/** A store that has room for as many values of 872 bytes. */
+/** A store with room for this many values of 872 bytes. */
 function roomFor(values: number) {
   const size = 872 + 2 * `4 3 onceada${'0'}`.length + 128;
   return memoryStore({ valueBytes: values * size });

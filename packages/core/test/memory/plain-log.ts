@@ -1,4 +1,4 @@
-/** A log as literally as can be: a list that is walked. */
+/** A log, as literally as possible: a list that is walked. */
 
 import type { LogEntries } from '../../src/algorithms/log/log-entries.js';
 

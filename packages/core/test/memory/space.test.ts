@@ -46,7 +46,7 @@ it.each([
   const step: Step = { op: 'take', limiter: 'a', key: '', rule, cost, binding: true };
   const before = bytesHeld();
   const store = memoryStore({ clock, maxEntries: 100_000_000 });
-  // In rounds: each key outgrows its block when all others do.
+  // In rounds, so that each key outgrows its block when all others do.
   for (let round = 0; round < entries; round += 1) {
     clock.advance(1);
     for (let i = 0; i < KEYS; i += 1) store.apply([{ ...step, key: `key ${i}` }]);
@@ -99,7 +99,7 @@ it('a claim of an idempotency key takes about 900 bytes, without its answer', as
     await charge(new Request('http://localhost/', { method: 'POST', body: `${at}`, headers }));
   };
   const collected = async (): Promise<number> => {
-    // Requests and responses are free only after their streams have been.
+    // Requests and responses are freed only after their streams.
     for (let i = 0; i < 3; i += 1) await new Promise((resolve) => setImmediate(resolve));
     return bytesHeld();
   };
@@ -158,7 +158,7 @@ it('the plans of 10,000 tenants, cached and used, take about 3 MB', async () => 
   const limiter = createLimiter({ name: 'api', limit: 10, window: '1m' });
   for (const tenant of tenants) limiter.consume(tenant);
   const before = bytesHeld();
-  // As a database answers: an object for each, some numbers for one tenant only.
+  // Like a database: an object for each tenant, and some numbers for one tenant only.
   const load = async (tenant: string): Promise<Plan> => {
     return { name: 'paid', limit: 100 + (Number.parseInt(tenant.slice(0, 2), 16) % 50) };
   };

@@ -1,4 +1,4 @@
-/** However a request ends, and in whatever order it is told what it costs, the same is charged. */
+/** The same is charged however a request ends, and in whatever order its costs are reported. */
 
 import { calendar, type Limiter, meter, partial, rateLimit, tokenBucket } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
@@ -21,7 +21,7 @@ const EVENTS: readonly Event[] = [
   { end: { status: 200 } },
 ];
 
-/** What is charged in the end. */
+/** The units charged in the end. */
 function expected(events: readonly Event[], isPartial: boolean): number {
   const settled = events.find((event) => 'settle' in event);
   if (settled) return settled.settle;
@@ -33,7 +33,7 @@ function expected(events: readonly Event[], isPartial: boolean): number {
   throw new Error('a history without an end');
 }
 
-/** All orders of some of the events, each of which may come twice, with at least one end. */
+/** All orders of some of the events, each of which may occur twice, with at least one end. */
 function histories(): Event[][] {
   const all: Event[][] = [];
   const extend = (history: Event[]): void => {
@@ -70,7 +70,7 @@ describe.each([
       const { admit, numbers: look, clock, units } = setUp(limit as Limiter);
       for (const history of histories()) {
         const raw = `${count}`;
-        // Others keep the bucket from being full, which would end the refill.
+        // Other requests keep the bucket from being full, which would end the refill.
         const other = admit({ raw });
         usage.of(other).settle(500);
         other.release({});

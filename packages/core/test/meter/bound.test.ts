@@ -1,4 +1,4 @@
-/** How much more than its limit a meter admits: the bound that the docs print. */
+/** How much more than its limit a meter admits: the bound in the docs. */
 
 import { type Admission, meter, rateLimit } from '@spillway/core';
 import { expect, it } from 'vitest';

@@ -232,7 +232,7 @@ describe('while a request runs', () => {
       clock.advance(100);
       spent.add(1);
     }
-    expect(calls).toBe(2); // after 1.1 s, when it owed more than its reservation, and after 2.1 s
+    expect(calls).toBe(2); // after 1.1 s, when the request owed more than its reservation, and after 2.1 s
     expect(spent.snapshot()).toMatchObject({ rows: { charged: 30, estimated: true } });
     expect(units('forgiven')).toBe(0);
   });

@@ -1,4 +1,4 @@
-/** Settlements over outages of the store: nothing that is owed disappears without a count. */
+/** Settlements during outages of the store: no owed unit disappears without being counted. */
 
 import {
   type Admission,

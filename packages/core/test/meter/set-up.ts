@@ -1,4 +1,4 @@
-/** A guard in memory whose limits a meter prices, on a clock that is moved by hand. */
+/** A guard in memory whose limits are priced by a meter, with a manual clock. */
 
 import {
   type Admission,
@@ -32,7 +32,7 @@ export function setUp(limiters: Limiter | readonly Limiter[], options: GuardOpti
   };
   const [first] = Array.isArray(limiters) ? limiters : [limiters as Limiter];
   const looking = createGuard(looked(first as Limiter), { clock, store });
-  /** What is counted for a caller. */
+  /** The numbers of a caller. */
   const numbers = (raw: unknown = 'ada') =>
     (looking.admit(request({ raw })) as Admission).decisions[0];
   const units = (kind: UnitsKind): number =>

@@ -1,4 +1,4 @@
-/** What holds of every address and every spelling, not only of the examples. */
+/** Properties of every address and every spelling, not only of examples. */
 
 import { isIP } from 'node:net';
 import { describe, expect, it } from 'vitest';
@@ -49,7 +49,7 @@ describe('canonicalAddress', () => {
     const random = seeded(4);
     let valid = 0;
     for (let round = 0; round < 50_000; round += 1) {
-      // Zones apart: Node's rule for them has changed between its versions.
+      // Without zones, because Node's rule for them has changed between its versions.
       const text = nearlyAddress(random).replaceAll('%', '');
       const isAddress = isIP(text) !== 0;
       if (isAddress) valid += 1;

@@ -1,4 +1,4 @@
-/** One client has one text, and two clients have two, however their addresses are spelled. */
+/** One client has one text, and two clients have two, however their addresses are written. */
 
 import { describe, expect, it } from 'vitest';
 import { canonicalAddress } from '../../src/net/address.js';

@@ -1,4 +1,4 @@
-/** Mistakes that other limiters had to publish an advisory for, each kept out by a test. */
+/** Mistakes for which other limiters had to publish an advisory; a test prevents each. */
 
 import { expect, it } from 'vitest';
 import { canonicalAddress } from '../../src/net/address.js';

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { clientAddress, compileTrust, type TrustProxy } from '../../src/net/trust.js';
 
-/** As a VPN lists all that is to go through it. */
+/** As a VPN lists everything that must go through it. */
 const EVERYONE_WITHOUT_PRIVATE = (
   '0.0.0.0/5 8.0.0.0/7 11.0.0.0/8 12.0.0.0/6 16.0.0.0/4 32.0.0.0/3 64.0.0.0/2 128.0.0.0/3 160.0.0.0/5 168.0.0.0/6 ' +
   '172.0.0.0/12 172.32.0.0/11 172.64.0.0/10 172.128.0.0/9 173.0.0.0/8 174.0.0.0/7 176.0.0.0/4 192.0.0.0/9 ' +

@@ -1,4 +1,4 @@
-/** X-Forwarded-For is read from the right, lazily, with an end. */
+/** X-Forwarded-For is read from the right, lazily, up to a limit. */
 
 import { describe, expect, it } from 'vitest';
 import { forwardedAddresses } from '../../src/net/forwarded.js';

@@ -119,7 +119,7 @@ describe('clientAddress with trusted networks', () => {
 });
 
 it('adds up networks of IPv6 to everyone, however small the last of them', () => {
-  // 2800::/5, 2400::/6, 2200::/7, ...: what is left of 2000::/4 is half as large after each.
+  // 2800::/5, 2400::/6, 2200::/7, ...: each leaves half as much of 2000::/4 as the one before.
   const networks = Array.from({ length: 36 }, (_, i) => {
     const words = new Array<number>(8).fill(0);
     words[0] = 0x2000;

@@ -1,4 +1,4 @@
-/** How claims end when things break: crashes, lost calls, lost leases, clients and handlers that never end. */
+/** How claims end in failures: crashes, lost calls, lost leases, clients and handlers that never end. */
 
 import { concurrencyLimit, type Fault, idempotency } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';
@@ -28,7 +28,7 @@ describe('the claim of a request', () => {
   it('is free after one lease where its process died', async () => {
     const { store, send } = setUp();
     await send();
-    // Nothing of the first process is heard any more.
+    // The first process sends nothing any more.
     const dead = store.apply.bind(store);
     store.apply = () => Promise.reject(new Error('dead'));
     await vi.advanceTimersByTimeAsync(LEASE_MS + 1);

@@ -1,4 +1,4 @@
-/** Fetch handlers that fail, and requests that cannot be watched: what was done is not done again. */
+/** Fetch handlers that fail, and requests that cannot be watched: completed work is not done again. */
 
 import { idempotency } from '@spillway/core';
 import { fetchGuard } from '@spillway/core/fetch';

@@ -1,4 +1,4 @@
-/** Idempotency keys of fetch handlers: bodies as a handler reads them, answers as they are sent. */
+/** Idempotency keys of fetch handlers: bodies as a handler reads them, responses as they are sent. */
 
 import { claimOf, memoryStore } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';

@@ -1,4 +1,4 @@
-/** A gate with idempotency keys over a store far away, and exchanges whose handlers answer when told. */
+/** A gate with idempotency keys over a remote store, and exchanges whose handlers respond when the test says so. */
 
 import {
   type Admission,
@@ -75,7 +75,7 @@ export class Call implements Exchange, Recorder {
     this.watcher?.chunk(new TextEncoder().encode(text));
     void this.watcher?.end();
   }
-  /** What was answered could not be sent. */
+  /** The response could not be sent. */
   takeBack(): void {
     this.watcher?.unsent();
   }
@@ -95,13 +95,13 @@ export class Call implements Exchange, Recorder {
   }
 }
 
-/** A store far away: it may be down for some steps, and it notes what it does. */
+/** A remote store. It may fail for some steps, and records what it does. */
 export class OnceStore implements Store {
   readonly sync = false;
   readonly memory = memoryStore({ clock: systemClock });
   readonly values = this.memory.values;
   readonly calls: (readonly Step[])[] = [];
-  /** Which steps fail before they are done, and after. */
+  /** Which steps fail before they are done, and which after. */
   fails: (op: Step['op']) => boolean = () => false;
   losesReply: (op: Step['op']) => boolean = () => false;
 

@@ -1,4 +1,4 @@
-/** Which answers are kept, what of them, and what becomes of the others. */
+/** Which responses are stored, which parts of them, and what happens to the others. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { claimOf, memoryStore, rateLimit } from '@spillway/core';
@@ -253,7 +253,7 @@ describe('keepFirst', () => {
     expect(hasEnded).toBe(false);
     write();
     expect((await first).status).toBe(201);
-    expect((await post('key-1')).isRepeat).toBe(true); // without a wait for anything
+    expect((await post('key-1')).isRepeat).toBe(true); // without any wait
   });
 });
 

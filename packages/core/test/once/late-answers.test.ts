@@ -1,4 +1,4 @@
-/** Answers that the store did not take: they wait, within bounds, and are written again. */
+/** Responses that could not be stored: they wait, within bounds, and are written again. */
 
 import { SpillwayError } from '@spillway/core';
 import { remoteStore, type ValueName } from '@spillway/core/store';
@@ -8,7 +8,7 @@ import { OnceStore, setUp } from './gate-set-up.js';
 
 const LEASE_MS = 30_000;
 
-/** A store of which the values fail by themselves, and which notes each try to write one. */
+/** A store whose values fail independently of its counts, and which records each attempt to write one. */
 function withValues(options: Parameters<typeof setUp>[0] = {}) {
   const store = remoteStore(new OnceStore());
   const { values } = store.memory;
@@ -76,7 +76,7 @@ describe('an answer that the store did not take', () => {
       await vi.advanceTimersByTimeAsync(100);
       call = await send('key-1');
     }
-    expect(call.text).toBe('done'); // and never 409 because it was not kept
+    expect(call.text).toBe('done'); // and never 409 because it was not stored
   });
 
   it('is given up, and told, after ten leases, or when the claim has ended', async () => {
@@ -127,7 +127,7 @@ describe('an answer that the store did not take', () => {
     const texts = await Promise.all(keys.map(async (key) => (await send(key)).text));
     expect(texts.filter((text) => text.length === 1_000_000)).toHaveLength(16);
     expect(texts.filter((text) => text === '409')).toHaveLength(4);
-    // The room is free again.
+    // The memory is free again.
     setFailing(down);
     for (let at = 0; at < 16; at += 1) await answer(`again-${at}`, 'x'.repeat(1_000_000));
     await vi.advanceTimersByTimeAsync(LEASE_MS);

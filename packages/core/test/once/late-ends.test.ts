@@ -1,4 +1,4 @@
-/** The end of a response of node:http: where it fails, and what comes while its answer is still being kept. */
+/** The end of a response of node:http: when it fails, and what happens while the response is still being stored. */
 
 import http2 from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -8,7 +8,7 @@ import { until } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { failingStore, type Handler, serve } from './set-up.js';
 
-/** A store that keeps an answer only when it is told to. */
+/** A store that stores a response only when the test says so. */
 function slowStore() {
   const remote = failingStore(memoryStore());
   let write: (() => void) | undefined;
@@ -32,7 +32,7 @@ const invalidStatus: Handler = (_, res) => {
   res.end('charged');
 };
 
-/** Node throws when the body was written: the head has gone. */
+/** Node throws after the body was written, when the head has been sent. */
 const wrongLength: Handler = (_, res) => {
   res.strictContentLength = true;
   res.setHeader('Content-Length', 5);
@@ -63,7 +63,7 @@ describe('an end that throws', () => {
     });
     await expect(post('key-1')).rejects.toThrow();
     expect((await post('key-1')).status).toBe(409);
-    clock.advance(30_001); // nothing renews a claim on a clock of its own
+    clock.advance(30_001); // nothing renews a claim on a manual clock
     await expect(post('key-1')).rejects.toThrow();
   });
 
@@ -84,7 +84,7 @@ describe('while an answer is being kept first', () => {
     const { store, keep, isAsked } = slowStore();
     let shown: unknown;
     const handler: Handler = (req, res) => {
-      res.on('error', () => undefined); // what comes after the end is an error, as without a guard
+      res.on('error', () => undefined); // writes after the end are errors, as without a guard
       res.statusCode = 201;
       res.setHeader('Location', '/charges/1');
       res.end('charged');

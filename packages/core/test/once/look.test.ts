@@ -1,4 +1,4 @@
-/** What operators see and drop of idempotency keys. */
+/** What operators see and delete of idempotency keys. */
 
 import { dropIdempotencyKey, readIdempotencyKey } from '@spillway/core/store';
 import { until } from 'spillway-testkit';

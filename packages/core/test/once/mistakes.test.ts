@@ -1,4 +1,4 @@
-/** What is wrong in how idempotency keys are used, and what is said of it. */
+/** Wrong use of idempotency keys, and the resulting errors. */
 
 import { createGuard, type IdempotencyOptions, idempotency, rateLimit } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';

@@ -1,4 +1,4 @@
-/** Bodies of node:http that break off, that nobody reads, or that come in other forms than bytes. */
+/** Bodies of node:http that break off, that nobody reads, or that have other forms than bytes. */
 
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
@@ -10,7 +10,7 @@ import { until } from 'spillway-testkit';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { bodyOf, failingStore, type Handler, serve } from './set-up.js';
 
-/** A store that answers a few turns of the event loop later, so that responses are over before claims. */
+/** A store that answers a few turns of the event loop later, so responses end before claims. */
 function farAway() {
   const memory = memoryStore();
   const far = async () => {
@@ -57,7 +57,7 @@ describe('a body that no handler reads', () => {
   });
 });
 
-/** Reads the body, and answers as parsers do where it breaks off. */
+/** Reads the body, and responds as parsers do if it breaks off. */
 const parsing: Handler = async (req, res, run) => {
   let parsed: unknown;
   try {

@@ -1,4 +1,4 @@
-/** What node:http shows of bodies and answers: whatever way they are read, written, or changed by others. */
+/** What is recorded of bodies and responses of node:http, however they are read, written or changed by other code. */
 
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -128,7 +128,7 @@ describe('a body', () => {
   });
 });
 
-/** As `compression` does it: replaces the ways to write, and sets its fields when the head is about to be sent. */
+/** Like `compression`: replaces the methods that write, and sets its headers when the head is about to be sent. */
 function compress(res: ServerResponse): void {
   const { writeHead, write, end } = res;
   const parts: Buffer[] = [];

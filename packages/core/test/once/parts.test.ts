@@ -1,4 +1,4 @@
-/** The parts of idempotency keys that only calculate, through what uses them: digests that must never change. */
+/** The parts of idempotency keys that only calculate, tested through their users: digests that must never change. */
 
 import { createHash } from 'node:crypto';
 import { seeded } from 'spillway-testkit';
@@ -21,7 +21,7 @@ const withMembers = (
   value: () => unknown = () => 1,
 ): object => Object.fromEntries(Array.from({ length: count }, (_, at) => [name(at), value()]));
 
-/** One that is made where the host has none to offer. */
+/** A digest that is made if the host has none. */
 function ownDigest() {
   vi.spyOn(process, 'getBuiltinModule').mockReturnValue(undefined);
   const digest = newDigest();

@@ -1,4 +1,4 @@
-/** Requests with an idempotency key, repeated over real connections. */
+/** Retries of requests with an idempotency key, over real connections. */
 
 import { rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';

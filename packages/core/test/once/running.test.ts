@@ -1,4 +1,4 @@
-/** Requests with the key of one that is running. */
+/** Requests whose key belongs to a running request. */
 
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
@@ -7,7 +7,7 @@ import { until } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { account, bodyOf, failingStore, type Handler, opsOf, poster, serve } from './set-up.js';
 
-/** A handler that answers when it is told to. */
+/** A handler that responds when the test says so. */
 function held() {
   const waiting: ((status: number) => void)[] = [];
   const handler: Handler = async (req: IncomingMessage, res: ServerResponse, run: number) => {

@@ -1,4 +1,4 @@
-/** A service of node:http behind a guard with idempotency keys, and a client that repeats itself. */
+/** A service of node:http behind a guard with idempotency keys, and a client that retries. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
@@ -25,11 +25,11 @@ interface SetUp {
   readonly others?: readonly Limiter<IncomingMessage>[];
   readonly guard?: NodeGuardOptions<IncomingMessage>;
   readonly store?: Store;
-  /** What stands before the guard, such as a parser. */
+  /** Runs before the guard, such as a parser. */
   readonly before?: (req: IncomingMessage, res: ServerResponse) => unknown;
 }
 
-/** The caller is who the header says: a test's own authentication. */
+/** The caller, taken from a header: a test's authentication. */
 export const account = (request: { header(name: string): string | undefined }) =>
   request.header('x-account') ?? 'ada';
 
@@ -40,7 +40,7 @@ export async function bodyOf(req: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** Answers how often it has run, after it has read the body. */
+/** Reads the body, then responds with the number of its runs. */
 export const charge: Handler = async (req, res, run) => {
   const body = await bodyOf(req);
   res.setHeader('Content-Type', 'application/json');
@@ -115,7 +115,7 @@ export function poster(port: number) {
   };
 }
 
-/** A store that answers later, and notes its calls and values. */
+/** A store that answers later, and records its calls and values. */
 export function failingStore(memory: MemoryStore) {
   const calls: (readonly Step[])[] = [];
   const values: string[] = [];
@@ -154,7 +154,7 @@ export function failingStore(memory: MemoryStore) {
   };
 }
 
-/** What each call of a store did, as in `['take,take', 'done,put']`. */
+/** The operations in each call of a store, as in `['take,take', 'done,put']`. */
 export function opsOf(calls: readonly (readonly Step[])[]): string[] {
   return calls.map((steps) => steps.map(({ op }) => op).join());
 }

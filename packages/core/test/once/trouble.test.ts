@@ -1,4 +1,4 @@
-/** Claims when something beside the handler goes wrong: what watches it, its callbacks, its client, its store. */
+/** Claims when something besides the handler fails: the recorder, callbacks, the client, the store. */
 
 import { type Fault, idempotency } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';

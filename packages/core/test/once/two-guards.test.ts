@@ -1,4 +1,4 @@
-/** One `idempotency()` in two guards on the way of a request. */
+/** One `idempotency()` in two guards that a request passes. */
 
 import { type GuardOptions, type IdempotencyOptions, idempotency, rateLimit } from '@spillway/core';
 import { Gate } from '@spillway/core/adapter';

@@ -1,4 +1,4 @@
-/** Many repeats that wait for one request: what they cost the store, and how many may. */
+/** Many retries that wait for one request: their cost for the store, and how many may wait. */
 
 import { setImmediate as turn } from 'node:timers/promises';
 import { idempotency } from '@spillway/core';
@@ -29,7 +29,7 @@ describe('many repeats that wait for one key', () => {
     const texts: string[] = [];
     const repeats = Array.from({ length: 1_000 }, async () => texts.push((await send()).text));
     await vi.advanceTimersByTimeAsync(1);
-    await turn(); // of so many answers, one lets the event loop turn first
+    await turn(); // after this many answers, the event loop turns first
     expect(texts).toEqual(Array(968).fill('409'));
     first.end('done');
     await first.close();

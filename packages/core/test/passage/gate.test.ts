@@ -1,4 +1,4 @@
-/** The gate with an exchange of one's own: what it asks of it, in which order, and what becomes of mistakes in it. */
+/** The gate with a custom exchange: what it calls, in which order, and what happens if the exchange is wrong. */
 
 import {
   type Admission,
@@ -22,7 +22,7 @@ const REQUEST: LimitRequest = {
   raw: undefined,
 };
 
-/** An exchange that notes what the gate asks of it. */
+/** An exchange that records the calls of the gate. */
 class NotingExchange implements Exchange {
   readonly calls: string[] = [];
   readonly fields = new Map<string, string>();

@@ -86,7 +86,7 @@ describe('the controller', () => {
 });
 
 describe('a fraction of all traffic', () => {
-  /** Ten test, forty get, thirty post, twenty critical. */
+  /** Ten requests of class test, forty get, thirty post, twenty critical. */
   function mix(): Mix {
     const all = new Mix(4);
     [10, 40, 30, 20].forEach((count, rank) => {

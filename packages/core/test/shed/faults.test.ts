@@ -1,4 +1,4 @@
-/** What a worker shedder tells of signals that give no reading, and of classes that there are not. */
+/** Faults of a worker shedder: signals without a reading, and unknown classes. */
 
 import {
   createGuard,

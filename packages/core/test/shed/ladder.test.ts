@@ -11,7 +11,7 @@ import {
 const SECOND = 1_000_000;
 const full: LadderState = { levelUs: 120 * SECOND, atUs: 0 };
 
-/** One reading a second, from 1 s to `seconds`; the amount after each. */
+/** One reading a second, from 1 s to `seconds`. Returns the shed amount after each. */
 function climb(from: LadderState, utilization: number, seconds: number): number[] {
   const amounts = [shedAmountOf(from)];
   let state = from;
@@ -26,7 +26,7 @@ describe('the ladder, from rest', () => {
   it.each([
     [1, 28, 148],
     [0.9, 56, 296],
-    [2.5, 28, 148], // more than full counts as full
+    [2.5, 28, 148], // more than full utilization counts as full
   ])('at utilization %d sheds strictly after %d s, and everything at %d s', (u, first, all) => {
     const amounts = climb(restingLadder(0), u, 400);
     expect(amounts.findIndex((amount) => amount > 0)).toBe(first + 1);

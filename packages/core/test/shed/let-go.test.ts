@@ -1,4 +1,4 @@
-/** A signal belongs to the process; shedders that tests and reloads have made, and let go, must not stay with it. */
+/** A signal lives as long as the process. It must not retain shedders that tests and reloads have made and dropped. */
 
 import { type Signal, workerShedder } from '@spillway/core';
 import { eventLoopWaitSignal } from '@spillway/core/node';
@@ -12,17 +12,17 @@ function signalWith(watch: NonNullable<Signal['watch']>): Signal {
 
 const MADE = 10;
 
-/** A function of its own, so that no frame of a test holds the last one. */
+/** A separate function, so no frame of a test retains the last one. */
 function makeOne(signal: Signal, registry: FinalizationRegistry<string>): void {
   const shedder = workerShedder({ name: 'workers', ladder: false, brake: { signal } });
   shedder.decide(request('GET'));
   registry.register(shedder, '');
 }
 
-/** Makes shedders that begin to watch, and that nobody holds. Resolves when all were collected, or never will be. */
+/** Makes shedders that watch the signal, and drops them. Resolves when all were collected, or never will be. */
 async function letGo(signal: Signal): Promise<number> {
   let gone = 0;
-  // Not by a WeakRef: what it has shown stays until the end of the turn.
+  // Not by a WeakRef, which retains its target until the end of the turn once it was read.
   const registry = new FinalizationRegistry<string>(() => {
     gone += 1;
   });

@@ -1,4 +1,4 @@
-/** The signal of a machine: which workers count, and what happens where its folder cannot be used. */
+/** The signal of a machine: which workers count, and what happens if its folder cannot be used. */
 
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Priority, Ranking } from '../../src/shed/priority.js';
 import { request } from './stubs.js';
 
-/** The class by name of a request. */
+/** The class of a request, by name. */
 function classOf(
   priority: Priority | undefined,
   method: string,

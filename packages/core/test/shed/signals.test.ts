@@ -22,7 +22,7 @@ function nextReading(signal: TimedSignal): Promise<void> {
 
 describe('signals on a real event loop', () => {
   it('see a block of 700 ms: while it lasts, and after it', async () => {
-    // Whatever else runs on this machine: the whole processor is ours.
+    // As if this process had the whole processor, whatever else runs on this machine.
     const method = 'threadCpuUsage' in process ? 'threadCpuUsage' : 'cpuUsage';
     vi.spyOn(process, method as 'cpuUsage').mockImplementation(() => ({
       user: performance.now() * 1000,
@@ -34,7 +34,7 @@ describe('signals on a real event loop', () => {
     block(700);
     expect(signal.read()?.value).toBeGreaterThan(28);
     await nextReading(signal);
-    // In full: one late reading weighs as the many that it replaces.
+    // A late reading counts as much as the readings that it replaces.
     expect(signal.read()?.value).toBeGreaterThan(18);
     expect(signal.read()?.spanMs).toBeGreaterThan(690);
     signal.close();

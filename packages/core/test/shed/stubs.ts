@@ -19,7 +19,7 @@ export class StubSignal implements Signal {
     this.listeners.push(listener);
   }
 
-  /** A measurement, told to whoever watches. */
+  /** Takes a measurement, and tells all listeners. */
   measure(value: number, spanMs?: number): void {
     this.reading = spanMs === undefined ? { value, ageMs: 0 } : { value, ageMs: 0, spanMs };
     for (const listener of this.listeners) listener();

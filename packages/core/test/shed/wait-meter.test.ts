@@ -3,7 +3,7 @@ import { TimerDrift } from '../../src/node/drift.js';
 import { WaitMeter } from '../../src/node/wait-meter.js';
 
 describe('the drift of a timer', () => {
-  /** The timer fires, and the loop comes round `turnMs` later. */
+  /** The timer fires, and the iteration of the loop ends `turnMs` later. */
   function fire(drift: TimerDrift, atMs: number, turnMs = 0): void {
     drift.fired(atMs);
     drift.turned(atMs + turnMs);
@@ -36,7 +36,7 @@ describe('the drift of a timer', () => {
     expect(drift.turned(210)).toBe(true);
     expect(drift.turned(210)).toBe(false);
     drift.fired(220);
-    expect(drift.waitMs(220)).toBeGreaterThan(90); // not one of the ten periods of 20 ms
+    expect(drift.waitMs(220)).toBeGreaterThan(90); // it did not fire in any of the ten periods of 20 ms
   });
 
   it('sees a loop whose timers are on time and whose sockets wait', () => {
@@ -44,14 +44,14 @@ describe('the drift of a timer', () => {
     for (let ms = 20; ms <= 1000; ms += 20) fire(drift, ms, 18);
     expect(drift.waitMs(1018)).toBeCloseTo(18, 1);
     drift.fired(1020);
-    expect(drift.waitMs(1060)).toBe(40); // the turn is not over
+    expect(drift.waitMs(1060)).toBe(40); // the iteration has not ended
     drift.fired(1100); // nor when the timer fires again
     expect(drift.waitMs(1100)).toBeGreaterThan(45);
   });
 });
 
 describe('the wait of a loop', () => {
-  /** A timer of 20 ms for so long, each time `lateMs` late, on a loop that is active for a part of the time. */
+  /** Runs a timer of 20 ms for this long, each time `lateMs` late, on a loop that is active for a part of the time. */
   function play(meter: WaitMeter, from: Life, ms: number, lateMs: number, part: number): Life {
     let { nowMs, active, idle } = from;
     for (const endMs = nowMs + ms; nowMs < endMs; ) {
@@ -136,7 +136,7 @@ describe('the wait of a loop', () => {
   it('sees no connections wait where one comes in each period, and not in each turn', () => {
     const meter = new WaitMeter(20, 0, { ...start, accepted: 0 });
     for (let turn = 1; turn <= 100; turn++) {
-      // Work that comes back with setImmediate: the loop never pauses, and comes round many times in a period.
+      // Work that reschedules itself with setImmediate: the loop never pauses, and turns many times in a period.
       const times = { active: 20 * turn, idle: 0, accepted: turn };
       meter.fired(20 * turn, times);
       meter.turned(20 * turn + 3, times);

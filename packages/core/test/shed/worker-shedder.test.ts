@@ -24,7 +24,7 @@ function setUp(options: Partial<WorkerShedderOptions> = {}) {
   const random = seeded(1).uniform;
   const base = { name: 'workers', ladder: { signal }, brake: { signal: wait }, priority };
   const shedder = workerShedder({ ...base, clock, random, ...options });
-  /** One second at a time, ladder and brake told of each. */
+  /** Passes one reading a second to both ladder and brake. */
   const load = (seconds: number, utilization: number, waits = 0): void => {
     for (let second = 0; second < seconds; second++) {
       clock.advance('1s');
@@ -32,7 +32,7 @@ function setUp(options: Partial<WorkerShedderOptions> = {}) {
       wait.measure(waits, 1000);
     }
   };
-  /** How many of a thousand requests are refused. */
+  /** How many of a thousand requests are rejected. */
   const refused = (path: string): number => {
     let count = 0;
     for (let i = 0; i < 1000; i++) if (!shedder.decide(request('GET', path)).allowed) count += 1;
@@ -116,7 +116,7 @@ describe('a worker shedder', () => {
       return shedder.shedAmount;
     };
     expect(both(1)).toBe(0);
-    expect(both(1.1)).toBeGreaterThan(0); // half a minute later it refuses all that it can
+    expect(both(1.1)).toBeGreaterThan(0); // half a minute later it rejects all that it can
     expect(both(9)).toBeGreaterThan(0.9);
   });
 

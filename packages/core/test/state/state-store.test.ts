@@ -1,4 +1,4 @@
-/** The store over any database: what it asks of the database, when it does not, and whose errors are whose. */
+/** The store over any database: what it asks of the database, when it does not, and how errors are reported. */
 
 import { createLimiter, type Step } from '@spillway/core';
 import {
@@ -27,7 +27,7 @@ function nameOf(key: string, rule: Rule = minute): string {
   return encodeName('api', key, countOf({ rule }));
 }
 
-/** A database in a map, which notes what it was asked. */
+/** A database in a map, which records its calls. */
 class Rows implements StateBackend {
   readonly rows = new Map<string, string>();
   readonly asked: (readonly string[])[] = [];

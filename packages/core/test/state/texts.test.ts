@@ -1,4 +1,4 @@
-/** The texts in which counts are stored: their formats, what is written and what is not, and texts of others. */
+/** The texts in which counts are stored: their formats, when they are written, and texts of other programs. */
 
 import {
   type Claim,
@@ -63,13 +63,13 @@ describe('a count as a text', () => {
     ],
   ])('is %s', (_, take, text, expiresUs) => {
     expect(stepText(undefined, take, NOW, true)).toMatchObject({ text, expiresUs });
-    // And it is read again as what it was.
+    // And it is read again with the same meaning.
     const look = { ...take, op: 'look' as const };
     const { answer } = stepText(undefined, take, NOW, true);
     const again = stepText(text, look, NOW, true).answer;
-    // Of a claim that is done nobody runs any more, not even its owner.
+    // A done claim is run by nobody, not even its owner.
     expect(again).toEqual({ ...answer, allowed: take.op === 'take' });
-    // When it has expired it is the same as none.
+    // An expired claim is the same as none.
     expect(shown(stepText(text, look, expiresUs, true).answer)).toEqual(
       shown(stepText(undefined, look, expiresUs, true).answer),
     );
@@ -107,7 +107,7 @@ describe('a count as a text', () => {
     expect(stepText('anything', step('reset', claims, 1, { claim }), NOW, true).text).toBe(
       undefined,
     );
-    // A reset that names no claim is about no text.
+    // A reset without a claim deletes no text of a claim.
     expect(stepText('anything', step('reset', claims), NOW, true).text).toBe('anything');
   });
 
@@ -285,7 +285,7 @@ it('a log has at most 10,000 entries in its text: later units expire with the ne
   expect(grown?.endsWith(':6 3599975000:1')).toBe(true);
 });
 
-/** All of an answer; of a full bucket only that it is full. */
+/** The whole answer, but of a full bucket only that it is full. */
 function shown(answer: ReturnType<typeof stepText>['answer']) {
   if (!('tatUs' in answer)) return answer;
   const full = answer.tatUs + (answer.tatNum > 0 ? 1 : 0) <= answer.nowUs;

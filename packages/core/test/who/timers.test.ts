@@ -1,4 +1,4 @@
-/** A process publishes and summarizes by a timer, also when no further request comes. */
+/** A process publishes and summarizes by a timer, even if no further request comes. */
 
 import { createGuard, rateLimit } from '@spillway/core';
 import { type CallerSummary, type LimiterReport, topCallers } from '@spillway/core/who';

@@ -1,4 +1,4 @@
-/** The tables of who is rejected: what they count, for how long, and what they keep of a flood. */
+/** The tables of rejected callers: what they count, for how long, and what they retain of a flood. */
 
 import { type Decision, rateLimit } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
@@ -18,7 +18,7 @@ import { setUp, two } from '../guard-set-up.js';
 const SECRET = 'a secret of the tests';
 const SLICE_MS = 10_000;
 
-/** A guard with the observer. It decides by another clock, so that counts do not expire. */
+/** A guard with the observer. It decides by another clock, so counts do not expire. */
 function watched(
   options: TopCallersOptions = {},
   limiters = [rateLimit({ ...two, key: ({ path }) => path })],
@@ -137,7 +137,7 @@ describe('in an attack with a million keys', () => {
   const clock = new ManualClock();
   const callers = topCallers({ clock });
   const heavy = { rejections: 0 };
-  // The heaviest caller comes when all counters are in use, in the middle of each slice.
+  // The caller with the most requests comes when all counters are in use, in the middle of each slice.
   for (let i = 0; i < 1_000_000; i += 1) {
     if (i % 50_000 === 0) clock.advance(SLICE_MS);
     callers.countDecision(denied, 'enforce', `attacker ${i}`);

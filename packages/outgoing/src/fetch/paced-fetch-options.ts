@@ -48,8 +48,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * The longest random addition to a pause, as a share of it from 0 to 1. For a spent quota: of one period. Default
-   * 0.2.
+   * The longest random addition to a pause, from 0 to 1, as a share of the pause or, for a spent quota, of one period.
+   * Default 0.2.
    */
   readonly jitter?: number | undefined;
   /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */

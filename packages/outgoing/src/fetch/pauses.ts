@@ -208,7 +208,7 @@ export class Pauses {
     }
   }
 
-  /** How long after a response calls may still start before all processes know its pause. */
+  /** How long calls may still start after a response until all processes know its pause. */
   private propagationMs(): number {
     const { pauseLagMs, storeMs } = this;
     const checkUs = storeMs === undefined ? CHECK_AHEAD_US : checkDurationUs(storeMs * 1_000);
@@ -262,7 +262,7 @@ interface HostState {
   pausedUntilMs: number;
 }
 
-/** How long an answer is fresh. A shaper checks its keys for pauses the same time before a start. */
+/** How long an answer is fresh. A shaper checks its keys for pauses this long before a start. */
 const FRESH_MS = CHECK_AHEAD_US / 1_000;
 
 /** One promise for all hosts, because a promise retains the async context in which it was made. */

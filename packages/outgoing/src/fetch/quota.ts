@@ -94,7 +94,7 @@ export class Quota {
   /**
    * Returns the longest pause, if a limit is spent.
    *
-   * @param propagationMs how long after the response calls may still start before all processes know a pause
+   * @param propagationMs how long calls may still start after the response, until all processes know a pause
    * @param others how many other calls may be in flight, at most
    */
   update(

@@ -62,7 +62,7 @@ export class JobQueue {
   private readonly permits: Permits | undefined;
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
-  /** Until then, other processes probably want permits: they held some when this process got none. */
+  /** Before this instant, other processes probably want permits: they held some when this process got none. */
   private contendedUntilUs = -Infinity;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;

@@ -53,7 +53,7 @@ export class KeyPause {
     return Math.max(nowUs, this.ownUs, this.pausedUntil?.localUs ?? nowUs);
   }
 
-  /** Until then the store may grant slots inside a pause that it does not know about. */
+  /** Before this instant, the store may grant slots inside a pause that it does not know about. */
   get unknownToStoreUs(): number {
     return this.ownUs;
   }

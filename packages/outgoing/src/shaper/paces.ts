@@ -86,7 +86,7 @@ export class Paces {
     return all.map((pace, at) => ({ ...stepOf(pace, op, key, units[at] as number), together }));
   }
 
-  /** Steps that take slots only if they are due soon, because a permit is taken with them. */
+  /** Steps that take slots only if these are due soon, because the permit taken with them would otherwise be idle. */
   dueStepsOf(key: string, cost: Cost): readonly Step[] {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }

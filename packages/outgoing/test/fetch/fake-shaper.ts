@@ -1,6 +1,6 @@
 /**
- * A shaper in memory and virtual time, by what the interface says: slots of one period, a burst of one, pauses that who
- * waits hears of before it starts.
+ * A shaper in memory and in virtual time that does what the interface says: one slot per period, a burst of one, and
+ * every waiting call learns of a pause before its start.
  */
 
 import type {
@@ -20,7 +20,7 @@ interface Key {
   waiting: number;
 }
 
-/** One pause that was asked for. */
+/** One pause that was requested. */
 export interface Paused {
   readonly key: string;
   readonly ms: number;

@@ -1,4 +1,4 @@
-/** Eight greedy processes use what a server allows them, and it has next to nothing to refuse. */
+/** Eight greedy processes use nearly all that a server allows them, and the server rejects almost nothing. */
 
 import { fakeTime } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -6,7 +6,7 @@ import { play, type Scene } from './partner.js';
 
 fakeTime();
 
-/** The pace for a server of ten a second: slower by 2 %, so that no call that comes late is the eleventh of a window. */
+/** The pace for a server of ten a second: 2 % slower, so that a late call is never the eleventh of a window. */
 const PERIOD_MS = 102;
 
 const LOCAL: Omit<Scene, 'periodMs' | 'seed'> = {
@@ -18,7 +18,7 @@ const LOCAL: Omit<Scene, 'periodMs' | 'seed'> = {
   policy: true,
 };
 
-/** The time that is played, of windows of a second, or of a minute. */
+/** How long a scene is played: 30 s with windows of a second, ten minutes with windows of a minute. */
 const lengthOf = ({ windowMs }: Partial<Scene>): number =>
   windowMs === undefined ? 30_000 : 600_000;
 
@@ -46,7 +46,7 @@ describe.each([1, 2, 3])('started by chance %i', (seed) => {
     expect(used).toBeGreaterThanOrEqual(0.9);
   });
 
-  // Several calls start before the first of them is answered, and before others hear of a pause.
+  // Several calls start before the first of them is answered and before other processes learn of a pause.
   it.each<[string, Partial<Scene>]>([
     ['twenty times as fast', { periodMs: 5 }],
     ['five times as fast, with a server that is far away', { periodMs: 20, wayMs: [20, 40] }],
@@ -57,7 +57,7 @@ describe.each([1, 2, 3])('started by chance %i', (seed) => {
     expect(used).toBeGreaterThanOrEqual(0.7);
   });
 
-  // Where calls come at the edge of the windows, an eleventh may arrive before the edge again and again.
+  // Where calls arrive at the edge of a window, an eleventh may repeatedly arrive just before the edge.
   it('at exactly the pace of the server: at most 4 in 100 are refused, at least 70 are used', async () => {
     const { refused, used } = await play({ ...LOCAL, periodMs: 100, seed }, 30_000);
     expect(refused).toBeLessThanOrEqual(0.04);

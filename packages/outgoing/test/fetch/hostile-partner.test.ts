@@ -1,11 +1,11 @@
-/** What a partner, or the paths to it, can do to those who call it. */
+/** What a partner, or anything on the way to it, can do to its callers. */
 
 import type { Fault } from '@spillway/core';
 import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { describe, expect, it } from 'vitest';
 import { PERIOD_MS, setUp, URL_A, within } from './paced-fetch-set-up.js';
 
-// `Headers` of Node keep white space at the end of a field that came over the wire; these are such fields.
+// Node's `Headers` keep white space at the end of a field that came over the network, as these fields have.
 describe('white space at the end of a field is no part of it (RFC 9110, 5.5; RFC 9651, 4.2)', () => {
   it.each([
     ['retry-after', '7 ', 429, 7000],
@@ -27,7 +27,7 @@ describe('white space at the end of a field is no part of it (RFC 9110, 5.5; RFC
 it('an async onPause that rejects ends no process: it is a fault', async () => {
   const faults: Fault[] = [];
   const heard: unknown[] = [];
-  // A promise that notes who listens, for one that nobody listens to would end this process.
+  // A promise that records who listens: a rejected one that nobody listens to would end this process.
   const rejects = {
     // biome-ignore lint/suspicious/noThenProperty: it stands for a promise
     then(_: unknown, onRejected?: (error: unknown) => void) {
@@ -68,7 +68,7 @@ it('calls that wait for the host itself do not hold up those with a key of their
   await Promise.all([...others, own]);
   const beganMs = shaper.starts[0]?.atMs ?? 0;
   const startMs = shaper.starts.filter(({ key }) => key === 'ada').map((one) => one.atMs - beganMs);
-  // Its own pace is free, and nobody has paused the host.
+  // The call's own key has a free slot, and nobody has paused the host.
   expect(shaper.pauses).toEqual([]);
   expect(startMs).toEqual([0]);
 });

@@ -1,4 +1,4 @@
-/** HTTP dates of RFC 9110 in their three forms, and what only looks like one. */
+/** HTTP dates of RFC 9110 in their three forms, and texts that only look like one. */
 
 import { describe, expect, it } from 'vitest';
 import { parseHttpDate } from '../../src/fetch/http-grammar.js';

@@ -1,10 +1,10 @@
-/** Where `pacedFetch` says that it is `fetch`: the same arguments, whatever happens to them while the call waits. */
+/** As `fetch` does, `pacedFetch` sends what the arguments were at the call, however they change while it waits. */
 
 import { createShaper, pacedFetch } from '@spillway/outgoing';
 import { describe, expect, it } from 'vitest';
 import { PERIOD_MS, setUp, URL_A, within } from './paced-fetch-set-up.js';
 
-/** A `fetch` that notes what is sent when it is called, as the runtime's would. */
+/** A `fetch` that reads what it must send when it is called, as the runtime's does. */
 function recorder() {
   const sent: Request[] = [];
   const fetch = async (...args: ConstructorParameters<typeof Request>): Promise<Response> => {

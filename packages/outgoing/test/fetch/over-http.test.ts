@@ -1,4 +1,4 @@
-/** Over real HTTP: what a server sends is obeyed, what is sent arrives, and connections are used again. */
+/** Over real HTTP: a server's answers are obeyed, what is sent arrives, and connections are reused. */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -26,7 +26,7 @@ async function serve(handler: Handler): Promise<{ url: string; host: string; ser
   return { url: `http://${host}/`, host, server };
 }
 
-/** With slots that come at once until somebody pauses. */
+/** `pacedFetch` with slots that come at once until somebody pauses. */
 function paced(options: PacedFetchOptions = {}): {
   readonly time: VirtualTime;
   readonly shaper: FakeShaper;

@@ -1,4 +1,4 @@
-/** Calls with keys of their own ask for a pause of the host beside the wait for their slot, so they keep its pace. */
+/** Calls with their own keys look for a pause of the host while they wait for their slot, so they keep its pace. */
 
 import type { Fault } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -17,7 +17,7 @@ fakeTime();
 const PERIOD_MS = 50;
 const URL_A = 'https://a.example/';
 
-/** One process, whose calls all have the key `ada`, and when they reach the other side. */
+/** One process whose calls all have the key `ada`, and the times at which they reach the other side. */
 function setUp(settings: ShaperSettings = {}, options: PacedFetchOptions = {}) {
   const store = remoteStore(new FarStore());
   const shaper = createShaper({ name: 'partner', limit: 1, window: PERIOD_MS, maxWait: '1m' }, {
@@ -50,7 +50,7 @@ describe('the look at the host', () => {
     const call = send(URL_A);
     await pass(40);
     await call;
-    // As long as the slot itself takes: it is asked for at the same time.
+    // No longer than the slot itself takes, because the host's pause is read at the same time.
     expect(atMs).toEqual([40]);
   });
 
@@ -93,7 +93,7 @@ describe('the look at the host', () => {
     store.delayMs = 0;
     await pass(3_000);
     await Promise.all(calls);
-    // The slot for which the answer came too late is used beside the first one of the process's own pace.
+    // The slot whose answer came too late is used in addition to the first slot of the process's own pace.
     expect(gaps().filter((ms) => ms < (3 / 4) * PERIOD_MS).length).toBeLessThanOrEqual(1);
     expect(faults).toEqual([]);
   });
@@ -108,7 +108,7 @@ describe('a pause of the host', () => {
     await pass(3_000);
     await Promise.all(calls);
     expect(atMs).toHaveLength(4);
-    // What starts within 50 ms may not have heard of it.
+    // Calls that start within 50 ms of the pause may not know of it.
     expect(atMs.filter((ms) => ms > 2 * PERIOD_MS && ms < 1_000)).toEqual([]);
   });
 });

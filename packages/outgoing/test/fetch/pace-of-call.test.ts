@@ -1,4 +1,4 @@
-/** Calls with a priority, a cost or a credential of their own, and shapers that limit only how many are in flight. */
+/** Calls with their own priority, cost or credential, and shapers that limit only how many calls run at once. */
 
 import { createShaper, hostAndCredential, type PauseEvent, pacedFetch } from '@spillway/outgoing';
 import { fakeTime } from 'spillway-testkit';
@@ -12,7 +12,7 @@ const quiet = { random: () => 0, logger: false } as const;
 const ok = () => new Response(null);
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** A partner that answers what the test says, and notes the paths and times of calls. */
+/** A partner whose answers the test decides; records the paths and times of calls. */
 function partner(answer: (path: string) => Response | Promise<Response> = ok) {
   const beginMs = Date.now();
   const calls: string[] = [];

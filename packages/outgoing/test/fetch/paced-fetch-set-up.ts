@@ -1,4 +1,4 @@
-/** One shaper in virtual time, and a partner that answers what the test says. */
+/** One shaper in virtual time, and a partner whose answers the test decides. */
 
 import { type PacedFetchOptions, type PauseEvent, pacedFetch } from '@spillway/outgoing';
 import { FakeShaper } from './fake-shaper.js';
@@ -13,7 +13,7 @@ export interface SetUp {
   readonly time: VirtualTime;
   readonly shaper: FakeShaper;
   readonly send: typeof fetch;
-  /** Moments of the calls that the partner got, in milliseconds since the start. */
+  /** When the partner received each call, in milliseconds since the start. */
   readonly calls: { readonly atMs: number; readonly args: unknown[] }[];
   readonly events: PauseEvent[];
   /** Pauses of the shaper, as `key: ms`. */
@@ -22,7 +22,7 @@ export interface SetUp {
 
 export const PERIOD_MS = 100;
 
-/** @param answers one for each call, in order; then always 200. A call takes no time unless `fetch` is given. */
+/** @param answers one for each call, in order; later calls get a 200. A call takes no time unless `fetch` is given. */
 export function setUp(answers: readonly Answer[] = [], options: PacedFetchOptions = {}): SetUp {
   const time = new VirtualTime();
   const shaper = new FakeShaper(time, PERIOD_MS);
@@ -46,7 +46,7 @@ export function setUp(answers: readonly Answer[] = [], options: PacedFetchOption
   return { time, shaper, send, calls, events, pauses };
 }
 
-/** What a promise came to, once all that needs no more time has happened. */
+/** The result of a promise that must settle within `ms` of virtual time. */
 export async function within<T>(time: VirtualTime, ms: number, promise: Promise<T>): Promise<T> {
   promise.catch(() => undefined);
   await time.run(ms);

@@ -1,4 +1,4 @@
-/** Calls that go out wait for their slot, and reach the other side as they were made. */
+/** Outgoing calls wait for their slot, and reach the other side as they were made. */
 
 import { isSpillwayError } from '@spillway/core';
 import { type PacedFetchOptions, pacedFetch } from '@spillway/outgoing';

@@ -1,4 +1,4 @@
-/** Many processes, each with a shaper and a `pacedFetch` of its own, against a server that allows so much per window. */
+/** Many processes, each with its own shaper and `pacedFetch`, against a server that limits calls per window. */
 
 import { memoryStore } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -13,20 +13,20 @@ export interface Scene {
   readonly windowMs: number;
   /** The pace of the shaper. */
   readonly periodMs: number;
-  /** How long a call takes on its way there, and back, and in there. */
+  /** How long a call is on its way to the server, and back, and how long the server works on it. */
   readonly wayMs: readonly [least: number, most: number];
   readonly workMs: number;
-  /** How long the store is away, in each direction. */
+  /** How long the way to the store takes, in each direction. */
   readonly storeMs: number;
-  /** Whether the server tells its policy, too. */
+  /** Whether the server also sends its policy. */
   readonly policy: boolean;
   readonly seed: number;
 }
 
 export interface Outcome {
-  /** Of the calls after the first 5 s: the share that was refused. */
+  /** The share of the calls after the first 5 s that the server rejected. */
   readonly refused: number;
-  /** Of what the server allowed since then: the share that was used. */
+  /** The share that was used of what the server allowed after the first 5 s. */
   readonly used: number;
 }
 
@@ -47,11 +47,11 @@ class Windows {
 
   constructor(scene: Scene, phaseMs: number) {
     this.scene = scene;
-    // Of the real date, which this begins with, a run must not depend.
+    // Windows count from here, so that a run does not depend on the real date.
     this.fromMs = nowMs() - phaseMs;
   }
 
-  /** Counts a call, and answers it. */
+  /** Counts a call and answers it. */
   count(): { readonly status: number; readonly headers: Record<string, string> } {
     const { limit, windowMs, policy } = this.scene;
     const instant = nowMs() - this.fromMs;
@@ -72,7 +72,7 @@ class Windows {
   }
 }
 
-/** To be called in fake time. */
+/** Call this in fake time. */
 export async function play(scene: Scene, lengthMs: number): Promise<Outcome> {
   const whole = seeded(scene.seed * 7919);
   const random = (): number => whole(2 ** 30) / 2 ** 30;
@@ -98,7 +98,7 @@ export async function play(scene: Scene, lengthMs: number): Promise<Outcome> {
   for (let one = 0; one < PROCESSES; one += 1) {
     const store = remoteStore(new FarStore(memory));
     store.delayMs = scene.storeMs;
-    // Longer than a window, or what waits for the next one is rejected.
+    // Longer than a window: otherwise the calls that wait for the next one are rejected.
     const pace = { name: 'partner', limit: 1, window: scene.periodMs, maxWait: '2m' } as const;
     const shaper = createShaper(pace, { store, onStoreError: 'deny' });
     const send = pacedFetch(shaper, { fetch, random });

@@ -1,9 +1,9 @@
-/** What the other side says pauses a key, or a host, for all processes: never longer than allowed, never for nothing. */
+/** Answers of the other side pause a key or a host for all processes: never longer than allowed, never for nothing. */
 
 import { describe, expect, it } from 'vitest';
 import { type Answer, PERIOD_MS, setUp, URL_A, within } from './paced-fetch-set-up.js';
 
-/** The pauses after one call that is answered so. */
+/** The pauses after one call that gets this answer. */
 async function pausesAfter(answer: Answer, options = {}): Promise<string[]> {
   const { time, send, pauses } = setUp([answer], options);
   await within(time, 0, send(URL_A));
@@ -111,7 +111,7 @@ describe('with keys of your own', () => {
     await within(time, 0, early[0] as Promise<Response>);
     const late = [send(to('three')), send('https://b.example/four')];
     await within(time, 5000, Promise.all([...early, ...late]));
-    // `two` had its slot in the same moment as the call that was refused.
+    // `two` had its slot at the same moment as the call that was rejected.
     expect(calls.map(({ atMs }) => atMs)).toEqual([0, 0, 0, 3000, 3000]);
   });
 });

@@ -1,17 +1,17 @@
-/** When the fields of an answer pause a key, and for how long: no longer than they say, and not for nothing. */
+/** When the fields of an answer pause a key, and for how long: no longer than they say, and never without a reason. */
 
 import { describe, expect, it } from 'vitest';
 import { type Answer, setUp, URL_A, within } from './paced-fetch-set-up.js';
 
 const PERIOD_MS = 100;
 
-/** An answer of a server whose limit is `limit`, if it is told. */
+/** The answer of a server; `limit`, if given, is in its policy field. */
 function left(units: number, seconds: number, limit?: number): Answer {
   const policy = limit === undefined ? {} : { 'ratelimit-policy': `"p";q=${limit};w=${seconds}` };
   return [200, { ratelimit: `"a";r=${units};t=${seconds}`, ...policy }];
 }
 
-/** The last pause after these answers, each to a call of its own that took so long. */
+/** The last pause after calls that get these answers one after another and take this long. */
 async function pauseAfter(
   answers: readonly Answer[],
   tookMs: readonly number[] = [],
@@ -66,7 +66,7 @@ describe('an answer', () => {
 
 describe('the second that rounding added', () => {
   it('is taken off as far as the pace shows that the window is older', async () => {
-    // 4 units were spent before: the window is at least 400 ms old.
+    // 4 units were spent earlier, so the window is at least 400 ms old.
     expect(await pauseAfter([left(0, 1, 5)])).toMatchObject({ pauseMs: 600 });
     expect(await pauseAfter([left(4, 1), left(0, 1)])).toMatchObject({ pauseMs: 600 });
   });
@@ -89,7 +89,7 @@ describe('the second that rounding added', () => {
     expect(await pauseAfter([spent, refused, spent, refused, spent])).toMatchObject({
       pauseMs: 625,
     });
-    // Each call has ten seconds here: three later the thirty windows are over.
+    // Each call takes ten seconds here: after three more calls the thirty windows have passed.
     const later = [spent, refused, refused, spent, spent, spent, spent];
     expect(await pauseAfter(later)).toMatchObject({ pauseMs: 600 });
     const apart = [spent, refused, spent, spent, spent, refused, spent];
@@ -131,7 +131,7 @@ describe('what was learnt of a limit', () => {
   it('is waited out with the margin for twice as long, if refusals go on when that was over', async () => {
     const refused: Answer = [429, { 'retry-after': '1' }];
     const spent = left(0, 1, 5);
-    // Each call has ten seconds. Two refusals, thirty seconds, then one more: sixty seconds.
+    // Each call takes ten seconds. Two rejections, thirty seconds, then one more: now sixty seconds with the margin.
     const twice = [spent, refused, refused, spent, spent, spent, refused];
     const after = (calls: number): Promise<unknown> =>
       pauseAfter([...twice, ...Array.from({ length: calls }, () => spent)]);

@@ -1,4 +1,4 @@
-/** What is read from an answer of the other side, and that no answer can do harm. */
+/** What is read from an answer of the other side, and that no answer can do damage. */
 
 import { describe, expect, it } from 'vitest';
 import { pick, type Random, seeded } from '../../../core/test/net/random.js';

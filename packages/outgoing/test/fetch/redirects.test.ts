@@ -1,4 +1,4 @@
-/** Redirects: followed as `fetch` follows them, but each hop takes a turn at its host, and its answer pauses that. */
+/** Redirects: followed as `fetch` does, but each hop waits for a slot of its host, and its answer may pause it. */
 
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -96,7 +96,7 @@ it('a runtime that hides redirects follows them itself', async () => {
   await expect(within(time, 9_000, send(URL_A, { method: 'POST' }))).rejects.toThrow(TypeError);
 });
 
-/** What both of them do, over real HTTP, with the same server. */
+/** What `pacedFetch` and `fetch` both do, over real HTTP, with the same server. */
 describe('as by fetch', () => {
   const servers: Server[] = [];
   afterEach(() => {

@@ -1,4 +1,4 @@
-/** Calls are made again only where that was asked for and does no harm, and each time they wait for a slot. */
+/** Calls are repeated only where the app asked for it and a repeat does no damage. Each repeat waits for a slot. */
 
 import { Readable } from 'node:stream';
 import { describe, expect, it } from 'vitest';

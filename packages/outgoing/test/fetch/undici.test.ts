@@ -1,4 +1,4 @@
-/** The interceptor for undici, over real HTTP: calls wait for slots, and what a server sends is obeyed. */
+/** The interceptor for undici, over real HTTP: calls wait for slots, and a server's answers are obeyed. */
 
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';

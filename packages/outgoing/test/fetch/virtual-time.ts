@@ -21,7 +21,7 @@ export class VirtualTime {
     });
   }
 
-  /** Lets so much time go by; what is due happens in order. */
+  /** Lets `ms` pass; the timers that are due run in order. */
   async run(ms: number): Promise<void> {
     const endUs = this.clock.nowUs() + ms * 1000;
     for (;;) {
@@ -44,7 +44,7 @@ export class VirtualTime {
   }
 }
 
-/** Everything that waits for nothing but promises has run. */
+/** Waits until everything has run that waits only for promises. */
 async function settled(): Promise<void> {
   for (let round = 0; round < 3; round += 1) await new Promise(setImmediate);
 }

@@ -1,4 +1,4 @@
-/** Jobs that are aborted, and reservations that are cancelled: they settle at once, and waste no slot that can be saved. */
+/** Aborted jobs and cancelled reservations settle at once, and no slot is lost that can be given back. */
 
 import { memoryStore } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -223,7 +223,7 @@ describe('jobs of different costs', () => {
     starts.schedule(shaper, 'one'); // 750
     starts.schedule(shaper, 'large too', { cost: 2 }); // 1250
     abort.abort();
-    starts.schedule(shaper, 'last'); // 1000, for the slot at 1250 went back
+    starts.schedule(shaper, 'last'); // 1000, because the slot at 1250 was given back
     await pass(3_000);
     expect(starts.names).toEqual(['first', 'large too', 'one', 'last']);
     expect(starts.ms).toEqual([0, 500, 750, 1000]);

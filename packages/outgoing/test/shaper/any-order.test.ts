@@ -1,4 +1,4 @@
-/** Whatever comes in whatever order, in two processes: never more starts than the pace, none in a pause, none lost. */
+/** Random events in two processes: never more starts than the pace allows, none in a pause, none lost. */
 
 import type { Shaper } from '@spillway/outgoing';
 import { fakeTime, type Random, seeded } from 'spillway-testkit';
@@ -9,9 +9,9 @@ fakeTime();
 
 const RATE = 20;
 const BURST = 3;
-/** An answer takes so long at most. */
+/** How long an answer takes at most. */
 const ANSWER_MS = 3;
-/** A start may come so much later than its slot, and the next may not: for the answer, and for timers of whole ms. */
+/** How late a start may be while the next is on time: by an answer, and by a timer of whole milliseconds. */
 const LATE_MS = ANSWER_MS + 1;
 
 interface Run {

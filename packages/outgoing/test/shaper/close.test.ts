@@ -1,4 +1,4 @@
-/** The end of a shaper, and what it leaves behind. */
+/** How a shaper ends, and what it leaves behind. */
 
 import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';

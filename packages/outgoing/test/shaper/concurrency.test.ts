@@ -1,4 +1,4 @@
-/** How many jobs of a key run at once: in one process, in several, and when one of them or the store is lost. */
+/** How many jobs of a key run at once: in one process, in several, and when a process or the store is lost. */
 
 import { memoryControl, memoryStore } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -12,7 +12,7 @@ fakeTime();
 const quiet = { logger: false, random: () => 0 } as const;
 const sleep = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** The jobs of some shapers that run, and how many ran at once. */
+/** Runs jobs of some shapers, and records how many run at once. */
 class Runs extends Starts {
   now = 0;
   most = 0;
@@ -221,7 +221,7 @@ describe('maxConcurrent in a fleet', () => {
       for (const [at, shaper] of shapers.entries())
         runs.runMany(shaper, jobs, { ms, name: `${at}` });
       const count = processes * jobs;
-      // With the latency of the store before each job.
+      // Each job also waits for the store.
       const idealMs = (count * (ms + 2)) / permits;
       await pass(2 * idealMs);
       expect(runs.most).toBe(permits);
@@ -243,7 +243,7 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.most).toBe(1);
     const turns = runs.names.join(' ').match(/(here ?)+|(there ?)+/g) ?? [];
     const lengths = turns.map((turn) => turn.trim().split(' ').length);
-    // The other process asks every 50 ms or later, so it may miss its first turns.
+    // The other process asks at most every 50 ms, so it may miss its first turns.
     expect(lengths.slice(0, 4).filter((length) => length % 11 !== 0)).toEqual([]);
     expect(runs.names.indexOf('there')).toBeLessThan(34);
   });
@@ -309,7 +309,7 @@ describe('maxConcurrent in a fleet', () => {
     );
     const [here, there] = shapers as [Shaper, Shaper];
     const store = stores[0] as FarStore;
-    store.delayMs = 40; // it decides in time, and its answer is too late
+    store.delayMs = 40; // the store decides in time, but its answer comes too late
     runs.run(here, 'here', 10);
     await pass(60);
     store.delayMs = 0;

@@ -1,4 +1,4 @@
-/** What an app gives a shaper by mistake, or at an unusual moment. */
+/** What an app passes to a shaper by mistake, or at an unusual moment. */
 
 import { memoryStore } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';

@@ -1,4 +1,4 @@
-/** A shaper whose pace is changed live, and keys that are blocked. */
+/** A shaper whose pace is changed by live settings, and keys that are blocked. */
 
 import { type Logger, memoryControl } from '@spillway/core';
 import { liveControl } from '@spillway/core/control';
@@ -88,7 +88,7 @@ describe('a live limit', () => {
       await pass(60_000);
       expect(starts.errors).toEqual([]);
       expect(starts.all).toHaveLength(90);
-      // Each gap is the period of a pace that was set: nobody's slot is lost, and none is given twice.
+      // Each gap is the period of a pace that was in force: no slot is lost, and none is granted twice.
       const gaps = starts.ms.slice(1).map((ms, at) => ms - (starts.ms[at] as number));
       const periods = paces.map((limit) => 1_000 / limit);
       const odd = gaps.filter((gap) => !periods.some((period) => Math.abs(gap - period) <= 1.001));

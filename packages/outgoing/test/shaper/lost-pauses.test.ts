@@ -1,4 +1,4 @@
-/** A pause of which the store could not be told: it is told again while the pause lasts. */
+/** A pause that did not reach the store: the shaper sends it again while the pause lasts. */
 
 import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';

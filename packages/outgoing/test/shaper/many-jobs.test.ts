@@ -1,4 +1,4 @@
-/** Thousands of jobs of one key: what each costs does not grow with how many wait. */
+/** Thousands of jobs of one key: what a job costs does not grow with the number that wait. */
 
 import { remoteStore } from '@spillway/core/store';
 import { fakeTime } from 'spillway-testkit';
@@ -13,7 +13,7 @@ it('jobs that must leave a slot to others are passed over at once', {
   timeout: 20_000,
 }, async () => {
   const { shaper, starts } = setUp({ limit: 200_000, burst: 10, maxQueue: JOBS });
-  // The small jobs go first, but the first slots are for the large ones.
+  // The first slots are for the large jobs, but the small jobs have the higher priority.
   for (let i = 0; i < JOBS / 2; i += 1) starts.schedule(shaper, `${i}`, { cost: 10 });
   for (let i = JOBS / 2; i < JOBS; i += 1) starts.schedule(shaper, `${i}`, { priority: 1 });
   await pass(1_000);
@@ -31,7 +31,8 @@ it('jobs that lost their slots in a pause have new ones when it is over', async 
   expect(starts.all).toHaveLength(500);
   const after = starts.ms.filter((ms) => ms > 200);
   expect(after.length).toBeGreaterThan(400);
-  // At the whole pace from the end of the pause to the last job, though an answer takes as long as five slots.
+  // The jobs start at the whole pace from the end of the pause to the last, though an answer takes as long as five
+  // slots.
   expect(after[0]).toBeGreaterThanOrEqual(605);
   expect(after.at(-1)).toBeLessThanOrEqual(605 + after.length * 2 + 20);
 });
@@ -45,10 +46,10 @@ it('a store that refuses is not asked for all slots that are missing', async () 
   await pass(100);
   void shaper.pause('acme', '9s');
   await pass(30_000);
-  // Those that no slot after the pause can start in time are rejected.
+  // Jobs that cannot start in time after the pause are rejected.
   expect(starts.all.length).toBeGreaterThanOrEqual(10);
   expect(starts.all.length + starts.errors.length).toBe(100);
-  // One for each job, and for each that lost its slot one more, and one in vain.
+  // One take for each job, one more for each that lost its slot, and one that the store rejects.
   expect(store.count('take')).toBeLessThan(100 + 2 * 99);
 });
 

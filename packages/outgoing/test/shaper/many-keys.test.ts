@@ -1,11 +1,11 @@
-/** A shaper with many keys, such as one for each host that gets webhooks. */
+/** A shaper with many keys, such as one for each host that receives webhooks. */
 
 import { createShaper } from '@spillway/outgoing';
 import { expect, it } from 'vitest';
 
 const JOBS = 400;
 
-/** The time to accept jobs while jobs of so many keys wait, in microseconds of this process. */
+/** The CPU time to accept jobs, in microseconds, while jobs of `keys` other keys wait. */
 async function costWith(keys: number): Promise<number> {
   const shaper = createShaper({ limit: 1, window: '1h', maxWait: '10h', maxQueue: 100_000 });
   const jobs: Promise<unknown>[] = [];

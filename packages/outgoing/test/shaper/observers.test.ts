@@ -1,4 +1,4 @@
-/** What observers are told of a shaper: one decision for each job that starts or is refused, and each reservation. */
+/** What observers receive: one decision for each job that starts or is rejected, and for each reservation. */
 
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
@@ -107,7 +107,7 @@ describe('observers of a shaper', () => {
   it('learn why a job was refused, and when it would be accepted', async () => {
     const control = memoryControl();
     const { shaper, starts, told } = observed({ maxWait: '500ms', maxQueue: 4 }, { control });
-    // Starts at 0, 250 and 500 ms; the next would wait 750 ms.
+    // They start at 0, 250 and 500 ms; the fourth would wait 750 ms.
     starts.many(shaper, 4);
     await pass(0);
     expect(told.slice(1)).toMatchObject([{ outcome: 'denied', reason: 'rate', retryAfterMs: 250 }]);

@@ -1,4 +1,4 @@
-/** A shaper whose store does not answer: each process keeps its share of the pace, and the return brings no burst. */
+/** A shaper whose store does not answer: each process keeps to its share, and the store's return causes no burst. */
 
 import { isSpillwayError } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -60,7 +60,7 @@ describe('while the store does not answer', () => {
     starts.many(shaper, 2);
     await pass(3_000);
     expect(starts.ms).toEqual([999]);
-    const wouldWaitMs = 2_999; // one period of this process behind the first
+    const wouldWaitMs = 2_999; // one period of this process after the first start
     expect(starts.errors).toMatchObject([{ error: { code: 'SPW_SHAPER_WAIT', wouldWaitMs } }]);
   });
 
@@ -108,7 +108,7 @@ describe('a pause that is known', () => {
     starts.many(here, 3);
     await pass(100);
     await there.pause('acme', '2s');
-    await pass(110); // it looked at 200 ms
+    await pass(110); // the shaper looked at 200 ms
     stores[0].down = true;
     await pass(10_000);
     expect(starts.ms[0]).toBe(0);
@@ -174,7 +174,7 @@ describe('when the store is back', () => {
     expect(starts.errors).toEqual([]);
     expect(starts.all).toHaveLength(19);
     expect(starts.leastGap).toBeGreaterThanOrEqual(249);
-    // At the whole pace again.
+    // The last ones start at the whole pace again.
     const last = starts.ms.slice(-8);
     expect((last[7] as number) - (last[0] as number)).toBeLessThanOrEqual(7 * 250 + 2);
   });

@@ -1,4 +1,4 @@
-/** The pace of a shaper: when work starts, in which order, and what is refused. */
+/** The pace of a shaper: when work starts, in which order, and what is rejected. */
 
 import { isSpillwayError, memoryStore } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
@@ -80,7 +80,7 @@ describe('schedule', () => {
 
   it('gives the work a signal: the one of the job, or one that is never aborted', async () => {
     const { shaper } = setUp();
-    // Compiles with `exactOptionalPropertyTypes`, as `fetch(url, { signal })` must.
+    // This compiles with `exactOptionalPropertyTypes`, as `fetch(url, { signal })` must.
     const call = ({ signal }: { signal?: AbortSignal }) => signal;
     const own = new AbortController();
     const [given, none] = await Promise.all([

@@ -1,4 +1,4 @@
-/** Several paces of one shaper: a job starts when all of them allow it, and each counts it at its start. */
+/** Several paces of one shaper: a job starts when all of them allow it, and each counts the job when it starts. */
 
 import { memoryControl, memoryStore } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -19,7 +19,7 @@ const quiet = { logger: false, random: () => 0 } as const;
 
 type Names = 'requests' | 'tokens';
 
-/** An LLM's limits: 500 requests and 200,000 tokens a minute. */
+/** The limits of an LLM: 500 requests and 200,000 tokens a minute. */
 const LLM: SeveralPacesOptions<Names> = {
   name: 'llm',
   maxWait: '10m',
@@ -46,7 +46,7 @@ class Receiver extends Starts {
       .catch((error: unknown) => this.errors.push({ name: String(tokens), error }));
   }
 
-  /** The most units in any interval, beyond those that the pace alone would allow. */
+  /** By how many units an interval exceeds what the pace alone would allow, at most. */
   excess(units: (one: Received) => number, perMs: number): number {
     let most = 0;
     for (const [from, { ms: fromMs }] of this.received.entries()) {
@@ -75,7 +75,7 @@ describe('several paces', () => {
     const receiver = new Receiver();
     for (const tokens of [10_000, 3_000, 1, 1, 3_000]) receiver.send(shaper, tokens);
     await pass(10_000);
-    // 3,000 tokens take 900 ms, a request 120 ms.
+    // The pace needs 900 ms for 3,000 tokens and 120 ms for a request.
     expect(receiver.received.map(({ ms }) => ms)).toEqual([0, 900, 1_020, 1_140, 1_801]);
   });
 
@@ -130,7 +130,7 @@ describe('several paces', () => {
     const second = await wait(5_000);
     expect(second.delayMs).toBe(1_500);
     await wait(1);
-    second.cancel(); // it is not the last one
+    second.cancel(); // a later slot is already reserved
     await pass(0);
     expect((await wait(1)).delayMs).toBe(1_740);
   });
@@ -249,7 +249,7 @@ describe('the books of the receiver', () => {
     await pass(600_000);
     expect(receiver.errors).toEqual([]);
     expect(receiver.received).toHaveLength(1_200);
-    // A timer fires up to 1 ms late, so the next start seems that much too early.
+    // A timer fires up to 1 ms late, so the next start seems up to 1 ms too early.
     expect(receiver.excess(() => 1, 500 / 60_000)).toBeLessThanOrEqual(1 + 500 / 60_000);
     const perMs = 200_000 / 60_000;
     expect(receiver.excess(({ tokens }) => tokens, perMs)).toBeLessThanOrEqual(10_000 + perMs);

@@ -1,4 +1,4 @@
-/** The end of a pause: the pace begins there again, and leaves no hole. */
+/** The end of a pause: the pace begins again there, and no slot is left empty. */
 
 import { fakeTime, seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +7,7 @@ import { pass, setUp, twoProcesses } from './set-up.js';
 fakeTime();
 
 const PERIOD_MS = 250;
-/** Answers of the store and timers of whole milliseconds. */
+/** How late a start may be: for the answers of the store, and for timers of whole milliseconds. */
 const LATE_MS = 10;
 
 describe('after a pause', () => {

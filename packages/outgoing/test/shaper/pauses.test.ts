@@ -1,4 +1,4 @@
-/** Pauses, stalls of the process and clocks that are set: nothing starts too early, and nobody who waits is refused. */
+/** Pauses, stalled processes and clocks that are set: nothing starts too early, and no waiting job is rejected. */
 
 import { memoryStore } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -51,7 +51,7 @@ describe('a pause', () => {
     for (const store of stores) store.delayMs = 1;
     starts.many(there, 8);
     await pass(180);
-    // Not heard: they have looked for the start at 200 ms already.
+    // Too late for the start at 200 ms: the others have already looked for a pause before it.
     void here.pause('acme', 100);
     await pass(40);
     expect(starts.all).toHaveLength(3);
@@ -59,7 +59,7 @@ describe('a pause', () => {
     const { length } = starts.all;
     const nextMs = (starts.ms.at(-1) as number) + 100;
     await pass(nextMs - 20 - starts.nowMs);
-    // Heard, because after a pause they look as late as they can.
+    // In time: after a pause the others look as late as they can.
     void here.pause('acme', 500);
     await pass(400);
     expect(starts.all).toHaveLength(length);
@@ -146,7 +146,7 @@ describe('a pause', () => {
     await pass(190);
     stores[0].delayMs = 20;
     stores[0].slowMs.hold = 200;
-    await pass(15); // it looks at 200 ms
+    await pass(15); // the shaper looks at 200 ms
     await Promise.all([here.pause('acme', '3s'), pass(5_000)]);
     expect(starts.ms[0]).toBe(0);
     expect(starts.ms[1]).toBeGreaterThanOrEqual(3205);
@@ -180,7 +180,8 @@ describe('a process that stood still', () => {
     await pass(10_000);
     const [, ...late] = starts.ms as [number, ...number[]];
     expect(late).toHaveLength(7);
-    // Of the slots at 250 to 1250 ms only the last may still be used, and one more starts at once instead of those.
+    // Only the last of the slots at 250 to 1250 ms may still be used; one more job starts at once instead of the
+    // others.
     expect(late.filter((ms) => ms < 1_400).length).toBeLessThanOrEqual(2);
     const gaps = late.slice(1).map((ms, at) => ms - (late[at] as number));
     expect(gaps.filter((gap) => gap < 245).length).toBeLessThanOrEqual(1);
@@ -197,12 +198,12 @@ describe('the clock of the store', () => {
     store.delayMs = 20;
     starts.many(shaper, 2);
     await pass(1_000);
-    // The store granted 20 ms and 270 ms after they came; its first answer took 20 ms more.
+    // The store granted them 20 ms and 270 ms after they came; its first answer took another 20 ms.
     expect(starts.ms).toEqual([40, 290]);
     store.delayMs = 2;
     starts.many(shaper, 4);
     await pass(2_000);
-    // An answer that was faster has told more.
+    // From a faster answer the shaper knows the store's clock more exactly.
     expect(starts.ms.slice(2)).toEqual([1004, 1254, 1504, 1754]);
   });
 
@@ -220,7 +221,7 @@ describe('the clock of the store', () => {
     await run(100);
     clock.setUs(clock.nowUs() - 3_600_000_000);
     await run(6_000);
-    // The store has forgotten the slots at 250 and 500 ms, and grants others only after maxWait.
+    // The store has lost the slots at 250 and 500 ms, and has free ones only after maxWait.
     expect(starts.names).toEqual(['0']);
     expect(starts.codes).toEqual(['SPW_SHAPER_WAIT', 'SPW_SHAPER_WAIT']);
     starts.many(shaper, 3);

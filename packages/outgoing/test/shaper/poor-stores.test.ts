@@ -1,4 +1,4 @@
-/** Stores that are far away, lose their data, whose clock is set, or that contradict themselves. */
+/** Stores that are far away, lose their data, contradict themselves, or whose clock is set. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -53,7 +53,7 @@ describe('a store far away', () => {
     expect(starts.all).toHaveLength(100);
     expect(store.count('take')).toBeLessThan(130);
     expect(store.count('look')).toBeLessThan(200);
-    // One more than the pace where an answer came late.
+    // One more than the pace allows, where an answer came late.
     for (const from of starts.ms) {
       expect(starts.ms.filter((ms) => ms >= from && ms < from + 1_000).length).toBeLessThan(24);
     }

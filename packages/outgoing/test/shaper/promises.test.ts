@@ -1,4 +1,4 @@
-/** What a shaper has promised it keeps: a job that was accepted starts within `maxWait`, whatever its priority. */
+/** A shaper keeps its promise: a job that it accepted starts within `maxWait`, whatever its priority. */
 
 import type { Shaper } from '@spillway/outgoing';
 import { fakeTime, type Random, seeded } from 'spillway-testkit';
@@ -21,7 +21,7 @@ describe('a job of low priority', () => {
     expect(low?.ms).toBeGreaterThan(1_000);
     expect(low?.ms).toBeLessThanOrEqual(2_000);
     expect(starts.codes.every((code) => code === 'SPW_SHAPER_WAIT')).toBe(true);
-    // Twice as many came as may start: the pace is used in full, until 2 s after the last.
+    // Twice as many jobs came as may start, so the pace is used in full until 2 s after the last came.
     expect(starts.all).toHaveLength(20 * (5 + 2));
   });
 
@@ -76,7 +76,7 @@ describe('waitOf', () => {
   });
 });
 
-/** Everything that comes to one job. */
+/** Everything that happens to one job. */
 interface Told {
   readonly priority: number;
   readonly cost: number;
@@ -93,14 +93,14 @@ interface World {
   readonly pauses: boolean;
   readonly reserves: boolean;
   readonly shapers: number;
-  /** How many jobs come for each that may start. */
+  /** How many jobs come for each one that may start. */
   readonly load: number;
 }
 
 const RATE = 20;
 const PERIOD_MS = 1_000 / RATE;
 const MAX_WAIT_MS = 1_500;
-/** A timer of whole milliseconds, after a slot that may be missed by 50 ms. */
+/** How late a start may be: a slot may be missed by 50 ms, and timers count whole milliseconds. */
 const LATE_MS = 52;
 
 async function play({ seed, costs, aborts, pauses, reserves, shapers, load }: World) {

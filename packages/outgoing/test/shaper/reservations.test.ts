@@ -1,4 +1,4 @@
-/** Reservations that a store does not know of, because it did not answer, or that this process had left. */
+/** Reservations that the store does not know, because it did not answer or because this process had given them up. */
 
 import { remoteStore } from '@spillway/core/store';
 import { createShaper } from '@spillway/outgoing';
@@ -12,7 +12,7 @@ fakeTime();
 const quiet = { logger: false } as const;
 
 describe('after reservations in an outage', () => {
-  /** One process reserves while the store is down for it; then the store is back. */
+  /** One process reserves while it cannot reach the store; then the store is back. */
   async function reservedInOutage(times: number, cancels: 'none' | 'each' | 'all after') {
     const { stores, here, there } = twoProcesses();
     stores[0].down = true;
@@ -33,7 +33,7 @@ describe('after reservations in an outage', () => {
   it('the next takes one slot of the store, and starts behind them', async () => {
     const { near, here, there } = await reservedInOutage(20, 'none');
     const before = near.count('take');
-    // At 0, 500 ... 9500 ms in the outage, and 1 s has passed.
+    // The reservations of the outage start at 0, 500 ... 9500 ms; 1 s has passed.
     expect(await here.reserve('acme')).toMatchObject({ allowed: true, delayMs: 8_750 });
     expect(await here.reserve('acme')).toMatchObject({ allowed: true, delayMs: 9_000 });
     expect(near.count('take') - before).toBe(2);
@@ -63,7 +63,7 @@ describe('after reservations in an outage', () => {
     const { here, there } = await reservedInOutage(60, 'none');
     const answers = [];
     for (let i = 0; i < 10; i += 1) answers.push(await here.reserve('acme'));
-    // The last of the outage starts at 29.5 s, and 1 s has passed.
+    // The last reservation of the outage starts at 29.5 s; 1 s has passed.
     const delays = answers.map((answer) => answer.allowed && answer.delayMs);
     expect(delays.slice(0, 7)).toEqual([28_750, 29_000, 29_250, 29_500, 29_750, 30_000, false]);
     expect(answers[9]).toMatchObject({ reason: 'wait', wouldWaitMs: 30_250 });
@@ -86,7 +86,7 @@ describe('after reservations in an outage', () => {
 });
 
 describe('a slot that this process has left', () => {
-  /** Slots at 500 and 750 ms of which the last cannot be given back. */
+  /** Cancels slots at 500 and 750 ms, of which the later one cannot be given back. */
   async function setUpLeft() {
     const { stores, here, there } = twoProcesses();
     await here.reserve('acme');
@@ -133,7 +133,7 @@ describe('a slot that this process has left', () => {
 });
 
 describe('a slot that has passed', () => {
-  /** Slots at 0 and 250 ms here, and one at 500 ms elsewhere; that at 250 ms is left. */
+  /** Slots at 0 and 250 ms in this process and at 500 ms in another; the one at 250 ms is cancelled. */
   async function setUpPassed(passedMs: number) {
     const { here, there, starts } = twoProcesses();
     await here.reserve('acme');

@@ -1,4 +1,4 @@
-/** Shapers in virtual time, and when their work starts. */
+/** Shapers in virtual time, and records of when their work starts. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
@@ -13,14 +13,14 @@ import { vi } from 'vitest';
 
 export const FOUR: OnePaceOptions = { name: 'calls', limit: 4, window: '1s' };
 
-/** A store far away: each call takes `delayMs` there and as long back, or fails. Its clock may differ from ours. */
+/** A store far away: each call takes `delayMs` in each direction, or fails. Its clock may differ from ours. */
 export class FarStore implements Store {
   readonly sync = false;
   readonly asked: Step[] = [];
-  /** What fails: everything, or steps of one kind. */
+  /** Which calls fail: all, or those with a step of this kind. */
   down: boolean | Step['op'] = false;
   delayMs = 0;
-  /** Takes so much longer over each kind of step before it does it. */
+  /** How much longer each kind of step takes before the store does it. */
   readonly slowMs: Partial<Record<Step['op'], number>> = {};
   memory: Pick<Store, 'apply'>;
 
@@ -46,7 +46,7 @@ export class FarStore implements Store {
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Notes when jobs start, in milliseconds since it was made. */
+/** Records when jobs start, in milliseconds since this object was made. */
 export class Starts {
   readonly all: { readonly name: string; readonly ms: number }[] = [];
   readonly errors: { readonly name: string; readonly error: unknown }[] = [];
@@ -68,7 +68,7 @@ export class Starts {
     return this.errors.map(({ error }) => (error as { code?: string }).code ?? error);
   }
 
-  /** The least time between two starts. */
+  /** The shortest time between two starts. */
   get leastGap(): number {
     const gaps = this.ms.slice(1).map((ms, at) => ms - (this.ms[at] as number));
     return Math.min(...gaps);
@@ -92,7 +92,7 @@ export function setUp(options: Partial<OnePaceOptions> = {}, settings: ShaperSet
   return { shaper, starts };
 }
 
-/** Two processes over one store: each knows it by an object of its own. */
+/** Two processes over one store, each with its own store object. */
 export function twoProcesses(options: Partial<OnePaceOptions> = {}, settings: ShaperSettings = {}) {
   const memory = memoryStore({ clock: systemClock });
   const stores = [remoteStore(new FarStore(memory)), remoteStore(new FarStore(memory))] as const;
@@ -105,7 +105,7 @@ export function twoProcesses(options: Partial<OnePaceOptions> = {}, settings: Sh
   return { stores, here, there, starts: new Starts() };
 }
 
-/** Lets so much time pass, and all that comes due. */
+/** Lets `ms` pass, and runs all timers that are due. */
 export const pass = async (ms: number): Promise<void> => {
   await vi.advanceTimersByTimeAsync(ms);
 };

@@ -1,4 +1,4 @@
-/** What a shaper tells about its keys and jobs, and how it ends. */
+/** What a shaper reports about its keys and jobs, and how it ends. */
 
 import { memoryStore } from '@spillway/core';
 import { Tally } from '@spillway/core/adapter';

@@ -1,4 +1,4 @@
-/** What is learnt of the clock of a store: an instant of the store's never comes too early here. */
+/** What a process learns of the store's clock: it never takes an instant of the store as past too early. */
 
 import { describe, expect, it } from 'vitest';
 import { StoreTime } from '../../src/shaper/store-time.js';

@@ -1,4 +1,4 @@
-/** When a store announces its limiters, on a Redis that is played: seldom, together, and in nobody's way. */
+/** When a store announces its limiters, on a simulated Redis: rarely, together, and without delaying anybody. */
 
 import { createGuard, createLimiter, rateLimit } from '@spillway/core';
 import { request } from 'spillway-testkit';
@@ -7,7 +7,7 @@ import { type RedisClient, redisStore } from '../../src/index.js';
 
 const LIMITERS = 'spw:{%control}limiters';
 
-/** A client that admits all; what is announced is answered unless `isDeaf`. */
+/** A client that admits everything; it answers announcements unless `isDeaf`. */
 function played() {
   const announced: string[][] = [];
   const resets: string[][] = [];
@@ -19,7 +19,7 @@ function played() {
     }
     if (played.isDeaf) return new Promise(() => {});
     if (played.fails) throw new Error('NOPERM no');
-    // As control-announce.lua and control-limiters.lua do.
+    // As control-announce.lua and control-limiters.lua answer.
     if (args.length > 1) announced.push(args);
     return args.length > 1 ? 0 : ['1767225600000', 'api', played.codes];
   };
@@ -76,7 +76,7 @@ describe('a store announces its limiters', () => {
     }
     expect(announced.length).toBeGreaterThan(2);
     expect(announced.length).toBeLessThanOrEqual(7);
-    // The name, the count of items, the declared numbers, 64 codes.
+    // The name and 64 codes make 65 items.
     expect(announced.at(-1)?.[3]).toBe('65');
   });
 
@@ -134,7 +134,7 @@ describe('a reset on Redis', () => {
     await pass(15);
     expect(done).not.toHaveBeenCalled();
     await pass(6);
-    // Time stands still from here on: what is left of the deadline is the call's.
+    // The fake clock stands still from here on, so the call has all that is left of the deadline.
     await reset;
   });
 });

@@ -15,7 +15,7 @@ const rule = makeRule('token-bucket', 100, 60_000_000);
 describe.skipIf(redisProgram === null)('the followers of a control in Redis', () => {
   const { redis, connect, port, control } = redisForControls();
 
-  /** As a process with guards of these limiters: it has looked once. */
+  /** As a process whose guards have these limiters; it has read the settings once. */
   async function process(names: string[], options: RedisControlOptions = {}) {
     const made = control({ client: connect(), every: '50ms', ...options });
     for (const name of names) made.register?.(name, rule);
@@ -73,7 +73,7 @@ describe.skipIf(redisProgram === null)('the followers of a control in Redis', ()
     await vi.waitFor(async () => expect(await counted('api')).toEqual([2, 2]), soon);
     one.close();
     await vi.waitFor(async () => expect(await counted('api')).toEqual([1, 1]), soon);
-    // A control that is closed still reads for whoever asks it; it does not follow again by that.
+    // A closed control still reads when somebody asks it; that does not make it follow again.
     await other.set('api', { mode: 'off' }, ada);
     await one.list();
     await vi.waitFor(async () => expect(await counted('api')).toEqual([1, 1]), soon);

@@ -1,4 +1,4 @@
-/** Changes, restores by two operators at once, new processes and losses of all data, in any order: nothing is lost. */
+/** Changes, restores by two operators at once, new processes and data losses, in any order: no setting is lost. */
 
 import { makeRule } from '@spillway/core/store';
 import { ada } from 'spillway-testkit/control';

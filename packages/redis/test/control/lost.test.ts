@@ -1,4 +1,4 @@
-/** A Redis that has lost the live settings: they stay in force in every process until somebody decides. */
+/** A Redis that has lost the live settings: they stay in force in every process until an operator decides. */
 
 import type { Fault } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
@@ -13,7 +13,7 @@ const forever = { ...ada, for: 'forever' } as const;
 describe.skipIf(redisProgram === null)('a Redis that has lost the live settings', () => {
   const { redis, connect, control } = redisForControls();
 
-  /** As a process with the limiter `api`: it follows what is set. */
+  /** As a process with the limiter `api`, which follows the settings. */
   async function process(port?: number) {
     const faults: Fault[] = [];
     const onFault = (fault: Fault) => void faults.push(fault);
@@ -92,7 +92,7 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
     }
     await isLost(one);
     expect(one.control.settingsOf('api')).toEqual({ mode: 'off' });
-    // The line about the outage, seconds before, does not hide the line about the loss.
+    // The line about the outage, seconds earlier, does not suppress the line about the loss.
     const told = () => lines.mock.calls.filter(([line]) => /lost the live settings/.test(line));
     await vi.waitFor(() => {
       silent.settingsOf('api');
@@ -113,13 +113,13 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
       await fresh.control.set('api', { share: 0.1 }, { ...ada, for: '1s' });
       await fresh.control.limitKey('api', 'ann', { factor: 0.1 + 0.2 }, forever);
       await redis().flushall();
-      await old.refresh(); // offers an older revision, which has the block
+      await old.refresh(); // this control offers an older revision, which has the block
       await isLost(fresh);
       await vi.waitFor(async () => {
         await old.refresh();
         expect(old.overrideOf('api', 'eve')).toBeUndefined();
       }, soon);
-      await new Promise((resolve) => setTimeout(resolve, 1_000)); // the share ends by the clock of Redis
+      await new Promise((resolve) => setTimeout(resolve, 1_000)); // the share ends by Redis's clock
       expect(await control().restore(ada)).toEqual({ restored: 2, refused: null });
       const restored = await control().list();
       expect(restored.map(({ what }) => what).sort()).toEqual(['key-limits', 'mode']);
@@ -203,7 +203,7 @@ describe.skipIf(redisProgram === null)('a Redis that has lost the live settings'
       expect(faults).toHaveLength(1);
     }
     const both = await control().history();
-    expect(both).toEqual([]); // what was lost is not in the history
+    expect(both).toEqual([]); // the lost settings are not in the history
     await one.control.set('api', { mode: 'off' }, forever);
     await one.control.clearAll(ada);
     expect(await kept()).toEqual([]);

@@ -1,4 +1,4 @@
-/** The registry in Redis: which limiters there are, and all the counts that a reset must find. */
+/** The registry in Redis: which limiters exist, and all the counts that a reset must find. */
 
 import {
   createGuard,

@@ -1,4 +1,4 @@
-/** What processes report about their limiters, in Redis: for how long, of how many, and how much it costs. */
+/** What processes report about their limiters, in Redis: how long it is kept, of how many, and what it costs. */
 
 import type { Mode } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
@@ -26,7 +26,7 @@ const denied = {
 describe.skipIf(redisProgram === null)('reports in Redis', () => {
   const { redis } = redisForControls();
 
-  /** Publishes as one process does at its end. */
+  /** Publishes as a process does when it ends. */
   async function publish(
     rejections: Readonly<Record<string, number>>,
     limiter = 'api',
@@ -44,7 +44,7 @@ describe.skipIf(redisProgram === null)('reports in Redis', () => {
     return { processes, merged: mergeReports(processes.flatMap(({ limiters }) => limiters)) };
   };
 
-  /** As if all processes had made their last call earlier. */
+  /** Makes the last call of every process seem `ms` older. */
   async function age(ms: number): Promise<void> {
     for (const [id, text] of Object.entries(await redis().hgetall(REPORTS))) {
       await redis().hset(REPORTS, id, `1 ${Number(text.slice(2)) - ms}`);

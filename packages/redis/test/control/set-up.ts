@@ -1,4 +1,4 @@
-/** A Redis of one's own for the tests of the control in it. */
+/** A separate Redis for the tests of its control. */
 
 import { Redis } from 'ioredis';
 import { type RedisServer, startServer } from 'spillway-testkit/redis';
@@ -7,10 +7,10 @@ import { type RedisControl, type RedisControlOptions, redisControl } from '../..
 
 export const SETTINGS = 'spw:{%control}settings';
 
-/** How long a test waits for what must come soon. */
+/** How long a test waits for something that must happen soon. */
 export const soon = { timeout: 2_000, interval: 10 };
 
-/** Empty before each test; clients and controls end with the test that they are made in. */
+/** The Redis is empty before each test; clients and controls end with the test that makes them. */
 export function redisForControls() {
   let server: RedisServer;
   let redis: Redis;

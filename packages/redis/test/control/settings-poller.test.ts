@@ -1,4 +1,4 @@
-/** How a process keeps up with a Redis that is played: slow, silent, of another time. */
+/** How a process follows the settings of a simulated Redis that is slow, silent, or has another time. */
 
 import type { Fault } from '@spillway/core';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -6,13 +6,13 @@ import { type RedisClient, redisControl } from '../../src/index.js';
 
 const NOW_US = 1_767_225_600_000_000;
 
-/** Replies to a look: settings of one limiter, of a revision, at a time of the server. */
+/** Redis's reply to a look: the settings of one limiter, their revision, and the server's time. */
 function reply(revision: number, mode: string, { nowUs = NOW_US, untilMs = 0 } = {}): unknown {
   const value = `1 ${NOW_US / 1000} ${untilMs} {"value":"${mode}","by":"ada","because":"a test"}`;
   return [`${nowUs}`, `${revision}`, '', 0, 'mode ["api"]', value];
 }
 
-/** A client whose calls are answered by hand, or never. */
+/** A client whose calls the test answers, or nobody. */
 function played() {
   const calls: { answer: (reply: unknown) => void; fail: (error: Error) => void }[] = [];
   const call = () =>
@@ -30,13 +30,13 @@ function played() {
   return { calls, control, faults };
 }
 
-// Once for all tests: the process's clock is looked up once.
+// Once for all tests, because the process's clock is looked up only once.
 beforeAll(() => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
 });
 afterAll(() => void vi.useRealTimers());
 
-/** Lets time pass, and all that is due happen. */
+/** Lets `ms` pass, and runs all timers that are due. */
 const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
 
 describe('a process that follows', () => {
@@ -131,7 +131,7 @@ describe('a process that follows', () => {
     const { calls, control } = played();
     const look = control.refresh();
     await pass(0);
-    // An hour is left on the server's clock; on this process's, whatever it says.
+    // An hour is left by the server's clock, and so by this process's, whatever time it shows.
     const untilMs = NOW_US / 1000 + 3_600_000;
     calls[0]?.answer(reply(1, 'off', { untilMs }));
     await look;

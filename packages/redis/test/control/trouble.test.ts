@@ -1,4 +1,4 @@
-/** A control whose Redis holds junk, is away, or has lost its data. */
+/** A control whose Redis holds invalid values, is down, or has lost its data. */
 
 import { createGuard, type Fault, rateLimit } from '@spillway/core';
 import { request } from 'spillway-testkit';

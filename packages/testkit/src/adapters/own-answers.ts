@@ -12,7 +12,8 @@ const LATE = /^onRejected has not answered within 10 s/;
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
- * What `onRejected` does, and the reported fault: in frameworks that pass it a `next`, and in others (if different).
+ * What `onRejected` does, the fault reported in frameworks that pass it a `next`, and the fault in others, if it
+ * differs.
  */
 const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],

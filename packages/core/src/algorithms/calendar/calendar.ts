@@ -109,7 +109,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** What has been checked, because a look into the environment at each step would cost more than the step. */
+/** Notices that were checked before: reading the environment at each step would cost more than the step. */
 const checked = new WeakSet<object>();
 
 /** Warns once, in production, of calendar limits in a memory store. */

@@ -82,7 +82,9 @@ export function stepDistinct(
 
 type DistinctAsk = Pick<Ask<DistinctRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'items'>;
 
-/** Where in the list each wanted item is; -1 if it is not there. One pass: `indexOf` reads the list for each item. */
+/**
+ * Where in the list each wanted item is; -1 if it is not there. One pass: `indexOf` would read the list once per item.
+ */
 function placesOf(list: string, wanted: readonly string[]): readonly number[] {
   const places = wanted.map(() => -1);
   const firsts = wanted.map((item) => item[0]).join('');

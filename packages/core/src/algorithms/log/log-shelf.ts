@@ -29,9 +29,8 @@ const FEW = 64;
 const LONG = 31;
 
 /**
- * The time of a slot is the last instant at which its newest entry counts. The two numbers of a packed log are those of
- * {@link PackedEntries}. For a long log, the first number is 32 times its index in `long`, plus 31, and the second is
- * 0.
+ * A slot has the last instant at which its newest entry counts, and two numbers. {@link PackedEntries} explains those
+ * of packed logs. Those of a long log are 32 times its index in `long`, plus 31, and 0.
  */
 export class LogShelf implements Shelf<LogRule, LogEntries> {
   readonly grows = true;
