@@ -46,14 +46,6 @@ function charges({ op, cost }: Step): boolean {
   return op === 'take' && cost > 0;
 }
 
-/**
- * Whether the step adds distinct items. An item that another request has repeated can't be removed, so groups that
- * repeat each other's items and are all rejected would fill the limit.
- */
-function addsItems(step: Step): boolean {
-  return charges(step) && step.rule.machine === 'distinct';
-}
-
 /** Copies the answers of a part to the places of its steps in the whole group. */
 export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: Answer[]): void {
   for (const [i, at] of part.places.entries()) answers[at] = own[i] as Answer;
@@ -116,9 +108,12 @@ export async function askParts<Name>(
 
   // A single part is decided atomically, so its rejections are final.
   const isSpread = parts.length > 1;
-  const first = isSpread ? parts.map((part) => asLook(part, addsItems)) : parts;
-  let passes = await takeParts(parts, first);
-  if (isSpread && passes) passes = await takeParts(allowedIn(parts, answers, addsItems));
+  // An item that another request has repeated can't be removed. So groups that repeat each other's items would fill a
+  // limit, even if all are rejected.
+  const addsItems = (step: Step) => isSpread && charges(step) && step.rule.machine === 'distinct';
+  const looks = parts.map((part) => asLook(part, addsItems));
+  const passes =
+    (await takeParts(parts, looks)) && (await takeParts(allowedIn(parts, answers, addsItems)));
   if (passes) return answers;
   const charged = allowedIn(granted, answers, charges);
   await Promise.all(charged.map((part) => putBack(part, answers, ask)));
