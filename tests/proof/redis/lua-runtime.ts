@@ -317,6 +317,8 @@ const own = (members: Record<string, unknown>): Table =>
   new Table([], { __proto__: null, ...members } as unknown as Record<string, unknown>);
 
 export const LIBRARY: Readonly<Record<string, unknown>> = {
+  unpack: (table: Table, from: unknown = 1, to: unknown = table.size) =>
+    several(...table.list.slice(number(from) - 1, number(to))),
   string: own({
     sub,
     format,

@@ -53,12 +53,22 @@ class Compiler {
     return `${own.length > 0 ? `let ${own.join(', ')};\n` : ''}${inner}`;
   }
 
-  /** Statements in a scope of their own. @param given variables that the scope begins with, already declared */
-  private block(body: readonly Statement[], given: readonly string[] = []): string {
+  /**
+   * Statements in a scope of their own.
+   *
+   * @param given variables that the scope begins with, already declared
+   * @param until the condition after which a loop over the statements ends
+   */
+  private block(
+    body: readonly Statement[],
+    given: readonly string[] = [],
+    until?: Expression,
+  ): string {
     this.scopes.push(new Map(given.map((name) => [name, this.nameOf(name)])));
-    const code = body.map((one) => this.statement(one)).join('\n');
+    const code = body.map((one) => this.statement(one));
+    if (until) code.push(`if (${this.condition(until)}) break;`);
     this.scopes.pop();
-    return code;
+    return code.join('\n');
   }
 
   private nameOf(name: string): string {
@@ -118,6 +128,10 @@ class Compiler {
           .join('');
       case 'WhileStatement':
         return `while (${this.condition(node.condition)}) {\n${this.block(node.body)}\n}`;
+      case 'RepeatStatement': {
+        // The condition sees the variables of the body.
+        return `for (;;) {\n${this.block(node.body, [], node.condition)}\n}`;
+      }
       case 'DoStatement':
         return `{\n${this.block(node.body)}\n}`;
       case 'BreakStatement':

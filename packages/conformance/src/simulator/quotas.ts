@@ -93,7 +93,7 @@ export class QuotaBooks {
   private billed(process: Process): { id: string; start: number; end: number } {
     const isNext = process.epochUs() >= EPOCH_US;
     const [id, startUs, days] = isNext
-      ? ['next', EPOCH_US, 31]
+      ? ['next', EPOCH_US, 28]
       : ['first', EPOCH_US - 31 * DAY_US, 31];
     return {
       id: id as string,
