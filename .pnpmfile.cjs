@@ -1,4 +1,4 @@
-/** Published packages contain no sources, so this removes the export condition for sources from their exports. */
+/** Published packages have no sources, so their exports do not name them: that condition is for this repository. */
 module.exports = {
   hooks: {
     beforePacking(manifest) {

@@ -605,12 +605,12 @@ const items: readonly Bug[] = [
     'step.used < step.limit',
   ]),
   bug('the items of a key end with the oldest', DISTINCT, [
-    'lifetime(last_of(step.text) + window - now)',
-    'lifetime(time_at(step.text, 1) + window - now)',
+    'lifetime(step.last + window - now)',
+    'lifetime(time_at(step.text, 0) + window - now)',
   ]),
   bug('an item is told to expire when the newest does', DISTINCT, [
     'return (time_at(step.text, at))',
-    'return last_of(step.text)',
+    'return step.last',
   ]),
 ];
 

@@ -30,6 +30,14 @@ function apart(name: string, caughtBy: string, of: (step: Step) => string): Muta
   );
 }
 
+/** The period of now in a row of periods like the given one, if that begins later. */
+function earlier(period: Period | undefined, nowUs: number): Period | undefined {
+  if (!period || nowUs >= period.startUs) return period;
+  const lengthUs = period.endUs - period.startUs;
+  const byUs = Math.ceil((period.startUs - nowUs) / lengthUs) * lengthUs;
+  return { ...period, startUs: period.startUs - byUs, endUs: period.endUs - byUs };
+}
+
 export const calendarMutants: readonly Mutant[] = [
   named('counts days of UTC', 'ends a period by calendar', (name) => name.replace(/@.*/, '@UTC')),
   named('begins weeks on Monday', 'ends a period by calendar', (name) => name.replace('-7', '')),
@@ -46,6 +54,9 @@ export const calendarMutants: readonly Mutant[] = [
     ...period,
     startUs: 0,
   })),
+  mutant('begins a period before the given one', 'waits for the next billing', (right, group) =>
+    right.apply(group.map((step) => ({ ...step, period: earlier(step.period, right.nowUs) }))),
+  ),
   apart(
     'counts each billing period apart',
     'keeps a billing period',

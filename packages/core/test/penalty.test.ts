@@ -115,6 +115,34 @@ describe('a lock', () => {
     expect(other.limiter.peek('ada')).toMatchObject({ used: 0, remaining: 3 });
   });
 
+  it('is at most as long as it was at its start if the clock goes back', () => {
+    const { clock, limiter, consume } = setUp();
+    consume(4);
+    clock.setUs(clock.nowUs() - (DAY / 2) * 1000);
+    expect(consume(1).retryAfterMs).toBe(15 * MINUTE);
+    clock.advance('15m');
+    expect(consume(4).retryAfterMs).toBe(HOUR);
+    clock.setUs(clock.nowUs() - (DAY / 2) * 1000);
+    expect(limiter.peek('ada').retryAfterMs).toBe(HOUR);
+  });
+
+  it('is forgotten as soon as without a clock that has gone back after its end', () => {
+    const { clock, consume } = setUp();
+    clock.advance(consume(4).retryAfterMs);
+    consume(1);
+    clock.setUs(clock.nowUs() - DAY * 1000);
+    consume(1);
+    clock.advance(2 * DAY - 0.001);
+    expect(consume(4).retryAfterMs).toBe(HOUR);
+    const other = setUp();
+    other.clock.advance(other.consume(4).retryAfterMs);
+    other.consume(1);
+    other.clock.setUs(other.clock.nowUs() - DAY * 1000);
+    other.consume(1);
+    other.clock.advance(2 * DAY);
+    expect(other.consume(4).retryAfterMs).toBe(15 * MINUTE);
+  });
+
   it('lets costs of 0 pass', () => {
     const { limiter, consume } = setUp();
     consume(4);
@@ -436,6 +464,17 @@ describe('over a store far away', () => {
     expect(await consume(3)).toMatchObject({ allowed: false, retryAfterMs: 5 * MINUTE });
     clock.advance('5m');
     expect((await consume(1)).allowed).toBe(true);
+  });
+
+  it('a later lock, which is longer, goes on too', async () => {
+    const { clock, store, elsewhere, consume } = farAway();
+    for (let i = 0; i < 4; i += 1) elsewhere.consume('ada');
+    clock.advance('15m');
+    for (let i = 0; i < 3; i += 1) elsewhere.consume('ada');
+    expect((await consume(1)).retryAfterMs).toBe(HOUR);
+    store.down = true;
+    clock.advance('10m');
+    expect(await consume(2)).toMatchObject({ allowed: false, retryAfterMs: 50 * MINUTE });
   });
 
   it('a lock that has ended elsewhere does not come back in an outage', async () => {

@@ -315,6 +315,43 @@ describe('a load that goes wrong', () => {
     expect(loads).toHaveLength(9);
   });
 
+  it('counts as running until it settles, or for a minute', async () => {
+    const answers: ((used: number) => void)[] = [];
+    const { use, loads } = fleet({ load: () => new Promise((resolve) => answers.push(resolve)) });
+    const useMany = async (from: number, seconds: number) => {
+      for (let at = from; at < from + seconds; at += 1) {
+        await use(`key ${at}`);
+        await vi.advanceTimersByTimeAsync(1_000);
+      }
+    };
+    await useMany(0, 50);
+    expect(loads).toHaveLength(8);
+    for (const answer of answers.slice(0, 3)) answer(5);
+    await useMany(50, 5);
+    expect(loads).toHaveLength(11);
+    await useMany(100, 60);
+    expect(loads).toHaveLength(11 + 8);
+  });
+
+  it('leaves the keys that have been loaded to be checked', async () => {
+    const hanging = new Promise<number>(() => undefined);
+    const loaded = Array.from({ length: 20 }, (_, at) => `old ${at}`);
+    const { use, loads, onCall } = fleet({ load: (key) => (key.startsWith('old') ? 0 : hanging) });
+    for (const key of loaded) await use(key);
+    for (let at = 0; at < 8; at += 1) await use(`key ${at}`);
+    expect(loads).toHaveLength(28);
+    await vi.advanceTimersByTimeAsync(10_000);
+    let calls = 0;
+    onCall(() => {
+      calls += 1;
+    });
+    for (const key of loaded) await use(key);
+    expect(calls).toBe(40);
+    for (let at = 0; at < 20; at += 1) await use(`new ${at}`);
+    expect(calls).toBe(60);
+    expect(loads).toHaveLength(28);
+  });
+
   it('is taken over when its process is killed', async () => {
     let first = true;
     const { use, loads, usedOf } = fleet({
@@ -350,6 +387,8 @@ describe('a load that goes wrong', () => {
     expect(wrong([])).toThrow('loads must be an object of functions');
     expect(wrong({}, { store, more: 1 })).toThrow('restoreFrom() has no option "more"');
     expect(wrong({}, {})).toThrow('store');
+    expect(wrong({}, { store, onFault: 5 })).toThrow('onFault must be a function, got 5');
+    expect(wrong({}, { store, logger: {} })).toThrow('logger must be an object with warn()');
   });
 });
 

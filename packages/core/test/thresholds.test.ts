@@ -8,11 +8,14 @@ import {
   createLimiter,
   type Fault,
   fixedWindow,
+  type LimiterOptions,
   lockFor,
   memoryStore,
   type Observer,
   rateLimit,
+  slidingWindow,
   thresholds,
+  tokenBucket,
 } from '@spillway/core';
 import { remoteStore, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
@@ -213,6 +216,14 @@ describe('a share of a quota', () => {
     [() => thresholds({ a: [1] }, 1 as never, { store: memoryStore() }), 'onCrossed must be'],
     [() => thresholds({ a: [1] }, () => 1, {} as never), 'store'],
     [() => thresholds({ a: [1] }, () => 1, { stor: 1 } as never), '"store"'],
+    [
+      () => thresholds({ a: [1] }, () => 1, { store: memoryStore(), onFault: 5 as never }),
+      'onFault must be a function, got 5',
+    ],
+    [
+      () => thresholds({ a: [1] }, () => 1, { store: memoryStore(), logger: 5 as never }),
+      'logger must be an object with warn(), got 5',
+    ],
   ])('needs valid arguments (%#)', (make, message) => {
     expect(make).toThrow(message);
   });
@@ -337,7 +348,12 @@ describe('a share of a period', () => {
     expect(told).toHaveLength(1);
   });
 
-  it('has one id, however late the answers of the store are read', async () => {
+  it.each<Pick<LimiterOptions, 'window' | 'algorithm'>>([
+    { window: calendar('day') },
+    { window: '1d', algorithm: fixedWindow },
+    { window: '1d', algorithm: slidingWindow },
+    { window: '1d', algorithm: tokenBucket },
+  ])('has one id, however late the answers of the store are read: %j', async (windowed) => {
     const memory = memoryStore({ clock: systemClock });
     const ids: string[] = [];
     const make = (delayMs: number) => {
@@ -355,7 +371,7 @@ describe('a share of a period', () => {
         throw new Error('no mail server');
       };
       const observers = [thresholds({ quota: [0.8] }, fails, { store, logger: false })];
-      const limit = { name: 'quota', limit: 10, window: calendar('day') } as const;
+      const limit = { name: 'quota', limit: 10, ...windowed };
       return createLimiter(limit, { store, observers, storeTimeout: '5s', logger: false });
     };
     await Promise.all([make(900).consume('ada', { cost: 8 }), vi.advanceTimersByTimeAsync(60_000)]);

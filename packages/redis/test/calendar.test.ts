@@ -1,6 +1,7 @@
 /** Calendar limits on Redis: its clock decides, whatever the clocks of the processes show. */
 
 import {
+  type BillingPeriod,
   calendar,
   createLimiter,
   type Fault,
@@ -41,7 +42,9 @@ describe.skipIf(redisProgram === null)('a limit by calendar on Redis', () => {
 
   /** A separate process: what it has learned of Redis's clock is in its store. */
   function process(window = calendar('day')) {
-    const settings = { store: redisStore(client), onFault: (fault: Fault) => faults.push(fault) };
+    const store = redisStore(client);
+    const onFault = (fault: Fault) => faults.push(fault);
+    const settings = { store, storeTimeout: '20s', onFault } as const;
     return createLimiter({ name: 'daily', limit: 20, window }, settings);
   }
 
@@ -100,7 +103,8 @@ describe.skipIf(redisProgram === null)('a limit by calendar on Redis', () => {
         of as 'fixed'
       ];
       const options = { name: 'daily', limit: 7, window, algorithm, overage: 'allow' } as const;
-      const far = createLimiter(options, { store: redisStoreAt(client, clock), clock });
+      const store = redisStoreAt(client, clock);
+      const far = createLimiter(options, { store, clock, storeTimeout: '20s' });
       const near = createLimiter(options, { store: memoryStore({ clock }) });
       for (const cost of [5, 3, 0, 1_000_000_000, 4, 2_000_000_000, 2 ** 32, 1]) {
         const expected = near.consume('ada', { cost });
@@ -118,6 +122,26 @@ describe.skipIf(redisProgram === null)('a limit by calendar on Redis', () => {
     await limiter.consume('ada', { period });
     expect(await client.get(NAME)).toMatch(/^in 5 %007bx%007d \d+ \d+ 1$/);
     expect((await limiter.consume('ada', { period })).remaining).toBe(18);
+  });
+
+  it('begins with the next billing period at its start, not before it', async () => {
+    const clock = new ManualClock(Date.UTC(2026, 0, 31) * 1000);
+    const window = calendar(() => january);
+    const store = redisStoreAt(client, clock);
+    const options = { name: 'paid', limit: 10, window } as const;
+    const limiter = createLimiter(options, { store, clock, storeTimeout: '20s' });
+    const january = { id: 'jan', start: Date.UTC(2026, 0, 1), end: Date.UTC(2026, 1, 1) };
+    const february = { id: 'feb', start: Date.UTC(2026, 1, 1), end: Date.UTC(2026, 2, 1) };
+    const used = async (period: BillingPeriod, cost = 1) =>
+      (await limiter.consume('ada', { period, cost })).used;
+    expect([await used(january, 9), await used(february)]).toEqual([9, 10]);
+    expect([await used(february), await used(january)]).toEqual([10, 10]);
+    await limiter.reset('ada');
+    expect([await used(february, 4), await used(january, 3), await used(february)]).toEqual([
+      4, 7, 8,
+    ]);
+    clock.advance('1d');
+    expect([await used(february), await used(january)]).toEqual([1, 2]);
   });
 
   it('refuses a text that is of another format, until a reset', async () => {

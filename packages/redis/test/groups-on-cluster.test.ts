@@ -2,7 +2,13 @@
 
 import { Oracle } from '@spillway/conformance';
 import type { Step } from '@spillway/core';
-import { makeLeasesRule, makeRule, measure, type WindowAnswer } from '@spillway/core/store';
+import {
+  makeDistinctRule,
+  makeLeasesRule,
+  makeRule,
+  measure,
+  type WindowAnswer,
+} from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import slotOf from 'cluster-key-slot';
 import fc from 'fast-check';
@@ -54,6 +60,21 @@ describe.skipIf(redisProgram === null)('on Redis Cluster, a group across slots',
     expect(await used(...KEYS)).toEqual([0, 0, 3, 0, 0]);
   });
 
+  it('leaves no items of groups that repeat each other and are all refused', async () => {
+    await spend('eve');
+    const rule = makeDistinctRule(2, 60_000_000);
+    const items = (item: string) => take('ada', { rule, items: [item.repeat(32)] });
+    for (const item of ['a', 'b', 'c']) {
+      const group = [items(item), take('eve')];
+      await Promise.all(Array.from({ length: 5 }, () => store.apply(group)));
+    }
+    expect(await store.apply([{ ...items('d'), op: 'look' }])).toMatchObject([{ used: 0 }]);
+    expect(await store.apply([items('d'), take('bob')])).toMatchObject([
+      { allowed: true, used: 1 },
+      { allowed: true, current: 1 },
+    ]);
+  });
+
   describe('of which a slot fails', () => {
     beforeEach(() => client.hset(nameOf('bob'), 'not', 'ours'));
     const failed = { code: 'SPW_STORE_ERROR' };
@@ -80,6 +101,7 @@ describe.skipIf(redisProgram === null)('on Redis Cluster, a group across slots',
       makeRule('sliding-window-counter', 4, 60_000_000),
       makeRule('sliding-window-log', 4, 60_000_000),
       makeLeasesRule(4, 60_000_000),
+      makeDistinctRule(4, 60_000_000),
     ];
     const oneStep = fc.record({
       rule: fc.constantFrom(...rules),
@@ -99,11 +121,14 @@ describe.skipIf(redisProgram === null)('on Redis Cluster, a group across slots',
         const oracle = new Oracle();
         for (const [at, parts] of groups.entries()) {
           clock.advance(7_000);
+          const items = (count: number) =>
+            Array.from({ length: count }, (_, i) => `${(at * 3 + i) % 7}`.repeat(32));
           const steps = parts.map(({ step, key }): Step => {
             const lease = step.rule.machine === 'leases' && {
               lease: { id: `${at}`, critical: false },
             };
-            return take(key, { ...step, ...lease });
+            const own = step.rule.machine === 'distinct' && { items: items(step.cost) };
+            return take(key, { ...step, ...lease, ...own });
           });
           const answers = await onCluster.apply(steps);
           const verdicts = oracle.apply(steps, clock.nowUs());

@@ -62,6 +62,25 @@ describe.skipIf(redis === null)('a limit with a penalty', () => {
     expect(await textOf(name, 'ada')).toBe(locked);
   });
 
+  it('locks for no longer than at its start if the clock goes back', async () => {
+    const name = nameOf('back');
+    const clock = new ManualClock();
+    const limiter = createLimiter(
+      { ...LOGINS, name },
+      { store: redisStoreAt(client, clock), storeTimeout: '10s', denialCache: false },
+    );
+    const lock = async () => {
+      for (let i = 0; i < 3; i += 1) await limiter.consume('ada');
+      return (await limiter.consume('ada')).retryAfterMs;
+    };
+    for (const waitMs of [900_000, 3_600_000]) {
+      expect(await lock()).toBe(waitMs);
+      clock.setUs(clock.nowUs() - 1_800_000_000);
+      expect(await limiter.consume('ada')).toMatchObject({ retryAfterMs: waitMs });
+      clock.advance(waitMs);
+    }
+  });
+
   it('deletes a count whose last unit is refunded, and keeps the level of a locked one', async () => {
     const name = nameOf('refunds');
     const clock = new ManualClock();

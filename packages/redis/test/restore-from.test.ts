@@ -107,6 +107,31 @@ describe.skipIf(redisProgram === null)('a quota on a Redis that loses its data',
     expect([(await limiter.peek('bob')).used, sent, faults]).toEqual([8_000, 1, []]);
   });
 
+  it('is loaded from an older snapshot when its mark is deleted', async () => {
+    const client = clients[0] as Redis;
+    const store = redisStore(client);
+    await client.flushall();
+    let records = 0;
+    const observers = [restoreFrom({ quota: () => records }, { store })];
+    const limiter = createLimiter(
+      { name: 'quota', limit: LIMIT, window: calendar('month') },
+      { store, storeTimeout: '20s', observers },
+    );
+    await limiter.consume('mia');
+    const marks = () => client.keys('spw:*.restored}c*');
+    await until(async () => {
+      const [mark = ''] = await marks();
+      return /^\d+d/.test((await client.get(mark)) ?? '');
+    });
+    records = 90;
+    await client.del(...(await marks()));
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 10_000);
+    onTestFinished(() => void vi.restoreAllMocks());
+    await limiter.consume('mia');
+    await until(async () => (await limiter.peek('mia')).used === 90);
+  });
+
   it('is restored if units that no decision has begin it', async () => {
     const options = { name: 'quota', limit: LIMIT, window: calendar('month') } as const;
     const store = redisStore(clients[0] as Redis);

@@ -14,6 +14,7 @@ export function calendarChecks(harness: Harness): Check[] {
     check('goes on with a period by calendar when the clock goes back', harness, goesOn),
     check('keeps a billing period that moves by a second', harness, keepsWhatMoves),
     check('begins a later billing period, and keeps it', harness, beginsALater),
+    check('waits for the next billing period', harness, waitsForTheNext),
     check('gives back only in the period by calendar that was charged', harness, givesBack),
   ];
 }
@@ -94,6 +95,29 @@ async function beginsALater(probe: Probe): Promise<void> {
   expectEqual('the older one: resetMs', (29 * DAY_US) / 1000, look.resetMs);
   await probe.at(START_US + 45 * DAY_US);
   expectEqual('the end of the later one: remaining', 9, await left(within('c', 45, 75)));
+}
+
+/** A process may know the next period before it begins, for example because its clock is ahead. */
+async function waitsForTheNext(probe: Probe): Promise<void> {
+  const left = async (subject: Subject) => (await probe.ask('take', subject)).remaining;
+  for (const length of [28, 31, 33]) {
+    for (const first of ['this', 'next'] as const) {
+      const name = `next of ${length} days, ${first} one first`;
+      const within = billing(probe);
+      const own = within('this', 0, 31);
+      const next = within('next', 31, 31 + length);
+      await probe.at(START_US + 10 * DAY_US);
+      if (first === 'this') await probe.ask('take', own, 0);
+      await probe.at(START_US + 30 * DAY_US);
+      expectEqual(`${name}: remaining`, 9, await left(first === 'this' ? own : next));
+      expectEqual(`${name}, the other: remaining`, 8, await left(first === 'this' ? next : own));
+      expectEqual(`${name}, both: remaining`, 7, await left(next));
+      const look = await probe.ask('look', next);
+      expectEqual(`${name}: resetMs`, DAY_US / 1000, look.resetMs);
+      await probe.at(START_US + 31 * DAY_US);
+      expectEqual(`${name}, when it begins: remaining`, 9, await left(next));
+    }
+  }
 }
 
 async function givesBack(probe: Probe): Promise<void> {

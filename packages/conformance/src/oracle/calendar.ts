@@ -65,7 +65,7 @@ function spanAt({ calendar, period }: Ruled, now: bigint): Span {
     const length = BigInt(period.endUs) - start;
     let at = (now - start) / length;
     if (at * length > now - start) at -= 1n;
-    return { start: start + at * length, end: start + (at + 1n) * length };
+    return { start: at < 0n ? 0n : start + at * length, end: start + (at + 1n) * length };
   }
   if (calendar.name === 'billing') return { start: 0n, end: now - (now % DAYS_31_US) + DAYS_31_US };
   const last = lastSpans.get(calendar.name);
@@ -95,7 +95,10 @@ export const calendarMachine: Machine<Ruled, CalendarState> = {
   view(rule, state, now) {
     const { start, end } = spanAt(rule, now);
     if (!state || now >= state.end) return { start, end, current: 0n };
-    if (apart(start, state.start) <= HOUR_US) return { ...state, end };
+    const isGuess = state.start === 0n;
+    if (apart(start, state.start) <= HOUR_US || (isGuess && apart(end, state.end) <= HOUR_US)) {
+      return { ...state, start: isGuess ? start : state.start, end };
+    }
     if (start > state.start) return { start, end, current: 0n };
     return calendarMachine.impossible(rule, state, now) ? { ...state, start, end } : state;
   },

@@ -19,8 +19,9 @@ function last({ locks }: LockState): bigint {
   return locks.at(-1) ?? 0n;
 }
 
-function longest({ locksUs }: LockRule): bigint {
-  return locksUs.map(BigInt).reduce(larger);
+/** The longest of the first `most` durations. */
+function longest({ locksUs }: LockRule, most = Infinity): bigint {
+  return locksUs.slice(0, most).map(BigInt).reduce(larger, 0n);
 }
 
 function window({ windowUs }: LockRule, locks: readonly bigint[], now: bigint): LockState {
@@ -38,7 +39,7 @@ export const lockMachine: Machine<LockRule, LockState> = {
   view(rule, state, now) {
     if (!state) return window(rule, [], now);
     if (state.locked && now < last(state)) {
-      return locked(state, smaller(last(state), now + longest(rule)));
+      return locked(state, smaller(last(state), now + longest(rule, state.locks.length)));
     }
     const past = state.locks.map((end) => smaller(end, now));
     const locks = now < last({ ...state, locks: past }) + BigInt(rule.forgetUs) ? past : [];
@@ -48,7 +49,9 @@ export const lockMachine: Machine<LockRule, LockState> = {
   },
 
   impossible(rule, state, now) {
-    if (state.locked && now < last(state)) return last(state) - now > longest(rule);
+    if (state.locked && now < last(state)) {
+      return last(state) - now > longest(rule, state.locks.length);
+    }
     return !state.locked && state.current > 0n && state.end - now > 2n * BigInt(rule.windowUs);
   },
 
@@ -76,7 +79,12 @@ export const lockMachine: Machine<LockRule, LockState> = {
 
   hold(rule, view, now, holdUs) {
     const end = now + smaller(holdUs, longest(rule));
-    return view.locked && end <= last(view) ? undefined : locked(view, end);
+    if (view.locked && end <= last(view)) return undefined;
+    const held = locked(view, end);
+    // As many locks count as it takes until one is that long.
+    const past = held.locks.slice(0, -1);
+    while (now + longest(rule, past.length + 1) < end) past.push(past.at(-1) ?? 0n);
+    return { ...held, locks: [...past, end] };
   },
 
   numbers({ limit }, view, now, cost) {

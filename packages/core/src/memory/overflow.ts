@@ -1,7 +1,4 @@
-/**
- * Shared counts for new keys in a full memory store. These keys may be limited too early, but never too late.
- * Exception: a distinct item that was added by another key of the same count passes as a repeat.
- */
+/** Shared counts for new keys in a full memory store. These keys may be limited too early, but never too late. */
 
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';

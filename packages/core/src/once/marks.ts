@@ -2,6 +2,8 @@
 
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';
+import { checkHas, checkOptions } from '../base/check-shapes.js';
+import { checkCallback } from '../base/checks.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Logger } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
@@ -9,6 +11,7 @@ import type { Answer } from '../contract/ask.js';
 import type { Fault } from '../contract/observer.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 import { tellFault } from '../observe/faults.js';
+import { checkStore } from '../stores/check-store.js';
 
 /** Options of `thresholds` and `restoreFrom`. */
 export interface MarkOptions {
@@ -23,7 +26,19 @@ export interface MarkOptions {
   readonly logger?: Logger | false | undefined;
 }
 
-export const MARK_OPTIONS: NamesOf<MarkOptions> = { store: 1, onFault: 1, logger: 1 };
+const NAMES: NamesOf<MarkOptions> = { store: 1, onFault: 1, logger: 1 };
+
+/**
+ * @param of the function's name in messages, as in `thresholds()`
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
+ */
+export function checkMarkOptions(options: MarkOptions, of: string): void {
+  checkOptions<object>(options, of, NAMES);
+  const { store, onFault, logger } = options;
+  checkStore(store);
+  checkCallback('onFault', onFault);
+  if (logger !== false) checkHas('logger', 'warn', logger);
+}
 
 /** Reports a failure of the callback, or of the store. */
 export function tellMarkFault(

@@ -3,7 +3,6 @@
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
-import { checkOptions } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
@@ -13,13 +12,12 @@ import type { Answer, CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
-import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
 import { askClaim } from './idempotency-key.js';
 import {
   answersOf,
   calendarLook,
-  MARK_OPTIONS,
+  checkMarkOptions,
   type MarkOptions,
   RecentMarks,
   tellMarkFault,
@@ -33,6 +31,12 @@ export type UsedUnits = (
 
 /** The most loads that run at once in a process. Other keys are loaded when they are used again. */
 const MOST_LOADING = 8;
+/** A load that never settles counts as running for this time. */
+const LONGEST_LOAD_US = 60_000_000;
+/** The most keys that a process checks and loads at once. */
+const MOST_CHECKING = 100;
+/** A process that runs no further loads checks the key again after this time. */
+const RETRY_US = 1_000_000;
 /** Timeout of a load. */
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
@@ -48,12 +52,12 @@ interface Seen {
 
 /**
  * Makes an observer that restores the counts of calendar limits which the store has lost. A process checks a key when a
- * request starts its count, and every 10 s while the key is used. If the store has no mark for the key, the process
- * loads the units used, raises the count to them and sets the mark: once per period, and again after a loss.
+ * request starts its count, and every 10 s while the key is used. If the store has no mark for the key, it loads
+ * the units used, raises the count to them and sets the mark: once per period, and again after a loss.
  *
  * No request waits for a load: until it ends, a key can exceed its limit by the units admitted meanwhile. A count is
  * never lowered. A load that fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used.
- * At most 8 run at once in a process.
+ * A process runs at most 8 at once; one that never settles counts for a minute.
  *
  * @param loads one function per limit, by its name. Each limit must have a `window` made by `calendar()`
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
@@ -82,8 +86,7 @@ export function restoreFrom(
   for (const load of Object.values(loads)) {
     if (typeof load !== 'function') throw mustBe('loads', 'an object of functions', load);
   }
-  checkOptions<object>(options, 'restoreFrom()', MARK_OPTIONS);
-  checkStore(options.store);
+  checkMarkOptions(options, 'restoreFrom()');
   const restorer = new Restorer(new Map(Object.entries(loads)), options);
   return { onDecision: (event, key, request) => restorer.look(event, key, request) };
 }
@@ -92,6 +95,8 @@ class Restorer {
   private readonly loads: ReadonlyMap<string, UsedUnits>;
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
+  /** The loads that run, by the time until which they count. Without timers, which Workers end with the request. */
+  private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
 
   constructor(loads: ReadonlyMap<string, UsedUnits>, options: MarkOptions) {
@@ -107,8 +112,11 @@ class Restorer {
     const seen = this.seen.get(name) ?? { quietUs: 0, startUs: 0 };
     // The count began with this request, so an earlier count may have been lost.
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
-    if (seen.quietUs > systemClock.nowUs()) return;
-    if (this.running.has(name) || this.running.size >= MOST_LOADING) return;
+    const nowUs = systemClock.nowUs();
+    if (seen.quietUs > nowUs) return;
+    // Without a known mark, the key probably needs a load.
+    if (seen.startUs === 0 && !this.mayLoad(nowUs)) return;
+    if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
     this.seen.set(name, seen);
     const restored = this.restore(limiter, key, load, seen)
@@ -135,15 +143,29 @@ class Restorer {
     }
     if (marked.state === 'done' && startUs === seen.startUs) return;
     seen.startUs = startUs;
-    const keepUs = Math.min(Math.max(endUs - counted.nowUs, LEASE_US), LONGEST_US);
-    const mark = markOf(count, startUs, keepUs);
-    const { allowed, nowUs, endsUs } = await askClaim(store, mark);
-    if (!allowed) {
-      seen.quietUs = beginUs + Math.min(endsUs - nowUs, LEASE_US);
+    if (!this.mayLoad(beginUs)) {
+      seen.quietUs = beginUs + RETRY_US;
       return;
     }
-    const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
-    const loaded = await within(PATIENCE_MS, Promise.resolve(load(key, { start, end })));
+    const place = { untilUs: beginUs + LONGEST_LOAD_US };
+    this.loading.add(place);
+    const keepUs = Math.min(Math.max(endUs - counted.nowUs, LEASE_US), LONGEST_US);
+    const mark = markOf(count, startUs, keepUs);
+    let loading: Promise<number> | undefined;
+    try {
+      const { allowed, nowUs, endsUs } = await askClaim(store, mark);
+      if (!allowed) {
+        seen.quietUs = beginUs + Math.min(endsUs - nowUs, LEASE_US);
+        return;
+      }
+      const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
+      loading = new Promise((resolve) => resolve(load(key, { start, end })));
+    } finally {
+      // After its timeout, too, a load uses the app's database until its promise settles.
+      const free = () => this.loading.delete(place);
+      Promise.resolve(loading).then(free, free);
+    }
+    const loaded = await within(PATIENCE_MS, loading);
     if ('error' in loaded) throw loaded.error;
     const { value } = loaded;
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
@@ -168,6 +190,11 @@ class Restorer {
     ]);
     // The store has lost the count again, so the mark is wrong.
     if (raised.current < value) await this.startAgain(mark, 'reset', seen);
+  }
+
+  private mayLoad(nowUs: number): boolean {
+    for (const load of this.loading) if (load.untilUs <= nowUs) this.loading.delete(load);
+    return this.loading.size < MOST_LOADING;
   }
 
   private async startAgain(mark: Step, op: 'put' | 'reset', seen: Seen): Promise<void> {

@@ -1,22 +1,20 @@
 /** `thresholds`: reports once per key and period that a share of a limit is used, such as 80 % of a quota. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
-import { checkOptions } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { within } from '../base/within.js';
-import type { CalendarAnswer } from '../contract/ask.js';
+import type { CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
-import { checkStore } from '../stores/check-store.js';
 import { newOwner } from './claim-note.js';
 import { askClaim } from './idempotency-key.js';
 import {
   answersOf,
   calendarLook,
-  MARK_OPTIONS,
+  checkMarkOptions,
   type MarkOptions,
   RecentMarks,
   tellMarkFault,
@@ -93,14 +91,14 @@ export function thresholds(
     }
   }
   if (typeof onCrossed !== 'function') throw mustBe('onCrossed', 'a function', onCrossed);
-  checkOptions<object>(options, 'thresholds()', MARK_OPTIONS);
-  checkStore(options.store);
+  checkMarkOptions(options, 'thresholds()');
   const teller = new Teller(shares, onCrossed, options);
   return { onDecision: (event, key, request) => teller.look(event, key, request) };
 }
 
-function sinceUs(beginUs: number): number {
-  return systemClock.nowUs() - beginUs;
+/** How long a mark is stored that is needed for `us`. */
+function kept(us: number): number {
+  return Math.round(Math.min(Math.max(us, SHORTEST_US), LONGEST_US));
 }
 
 function isShare(share: unknown): boolean {
@@ -177,23 +175,28 @@ class Teller {
     const isCalendar = startUs > 0 || current > 0;
     // The period of the decision has ended, or units were refunded.
     if (isCalendar && current / limit < threshold) return;
-    const resetUs = isCalendar ? count.endUs - count.nowUs : Math.round(resetMs * 1_000);
-    const leftUs = Math.min(Math.max(resetUs, SHORTEST_US), LONGEST_US);
+    const resetUs = isCalendar
+      ? count.endUs - count.nowUs
+      : resetMs * 1_000 - (systemClock.nowUs() - beginUs);
     const known = isCalendar ? systemClock.nowUs() + resetUs : 0;
     const beQuiet = (forUs: number): void =>
       this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, endUs: known });
     const period = isCalendar ? ` since ${startUs}` : '';
     const claim = { id: `${threshold} of ${limit}${period}`, owner: newOwner() };
     const own = `${limiter}.thresholds`;
-    const rule = makeClaimsRule(LEASE_US, leftUs);
+    const rule = makeClaimsRule(LEASE_US, kept(resetUs));
     const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
-    const { allowed, nowUs, endsUs } = await askClaim(store, step);
+    // The end of other windows moves with requests and late replies, so the first one found is stored: it is in the id.
+    const end: Step = { ...step, op: 'done', claim: { ...claim, id: `end of ${claim.id}` } };
+    const answers = await answersOf<ClaimsAnswer[]>(store, isCalendar ? [step] : [step, end]);
+    const claimedUs = systemClock.nowUs();
+    const [{ allowed, nowUs, endsUs }, ended] = answers as [ClaimsAnswer, ClaimsAnswer?];
     if (!allowed) {
       beQuiet(endsUs - nowUs);
       return;
     }
     beQuiet(LEASE_US);
-    const endUs = isCalendar ? count.endUs : nowUs - sinceUs(beginUs) + resetUs;
+    const endUs = ended?.endsUs ?? count.endUs;
     const resetsAt = new Date(Math.round(endUs / 1_000_000) * 1_000);
     // A calendar period can be extended, so its start identifies it.
     const since = startUs > 0 ? new Date(startUs / 1_000) : resetsAt;
@@ -206,7 +209,7 @@ class Teller {
     );
     if ('error' in told) throw told.error;
     // The mark lasts until the end of the period, however long the callback took.
-    const keptUs = Math.max(SHORTEST_US, leftUs - sinceUs(beginUs));
+    const keptUs = kept(endUs - nowUs - (systemClock.nowUs() - claimedUs));
     await askClaim(store, { ...step, rule: makeClaimsRule(LEASE_US, keptUs), op: 'done' });
     beQuiet(keptUs);
   }

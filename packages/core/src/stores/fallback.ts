@@ -122,7 +122,11 @@ export class Fallback {
     }
     const up = parts.filter(({ name }) => !errors.get(name));
     // A group that is already rejected must not charge anything.
-    const answers = await askParts(rejected ? up.map(asLook) : up, askPart, answerOf);
+    const answers = await askParts(
+      rejected ? up.map((part) => asLook(part)) : up,
+      askPart,
+      answerOf,
+    );
     const all = steps.map((_, at) => (answers[at] ?? answersOfDown[at]) as Answer);
     return this.counters.follow(steps, all);
   }

@@ -33,10 +33,17 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** The same part with `look` in place of each `take`. */
-export function asLook<Name>(part: Part<Name>): Part<Name> {
-  const lookFor = (step: Step): Step => (step.op === 'take' ? { ...step, op: 'look' } : step);
+/** The same part with `look` in place of each `take`, or of each that `looks` selects. */
+export function asLook<Name>(
+  part: Part<Name>,
+  looks: (step: Step) => boolean = charges,
+): Part<Name> {
+  const lookFor = (step: Step): Step => (looks(step) ? { ...step, op: 'look' } : step);
   return { ...part, steps: part.steps.map(lookFor) };
+}
+
+function charges({ op, cost }: Step): boolean {
+  return op === 'take' && cost > 0;
 }
 
 /** Copies the answers of a part to the places of its steps in the whole group. */
@@ -62,7 +69,8 @@ type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[
 /**
  * Sends all parts at once. If one part rejects, or fails and its `answerFailed` rejects, the charges of the others are
  * refunded. Until then, these charges may cause rejections of other callers: for a moment too little is admitted, never
- * too much. Returns the answers in the order of the whole group.
+ * too much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the
+ * answers in the order of the whole group.
  *
  * @param answerFailed without it, a failed part fails the group. If another part rejects the group, it is rejected
  * instead, and the steps of the failed part are answered with `failure`
@@ -72,12 +80,74 @@ export async function askParts<Name>(
   ask: Ask<Name>,
   answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
-  const group = new GroupInParts(ask, answerFailed);
-  const taken = await group.takeParts(parts);
-  if (taken.passes) return group.answers;
-  await group.undo(taken);
+  const answers: Answer[] = [];
+  /** The parts that may have been charged, as they were sent. */
+  const granted: Part<Name>[] = [];
+  let rejected = false;
+  let failed: PromiseRejectedResult | undefined;
+
+  /** Sends all parts at once, and returns whether the group passes. In `sent`, some takes may be looks. */
+  async function takeParts(own: readonly Part<Name>[], sent = own): Promise<boolean> {
+    const results = await Promise.allSettled(
+      sent.map(async ({ steps, name }) => ask(steps, name, false)),
+    );
+    for (const [at, result] of results.entries()) {
+      const part = own[at] as Part<Name>;
+      const asked = sent[at] as Part<Name>;
+      const isAnswered = result.status === 'fulfilled';
+      const told = isAnswered
+        ? result.value
+        : (answerFailed ?? nothingKnown)(part.steps, result.reason);
+      place(part, told, answers);
+      if (isAnswered && !anyRejects(asked.steps, told)) granted.push(asked);
+      if (anyRejects(part.steps, told)) rejected = true;
+      else if (!isAnswered && !answerFailed) failed ??= result;
+    }
+    return !rejected && !failed;
+  }
+
   // A single part is decided atomically, so its rejections are final.
-  return parts.length > 1 ? group.answers.map(asProvisional) : group.answers;
+  const isSpread = parts.length > 1;
+  // An item that another request has repeated can't be removed. So groups that repeat each other's items would fill a
+  // limit, even if all are rejected.
+  const addsItems = (step: Step) => isSpread && charges(step) && step.rule.machine === 'distinct';
+  const looks = parts.map((part) => asLook(part, addsItems));
+  const passes =
+    (await takeParts(parts, looks)) && (await takeParts(allowedIn(parts, answers, addsItems)));
+  if (passes) return answers;
+  const charged = allowedIn(granted, answers, charges);
+  await Promise.all(charged.map((part) => putBack(part, answers, ask)));
+  if (failed && !rejected) throw failed.reason;
+  return isSpread ? answers.map(asProvisional) : answers;
+}
+
+/** The parts with only the `wanted` steps that were allowed, and not only because their part failed. */
+function allowedIn<Name>(
+  parts: readonly Part<Name>[],
+  answers: readonly Answer[],
+  wanted: (step: Step) => boolean,
+): Part<Name>[] {
+  return parts.flatMap(({ name, steps, places }) => {
+    const isWanted = (_: unknown, i: number) => {
+      const { allowed, failure } = answers[places[i] as number] as Answer;
+      return wanted(steps[i] as Step) && allowed && !failure;
+    };
+    const own = steps.filter(isWanted);
+    return own.length > 0 ? { name, steps: own, places: places.filter(isWanted) } : [];
+  });
+}
+
+/** Refunds the charges of a part, and updates the answers to the state after that. */
+async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>): Promise<void> {
+  const { name, steps, places } = part;
+  const puts = steps.map((step, i) => putOf(step, answers[places[i] as number] as Answer));
+  try {
+    const after = await ask(puts, name, true);
+    const told = after.map((answer) => ({ ...answer, allowed: true }));
+    place(part, told, answers);
+  } catch {
+    // The charge stays: too little is admitted, never too much.
+  }
 }
 
 /** The rejection may be due to another group, whose charges are refunded a moment later, like those of this group. */
@@ -85,88 +155,8 @@ function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };
 }
 
-/** The outcome of sending all parts. */
-interface Taken<Name> {
-  readonly rejected: boolean;
-  /** The error of the first part that failed without an `answerFailed`. */
-  readonly failed: PromiseRejectedResult | undefined;
-  /** Whether no part rejected or failed. */
-  readonly passes: boolean;
-  /** The parts that may have been charged. */
-  readonly granted: readonly Part<Name>[];
-}
-
-/** One group while it is decided. */
-class GroupInParts<Name> {
-  readonly answers: Answer[] = [];
-  private readonly ask: Ask<Name>;
-  private readonly answerFailed: AnswerFailed | undefined;
-
-  constructor(ask: Ask<Name>, answerFailed: AnswerFailed | undefined) {
-    this.ask = ask;
-    this.answerFailed = answerFailed;
-  }
-
-  /** Sends all parts at once, without refunding anything. */
-  async takeParts(parts: readonly Part<Name>[]): Promise<Taken<Name>> {
-    const results = await Promise.allSettled(
-      parts.map(async ({ steps, name }) => this.ask(steps, name, false)),
-    );
-    const granted: Part<Name>[] = [];
-    let rejected = false;
-    let failed: PromiseRejectedResult | undefined;
-    for (const [at, part] of parts.entries()) {
-      const result = results[at] as PromiseSettledResult<readonly Answer[]>;
-      const isAnswered = result.status === 'fulfilled';
-      const own = isAnswered ? result.value : this.answerFor(part.steps, result.reason);
-      place(part, own, this.answers);
-      if (anyRejects(part.steps, own)) rejected = true;
-      else if (isAnswered) granted.push(part);
-      else if (!this.answerFailed) failed ??= result;
-    }
-    return { rejected, failed, passes: !rejected && !failed, granted };
-  }
-
-  /**
-   * Refunds the charges.
-   *
-   * @throws the error of a failed part, unless another part rejects the group
-   */
-  async undo({ rejected, failed, granted }: Taken<Name>): Promise<void> {
-    await this.putBack(granted);
-    if (failed && !rejected) throw failed.reason;
-  }
-
-  /** Refunds the charges of these parts, and updates the answers to the state after that. */
-  async putBack(parts: readonly Part<Name>[]): Promise<void> {
-    await Promise.all(parts.map((part) => this.putBackPart(part)));
-  }
-
-  private async putBackPart({ steps, places, name }: Part<Name>): Promise<void> {
-    const puts: Step[] = [];
-    const own: number[] = [];
-    for (const [i, step] of steps.entries()) {
-      const at = places[i] as number;
-      const answer = this.answers[at] as Answer;
-      if (step.op !== 'take' || step.cost === 0 || !answer.allowed || answer.failure) continue;
-      puts.push(putOf(step, answer));
-      own.push(at);
-    }
-    if (puts.length === 0) return;
-    try {
-      const after = await this.ask(puts, name, true);
-      for (const [i, answer] of after.entries()) {
-        this.answers[own[i] as number] = { ...answer, allowed: true };
-      }
-    } catch {
-      // The charge stays: too little is admitted, never too much.
-    }
-  }
-
-  private answerFor(steps: readonly Step[], error: unknown): readonly Answer[] {
-    if (this.answerFailed) return this.answerFailed(steps, error);
-    return steps.map(() => ({ ...NOTHING_KNOWN, failure: error as Error }));
-  }
+function nothingKnown(steps: readonly Step[], error: unknown): readonly Answer[] {
+  return steps.map(() => ({ ...NOTHING_KNOWN, failure: error as Error }));
 }
 
 const NOTHING_KNOWN = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };

@@ -259,6 +259,43 @@ describe('a limit by billing period', () => {
     expect(await left()).toBe(8);
   });
 
+  it.each([
+    ['2026-10-01', '2026-11-01', '2026-12-01', 'a shorter next one'],
+    ['2026-11-01', '2026-12-01', '2027-01-01', 'a longer next one'],
+    ['2026-11-01', '2026-11-15', '2026-12-15', 'the end of a trial'],
+  ])(
+    'begins with the next at its start, not before it (%s to %s, %s: %s)',
+    (...[from, to, end]) => {
+      const clock = new ManualClock(at(`${from}T00:00:00Z`));
+      const window = calendar(() => ({ id: '', start: 0, end: 0 }));
+      const store = memoryStore({ clock });
+      const limiter = createLimiter({ name: 'paid', limit: 10, window }, { store, logger: false });
+      const period = { id: 'a', start: new Date(from), end: new Date(to) };
+      const next = { id: 'b', start: new Date(to), end: new Date(end) };
+      const use = (own: BillingPeriod, cost = 10) => limiter.consume('ada', { period: own, cost });
+      use(period);
+      clock.setUs(at(`${to}T00:00:00Z`) - 26 * HOUR_MS * 1000);
+      expect(use(next, 1)).toMatchObject({ allowed: false, used: 10, resetMs: 26 * HOUR_MS });
+      clock.setUs(at(`${to}T00:00:00Z`));
+      expect(use(next).allowed).toBe(true);
+      expect(use(next, 1).allowed).toBe(false);
+    },
+  );
+
+  it('goes on when only the next one was known at first', () => {
+    const clock = new ManualClock(at('2026-11-13T00:00:00Z'));
+    const store = memoryStore({ clock });
+    const window = calendar(() => november);
+    const limiter = createLimiter({ name: 'paid', limit: 10, window }, { store });
+    limiter.consume('ada', { period: november, cost: 4 });
+    const granted = limiter.consume('ada', { period: october, cost: 3 });
+    expect(granted.used).toBe(7);
+    expect(limiter.consume('ada', { period: november }).used).toBe(8);
+    expect(limiter.refund(granted)).toBe(true);
+    expect(limiter.peek('ada', { period: october }).used).toBe(5);
+    expect(limiter.peek('ada', { period: years }).used).toBe(0);
+  });
+
   it('goes on with the stored period when the function fails, and without one for a month', async () => {
     let period: unknown = years;
     const { clock, left, faults } = billed(() => period as BillingPeriod);

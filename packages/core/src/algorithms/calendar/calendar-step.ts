@@ -97,6 +97,10 @@ type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
  * more than a period since the state was stored.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {
+  // A process that knew only the next billing period has begun this one.
+  if (state.startUs === 0 && Math.abs(period.endUs - state.endUs) <= SAME_US) {
+    state.startUs = period.startUs;
+  }
   const laterUs = period.startUs - state.startUs;
   if (nowUs >= state.endUs || laterUs > SAME_US) {
     begin(state, period);

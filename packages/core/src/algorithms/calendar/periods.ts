@@ -169,7 +169,10 @@ function dayIn(year: number, month: number, day: number): number {
   return Date.UTC(year, month, Math.min(day, last)) / (DAY_S * 1000);
 }
 
-/** The periods around `us` in a row of periods of equal length, one of which is `own`. */
+/**
+ * The periods around `us` in a row of periods of equal length, one of which is `own`. The row says when a period before
+ * `own` ends, but not when the key's period began: it has the start 0, so it never ends a stored period.
+ */
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;
   const at = Math.floor((us - startUs) / (endUs - startUs));
@@ -181,7 +184,11 @@ function nth(own: Period, at: number): Period {
   const { label, startUs, endUs } = own;
   const byUs = at * (endUs - startUs);
   const sign = at > 0 ? '+' : '';
-  return { label: `${label}${sign}${at}`, startUs: startUs + byUs, endUs: endUs + byUs };
+  return {
+    label: `${label}${sign}${at}`,
+    startUs: at > 0 ? startUs + byUs : 0,
+    endUs: endUs + byUs,
+  };
 }
 
 const UNKNOWN_US = 31 * DAY_S * SECOND_US;

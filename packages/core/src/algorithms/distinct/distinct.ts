@@ -16,7 +16,7 @@ const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
     }
     const isGiven = given !== undefined && 'item' in given;
     if (!isGiven && step.op === 'look') return { ...step, cost: 0 };
-    const items = fingerprintsOf(isGiven ? given.item : UNKNOWN, (value) => {
+    const items = fingerprintsOf(isGiven ? given.item : UNKNOWN, step, (value) => {
       const error = new Junk(`item of limiter "${limiter}"`, value);
       if (given) sink.fault({ limiter, source: 'item', error });
     });
@@ -34,7 +34,7 @@ const MAX_LIMIT = 10_000;
  * - `limit` is at most 10,000. `burst`, `cost`, `overage` and calendars are not allowed.
  * - A request with several items adds all of them or is rejected. A request with more than 100 distinct items, or a
  *   list of more than 10,000 entries, is rejected (`never`).
- * - Items are stored as 16 bytes of their SHA-256. A value that is not a string, number or bigint is a fault, and all
+ * - Items are stored as 16 bytes of a SHA-256. A value that is not a string, number or bigint is a fault, and all
  *   such values of a key are one item.
  *
  * At most `limit` items of a key are added in any interval as long as the window.

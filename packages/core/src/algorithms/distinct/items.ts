@@ -1,6 +1,7 @@
-/** Fingerprints of the items of a request: the first 16 bytes of their SHA-256. */
+/** Fingerprints of the items of a request: the first 16 bytes of the SHA-256 of limiter, key and item. */
 
 import { newDigest } from '../../base/sha256.js';
+import type { Step } from '../../contract/store.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
 /** Stands for an item that is unknown, because `itemOf` failed or no item was given. */
@@ -17,13 +18,21 @@ const PIECE = 2 ** 15;
  * are not items. Values of all other types are the same item, so a client can't use them to avoid the limit or to
  * exhaust it.
  *
+ * @param step its limiter and key are part of the fingerprints. Otherwise an item would be a repeat for all keys that
+ * share a count in a full memory store
  * @param junk reports the first value of an invalid type
  */
-export function fingerprintsOf(given: unknown, junk: (value: unknown) => void): string[] {
+export function fingerprintsOf(
+  given: unknown,
+  { limiter, key }: Pick<Step, 'limiter' | 'key'>,
+  junk: (value: unknown) => void,
+): string[] {
+  const owner = `${limiter.length} ${key.length} ${limiter}${key}`;
+  const fingerprint = (text: string) => fingerprintOf(owner + text);
   const texts = new Set<string>();
   const entries = Array.isArray(given) ? given : [given];
   if (entries.length > MAX_ENTRIES) {
-    return Array.from({ length: MAX_ITEMS + 1 }, (_, i) => fingerprintOf(`${i}`));
+    return Array.from({ length: MAX_ITEMS + 1 }, (_, i) => fingerprint(`${i}`));
   }
   for (const item of entries) {
     if (item === undefined || item === null) continue;
@@ -33,7 +42,7 @@ export function fingerprintsOf(given: unknown, junk: (value: unknown) => void): 
     texts.add(text);
     if (texts.size > MAX_ITEMS) break;
   }
-  return [...texts].map(fingerprintOf);
+  return [...texts].map(fingerprint);
 }
 
 const KINDS: Readonly<Partial<Record<string, string>>> = { string: 's', number: 'n', bigint: 'i' };

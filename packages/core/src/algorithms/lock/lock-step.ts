@@ -62,7 +62,7 @@ export function stepLock(
   }
   if (op === 'hold') {
     const untilUs = nowUs + Math.min(holdUs, Math.max(...rule.locksUs));
-    if (untilUs > Math.max(nowUs, state.untilUs)) lock(state, untilUs);
+    if (untilUs > Math.max(nowUs, state.untilUs)) lock(rule, state, nowUs, untilUs);
     return true;
   }
   if (cost === 0) return true;
@@ -76,18 +76,25 @@ export function stepLock(
     state.dirty = true;
   } else if (op === 'take' && binding && !passes && !isLocked && cost <= limit) {
     // The lock starts even if other steps of the group are rejected too.
-    lock(state, nowUs + (locksUs[Math.min(state.level, locksUs.length - 1)] as number));
+    const lengthUs = locksUs[Math.min(state.level, locksUs.length - 1)] as number;
+    lock(rule, state, nowUs, nowUs + lengthUs);
   }
   return passes;
 }
 
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
-/** Starts a lock, or extends the running one. */
-function lock(state: LockState, untilUs: number): void {
+/** Starts a lock, or extends the running one. A `hold` may need a higher level, at which a lock is that long. */
+function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;
+  while (nowUs + longestUs(rule, state) < untilUs) state.level += 1;
   state.untilUs = untilUs;
   state.dirty = true;
+}
+
+/** The longest lock up to the level of the state. */
+function longestUs({ locksUs }: LockRule, { level }: LockState): number {
+  return Math.max(0, ...locksUs.slice(0, level));
 }
 
 /**
@@ -97,7 +104,7 @@ function lock(state: LockState, untilUs: number): void {
 function advance(rule: LockRule, state: LockState, nowUs: number): boolean {
   const { windowUs, forgetUs } = rule;
   if (state.untilUs > nowUs) {
-    const mostUs = nowUs + Math.max(...rule.locksUs);
+    const mostUs = nowUs + longestUs(rule, state);
     if (state.untilUs <= mostUs) return false;
     state.untilUs = mostUs;
     return true;

@@ -34,6 +34,10 @@ local function calendar()
       error(CORRUPT)
     end
     local start, ends = tonumber(s), tonumber(e)
+    -- A process that knew only the next billing period has begun this one.
+    if start == 0 and period.ends - ends <= SAME and ends - period.ends <= SAME then
+      start = period.start
+    end
     local later = period.start - start
     if now >= ends or later > SAME then
       return

@@ -27,31 +27,28 @@ local function distinct()
   end
 
   local function last_of(text)
-    return #text > 1 and time_at(text, #text - WIDTH) or 0
+    return #text > 0 and time_at(text, #text - WIDTH) or 0
   end
 
-  -- The byte before an item; nil if the text has it not. Bytes of two items may look like a third.
-  local function find_item(text, item)
-    local at = find(text, item, 2, true)
-    while at and at % WIDTH ~= 2 do
-      at = find(text, item, at + 1, true)
-    end
-    return at and at - 1
-  end
-
-  -- Finds the items of the step: the places of those that are `known`, and the text of those to be `added`.
+  -- Finds the items of the step: the places of those that are `known`, and the text of those to be `added`. A place is
+  -- the byte before an item.
   local function search(step)
-    local time = time_of(max(now, last_of(step.text)))
-    step.places, step.known, step.added = {}, {}, ''
-    for i = 1, #step.items do
-      local at = find_item(step.text, step.items[i])
+    local text, known, added = step.text, {}, ''
+    step.last = last_of(text)
+    local time = time_of(max(now, step.last))
+    step.places = {}
+    for i = 1, #step.items, 16 do
+      local item, at = sub(step.items, i, i + 15), 0
+      repeat -- bytes of two items may look like a third
+        at = find(text, item, at + 1, true)
+      until not at or at % WIDTH == 1
       if not at then
-        step.added = step.added .. step.items[i] .. time
-      elseif not step.places[at] then
-        step.places[at], step.known[#step.known + 1] = true, at
+        added = added .. item .. time
+      elseif not step.places[at - 1] then
+        step.places[at - 1], known[#known + 1] = true, at - 1
       end
     end
-    step.fresh, step.used = #step.added / WIDTH, (#step.text - 1) / WIDTH
+    step.known, step.added, step.fresh, step.used = known, added, #added / WIDTH, #text / WIDTH
   end
 
   local function read(step, key)
@@ -62,24 +59,20 @@ local function distinct()
     while at < #text and time_at(text, at) <= now - step.window do
       at = at + WIDTH
     end
-    if at > 1 then
-      text = '1' .. sub(text, at + 1)
-    end
+    text = sub(text, at + 1)
     step.cut = last_of(text) > now + step.window
     if step.cut then -- the clock went back: all items that count were added now
-      local items = { '1' }
-      for from = 1, #text - 1, WIDTH do
+      local items = {}
+      for from = 0, #text - 1, WIDTH do
         local _, shared = time_at(text, from)
         items[#items + 1] = sub(text, from + 1, from + 16) .. time_of(now, shared)
       end
       text = table.concat(items)
     end
-    step.text, step.items = text, {}
-    for i = 1, #step.id, 32 do
-      step.items[#step.items + 1] = string.gsub(sub(step.id, i, i + 31), '..', function(hex)
-        return char(tonumber(hex, 16))
-      end)
-    end
+    step.text, step.count = text, #step.id / 32
+    step.items = string.gsub(step.id, '..', function(hex)
+      return char(tonumber(hex, 16))
+    end)
     search(step)
   end
 
@@ -114,22 +107,15 @@ local function distinct()
     if step.op == PUT then
       return #edited(step) < #step.text
     end
-    return #step.items <= MOST and (step.fresh == 0 or step.used + step.fresh <= step.limit)
-  end
-
-  -- The text with all items of the step: those that it has are marked, the others are added.
-  local function grow(step)
-    local text = edited(step) .. step.added
-    local over = (#text - 1) / WIDTH - max(step.limit, step.used) -- above 0 only when recording
-    return over > 0 and '1' .. sub(text, over * WIDTH + 2) or text
+    return step.count <= MOST and (step.fresh == 0 or step.used + step.fresh <= step.limit)
   end
 
   -- The time of the item that must expire before the others pass; -1 if they pass now, or never. An item of the step
   -- that expires makes no room, because it is needed again.
   local function frees(step)
     local over = step.used + step.fresh - step.limit
-    if step.fresh > 0 and over > 0 and #step.items <= min(step.limit, MOST) then
-      for at = 1, #step.text - 1, WIDTH do
+    if step.fresh > 0 and over > 0 and step.count <= min(step.limit, MOST) then
+      for at = 0, #step.text - 1, WIDTH do
         over = over - (step.places[at] and 0 or 1)
         if over == 0 then
           return (time_at(step.text, at))
@@ -146,29 +132,31 @@ local function distinct()
     end
     return {
       op = op, judge = judge, passes = false, named = true, id = '', limit = limit, window = window, at = at, give = give,
-      text = '1', items = {}, places = {}, fresh = 0, used = 0, cut = false,
+      text = '', fresh = 0, used = 0, last = 0,
       apply = function(step, key, go)
         local before, passes = step.text, step.passes
         local write = step.cut and op <= SHADOW
         if op == RESET then
           call('DEL', key)
-          step.text, step.used = '1', 0
+          step.text, step.used = '', 0
         elseif op == PUT and passes then
           step.text = edited(step)
         elseif op == RECORD or (op <= SHADOW and passes and go) then
-          step.text = grow(step)
+          local text = edited(step) .. step.added
+          local over = #text / WIDTH - max(limit, step.used) -- above 0 only when recording
+          step.text = over > 0 and sub(text, over * WIDTH + 1) or text
         end
         if write or step.text ~= before then
           search(step)
-          if #step.text > 1 then
-            call('SET', key, step.text, 'PX', lifetime(last_of(step.text) + window - now))
+          if step.used > 0 then
+            call('SET', key, '1' .. step.text, 'PX', lifetime(step.last + window - now))
           else
             call('DEL', key)
           end
         end
         reply[reply_size + 1] = step.used * 2 + (passes and 1 or 0)
         reply[reply_size + 2] = frees(step)
-        reply[reply_size + 3] = last_of(step.text)
+        reply[reply_size + 3] = step.last
         reply_size = reply_size + 3
       end,
     }

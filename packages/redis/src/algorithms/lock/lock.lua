@@ -6,6 +6,11 @@
 -- Stored, format 1: a string `end:current:level:ended:locked`, the last 0 unless the key is locked.
 
 local function lock()
+  -- The longest lock up to a level.
+  local function longest(step, level)
+    return max(0, unpack(step.locks, 1, min(level, #step.locks)))
+  end
+
   -- Reads the state, and ends a lock, a window and a level that are past.
   local function read(step, key)
     local ends, current, level, ended, locked, cut = now + step.window, 0, 0, 0, 0, false
@@ -17,8 +22,9 @@ local function lock()
       end
       ends, current, level, ended, locked = tonumber(e), tonumber(c), tonumber(l), tonumber(d), tonumber(u)
       if locked > now then
-        cut = locked > now + step.longest -- the clock went back by more than a lock
-        locked = min(locked, now + step.longest)
+        local most = now + longest(step, level)
+        cut = locked > most -- the clock went back by more than a lock
+        locked = min(locked, most)
       else
         if locked > 0 then
           ended, locked, current = locked, 0, 0
@@ -62,7 +68,7 @@ local function lock()
         level, locked = level - 1, 0
       end
     elseif op == HOLD then
-      until_us = now + min(step.hold, step.longest)
+      until_us = now + min(step.hold, longest(step, #locks))
     elseif locked == 0 and (op == RECORD or (op <= SHADOW and passes and go)) then
       current, write = min(current + cost, max(current, limit)), true
     elseif op == TAKE and not passes and locked == 0 and cost <= limit then
@@ -71,6 +77,9 @@ local function lock()
     end
     if until_us > max(now, locked) then
       level = locked == 0 and level + 1 or level
+      while now + longest(step, level) < until_us do -- a hold, which may need a higher level
+        level = level + 1
+      end
       locked, write = until_us, true
     end
     if write then
@@ -92,14 +101,13 @@ local function lock()
 
   return function(op)
     local cost, limit, length, forget, count = number(), number(), number(), number(), number()
-    local locks, longest = {}, 0
+    local locks = {}
     for i = 1, count do
       locks[i] = number()
-      longest = max(longest, locks[i])
     end
     return {
       op = op, judge = judge, apply = apply, passes = false, cost = cost, limit = limit, window = length,
-      forget = forget, locks = locks, longest = longest,
+      forget = forget, locks = locks,
       at = op == PUT and number() or 0, hold = op == HOLD and number() or 0,
       ends = 0, current = 0, level = 0, ended = 0, locked = 0, cut = false,
     }
