@@ -120,7 +120,7 @@ function toldBy(comment: string): { meaning: string; defaultText: string } {
   return { meaning: text.replace(whole, '').trim(), defaultText: said };
 }
 
-/** A type as a reader needs it: the meaning says whether it may be async or undefined. */
+/** A type for readers, without promises and undefined: the column "meaning" mentions these. */
 function typeText(type: string): string {
   const bare = type.replace(/^\| /, '').replace(/ \| undefined$/, '');
   const perRequest = /^Per(?:Later)?<Raw, (.*)>$/.exec(bare)?.[1];

@@ -13,7 +13,7 @@ interface ExactNumbers {
   /** Null if the cost can never pass. */
   readonly retryUs: bigint | null | undefined;
   readonly resetUs: bigint | undefined;
-  /** How long the last charged unit must wait; only for rules with waits. */
+  /** For rules with waits: how long the last charged unit must wait. */
   readonly delayUs?: bigint;
 }
 
@@ -28,13 +28,13 @@ export interface Machine<R extends Rule, S> {
   view(rule: R, state: S | undefined, now: bigint): S;
   /** Whether `view` must cut the state, because the rule does not allow it at `now`. */
   impossible(rule: R, state: S, now: bigint): boolean;
-  /** The state, cut to what any rule allows; only if `view` does not do that. */
+  /** What to store in place of an `impossible` state. Omitted if that is the `view`. */
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
-  /** When a cost could start, in whole microseconds; undefined if never. Only for rules with waits. */
+  /** For rules with waits: when a cost could start, in whole microseconds; undefined if never. */
   start?(rule: R, view: S, now: bigint, cost: bigint): bigint | undefined;
-  /** The view of a take that cannot start before `start`; only for rules with waits. */
+  /** For rules with waits: the view of a take that cannot start before `start`. */
   from?(rule: R, view: S, start: bigint): S;
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
@@ -61,7 +61,7 @@ export interface Machine<R extends Rule, S> {
   reject?(rule: R, view: S, now: bigint, cost: bigint): S | undefined;
   /** The state after a `hold`; undefined if nothing changes. Only for rules with waits or penalties. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S | undefined;
-  /** The state after a `done`: the view itself if it was done before, undefined if not allowed; only for claims. */
+  /** For claims: the state after a `done`. The view itself if it was done before, undefined if not allowed. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
   /** The view as a store's answer. */

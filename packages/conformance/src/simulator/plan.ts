@@ -72,7 +72,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly kind: 'change';
       readonly rate: number;
       readonly limit: number;
-      /** After how long it ends by itself; undefined: never. */
+      /** After how long the change ends; undefined: never. */
       readonly forMs: number | undefined;
     }
 );

@@ -81,8 +81,8 @@ export interface Observer {
     | ((decision: Decision, mode: Mode, key: string | undefined) => void)
     | undefined;
   /**
-   * Called when the response to a request that a guard let pass has closed. With such an observer, a guard watches the
-   * end of every response.
+   * Called for each request that a guard let pass, when its response has closed. With such an observer, a guard watches
+   * the end of every response.
    */
   readonly onEnd?: ((request: LimitRequest) => void) | undefined;
   /** Called when a limit with a meter has charged units, given them back, or could not charge them. */

@@ -16,8 +16,8 @@ export interface MemoryStoreOptions {
    * The most entries to hold: one for each bucket or window in use, and one for each request in a log or in flight.
    * Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, or 180 MB with penalties).
    *
-   * In a full store, new keys share 1,024 counts for each set of numbers, so they may be limited too early, never too
-   * late. These counts may exceed the maximum, and so may further permits of keys that already hold some. A claim takes
+   * In a full store, new keys share 1,024 counts per kind of limit, so they may be limited too early, never too late.
+   * These counts may exceed the maximum, and so may further permits of keys that already hold some. A claim takes
    * about 900 bytes. Without room it is rejected, as if the store couldn't answer.
    */
   readonly maxEntries?: number | undefined;

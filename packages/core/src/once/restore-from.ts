@@ -57,7 +57,7 @@ interface Seen {
  *
  * No request waits for a load: until it ends, a key can exceed its limit by the units admitted meanwhile. A count is
  * never lowered. A load that fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used.
- * At most 8 run at once in a process; one that doesn't settle counts for a minute.
+ * A process runs at most 8 at once; one that never settles counts for a minute.
  *
  * @param loads one function per limit, by its name. Each limit must have a `window` made by `calendar()`
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`

@@ -67,7 +67,7 @@ interface KeyState {
 /** The first pause after a rejection that states no time. Each further one in a row is twice as long. */
 const FIRST_BACKOFF_MS = 1000;
 
-/** Whether a response rejects the call as too early. A 403 does so with `Retry-After`, which GitHub sends. */
+/** Whether a response rejects the call as too early: a 429, a 503, or (from GitHub) a 403 with `Retry-After`. */
 export function isRejection({ status, headers }: WebResponse): boolean {
   if (status === 403) return safeHeaders(headers).get('retry-after') !== null;
   return status === 429 || status === 503;

@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * The number of lease lengths for which the end of a claim is retried. If the lease expires before the end arrives,
- * another owner could run the request again.
+ * For how many lease lengths the process retries to end a claim. If the lease expires first, another owner could run
+ * the request again.
  */
 const DONE_LEASES = 10;
 
