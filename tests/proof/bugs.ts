@@ -606,7 +606,7 @@ const items: readonly Bug[] = [
   ]),
   bug('the items of a key end with the oldest', DISTINCT, [
     'lifetime(step.last + window - now)',
-    'lifetime(time_at(step.text, 0) + window - now)',
+    'lifetime(time_at(step.text, 1) + window - now)',
   ]),
   bug('an item is told to expire when the newest does', DISTINCT, [
     'return (time_at(step.text, at))',

@@ -27,7 +27,7 @@ local function distinct()
   end
 
   local function last_of(text)
-    return #text > 0 and time_at(text, #text - WIDTH) or 0
+    return #text > 1 and time_at(text, #text - WIDTH) or 0
   end
 
   -- Finds the items of the step: the places of those that are `known`, and the text of those to be `added`. A place is
@@ -38,17 +38,17 @@ local function distinct()
     local time = time_of(max(now, step.last))
     step.places = {}
     for i = 1, #step.items, 16 do
-      local item, at = sub(step.items, i, i + 15), 0
+      local item, at = sub(step.items, i, i + 15), 1
       repeat -- bytes of two items may look like a third
         at = find(text, item, at + 1, true)
-      until not at or at % WIDTH == 1
+      until not at or at % WIDTH == 2
       if not at then
         added = added .. item .. time
-      elseif not step.places[at - 1] then
+      else
         step.places[at - 1], known[#known + 1] = true, at - 1
       end
     end
-    step.known, step.added, step.fresh, step.used = known, added, #added / WIDTH, #text / WIDTH
+    step.known, step.added, step.fresh, step.used = known, added, #added / WIDTH, (#text - 1) / WIDTH
   end
 
   local function read(step, key)
@@ -59,11 +59,13 @@ local function distinct()
     while at < #text and time_at(text, at) <= now - step.window do
       at = at + WIDTH
     end
-    text = sub(text, at + 1)
+    if at > 1 then -- a copy of a long list takes as long as the rest
+      text = '1' .. sub(text, at + 1)
+    end
     step.cut = last_of(text) > now + step.window
     if step.cut then -- the clock went back: all items that count were added now
-      local items = {}
-      for from = 0, #text - 1, WIDTH do
+      local items = { '1' }
+      for from = 1, #text - 1, WIDTH do
         local _, shared = time_at(text, from)
         items[#items + 1] = sub(text, from + 1, from + 16) .. time_of(now, shared)
       end
@@ -115,7 +117,7 @@ local function distinct()
   local function frees(step)
     local over = step.used + step.fresh - step.limit
     if step.fresh > 0 and over > 0 and step.count <= min(step.limit, MOST) then
-      for at = 0, #step.text - 1, WIDTH do
+      for at = 1, #step.text - 1, WIDTH do
         over = over - (step.places[at] and 0 or 1)
         if over == 0 then
           return (time_at(step.text, at))
@@ -132,24 +134,21 @@ local function distinct()
     end
     return {
       op = op, judge = judge, passes = false, named = true, id = '', limit = limit, window = window, at = at, give = give,
-      text = '', fresh = 0, used = 0, last = 0,
+      text = '1', items = '',
       apply = function(step, key, go)
         local before, passes = step.text, step.passes
-        local write = step.cut and op <= SHADOW
-        if op == RESET then
-          call('DEL', key)
-          step.text, step.used = '', 0
-        elseif op == PUT and passes then
+        local write = op == RESET or (step.cut and op <= SHADOW)
+        if op == PUT and passes then
           step.text = edited(step)
         elseif op == RECORD or (op <= SHADOW and passes and go) then
           local text = edited(step) .. step.added
-          local over = #text / WIDTH - max(limit, step.used) -- above 0 only when recording
-          step.text = over > 0 and sub(text, over * WIDTH + 1) or text
+          local over = (#text - 1) / WIDTH - max(limit, step.used) -- above 0 only when recording
+          step.text = over > 0 and '1' .. sub(text, over * WIDTH + 2) or text
         end
         if write or step.text ~= before then
           search(step)
           if step.used > 0 then
-            call('SET', key, '1' .. step.text, 'PX', lifetime(step.last + window - now))
+            call('SET', key, step.text, 'PX', lifetime(step.last + window - now))
           else
             call('DEL', key)
           end
