@@ -6,11 +6,9 @@ import { Names } from './names.js';
 const REQUESTS = 0;
 /** Rejected requests, in two columns: one for each {@link Timing}. */
 const REJECTED = 1;
-/** The second of the latest request, since the epoch. */
-const LATEST = 3;
 /** Two columns each for second, minute and hour: the requests in the latest one, and the peak. */
-const PEAKS = 4;
-const COLUMNS = 10;
+const PEAKS = 3;
+const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
 /** Rows are stored in blocks, because a growing array takes twice the memory while it is copied. */
 const BLOCK_ROWS = 16_384;
@@ -30,9 +28,16 @@ export interface CallerPeaks {
   readonly hour: number;
 }
 
+interface Block {
+  /** The second of each caller's latest request, since the epoch. */
+  readonly latest: Uint32Array;
+  /** The columns of each caller, in 16 bits until the first number needs more. */
+  numbers: Uint16Array | Uint32Array;
+}
+
 export class CallerTable {
   private readonly names = new Names();
-  private readonly blocks: Uint32Array[] = [];
+  private readonly blocks: Block[] = [];
 
   get size(): number {
     return this.names.size;
@@ -41,25 +46,24 @@ export class CallerTable {
   /** Counts a request. @returns the row of its caller */
   count(caller: string, timeUs: number): number {
     const id = this.idOf(caller);
-    const numbers = this.blockOf(id);
-    const row = rowOf(id);
-    const latest = numbers[row + LATEST] as number;
+    const { latest } = this.blockOf(id);
+    const before = latest[id % BLOCK_ROWS] as number;
     const now = Math.floor(timeUs / 1_000_000);
-    numbers[row + LATEST] = now;
-    (numbers[row + REQUESTS] as number) += 1;
+    latest[id % BLOCK_ROWS] = now;
+    this.increase(id, REQUESTS);
     for (let span = 0; span < 3; span += 1) {
       const seconds = SPANS_SECONDS[span] as number;
-      const at = row + PEAKS + span * 2;
-      const isSame = Math.floor(latest / seconds) === Math.floor(now / seconds);
-      const inSpan = isSame ? (numbers[at] as number) + 1 : 1;
-      numbers[at] = inSpan;
-      if (inSpan > (numbers[at + 1] as number)) numbers[at + 1] = inSpan;
+      const column = PEAKS + span * 2;
+      const isSame = Math.floor(before / seconds) === Math.floor(now / seconds);
+      const inSpan = isSame ? this.numberOf(id, column) + 1 : 1;
+      this.setNumber(id, column, inSpan);
+      if (inSpan > this.numberOf(id, column + 1)) this.setNumber(id, column + 1, inSpan);
     }
     return id;
   }
 
   reject(id: number, timing: Timing): void {
-    (this.blockOf(id)[rowOf(id) + REJECTED + timing] as number) += 1;
+    this.increase(id, REJECTED + timing);
   }
 
   nameOf(id: number): string {
@@ -84,16 +88,31 @@ export class CallerTable {
     if (known >= 0) return known;
     if (this.size >= MAX_CALLERS && caller !== OTHERS) return this.idOf(OTHERS);
     const id = this.names.add();
-    if (id % BLOCK_ROWS === 0) this.blocks.push(new Uint32Array(BLOCK_ROWS * COLUMNS));
+    if (id % BLOCK_ROWS === 0) {
+      const numbers = new Uint16Array(BLOCK_ROWS * COLUMNS);
+      this.blocks.push({ latest: new Uint32Array(BLOCK_ROWS), numbers });
+    }
     return id;
   }
 
-  private numberOf(id: number, column: number): number {
-    return this.blockOf(id)[rowOf(id) + column] as number;
+  private increase(id: number, column: number): void {
+    this.setNumber(id, column, this.numberOf(id, column) + 1);
   }
 
-  private blockOf(id: number): Uint32Array {
-    return this.blocks[Math.floor(id / BLOCK_ROWS)] as Uint32Array;
+  private setNumber(id: number, column: number, value: number): void {
+    const block = this.blockOf(id);
+    if (value === 0x1_0000 && block.numbers instanceof Uint16Array) {
+      block.numbers = Uint32Array.from(block.numbers);
+    }
+    block.numbers[rowOf(id) + column] = value;
+  }
+
+  private numberOf(id: number, column: number): number {
+    return this.blockOf(id).numbers[rowOf(id) + column] as number;
+  }
+
+  private blockOf(id: number): Block {
+    return this.blocks[Math.floor(id / BLOCK_ROWS)] as Block;
   }
 }
 

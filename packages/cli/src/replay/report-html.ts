@@ -4,15 +4,14 @@ import { createHash } from 'node:crypto';
 import { barsOver, barsOverTime } from './pictures.js';
 import type { Comparison, JudgedLimiter, PolicyReport, ReplayReport } from './report.js';
 import {
-  CALLER_HEAD,
-  callerRows,
-  count,
+  callerTable,
+  comparedLine,
   declared,
+  newlyHitTable,
   overview,
-  plural,
-  SMALLEST_HEAD,
-  smallestRows,
+  smallestTable,
   statusLine,
+  type Table,
   trialTable,
   verdict,
 } from './words.js';
@@ -67,7 +66,6 @@ function policyParts({ limiters }: PolicyReport): string {
 }
 
 function limiterPart(limiter: JudgedLimiter): string {
-  const [head = [], ...rows] = trialTable(limiter);
   const { use, timeline } = limiter;
   const parts = [
     `<h2>${escaped(limiter.name)}: ${escaped(declared(limiter))}</h2>`,
@@ -76,27 +74,28 @@ function limiterPart(limiter: JudgedLimiter): string {
       `<h3>Requests over time, those that it would have rejected in red</h3>${barsOverTime(timeline)}`,
     use.length > 0 &&
       `<h3>Callers by their fullest window, in percent of the limit</h3>${barsOver(use)}`,
-    limiter.top.length > 0 && `<h3>Callers</h3>${table(CALLER_HEAD, callerRows(limiter))}`,
-    rows.length > 0 && `<h3>Rejected requests (callers) at other limits</h3>${table(head, rows)}`,
-    limiter.smallest && table(SMALLEST_HEAD, smallestRows(limiter)),
+    table(callerTable(limiter), '<h3>Callers</h3>'),
+    table(trialTable(limiter), '<h3>Rejected requests (callers) at other limits</h3>'),
+    table(smallestTable(limiter)),
   ];
   return parts.filter(Boolean).join('\n');
 }
 
-function comparisonPart({ policy, newlyHit, noLongerHit, top }: Comparison): string {
-  const rows = top.map(({ caller, rejected }) => [caller, count(rejected)]);
+function comparisonPart(comparison: Comparison): string {
   return [
     '<h1>The other policy</h1>',
-    paragraphs([`${plural(newlyHit, 'caller')} newly hit, ${count(noLongerHit)} no longer.`]),
-    rows.length > 0 ? table(['NEWLY HIT', 'REJECTED'], rows) : '',
-    policyParts(policy),
+    paragraphs([comparedLine(comparison)]),
+    table(newlyHitTable(comparison)),
+    policyParts(comparison.policy),
   ].join('\n');
 }
 
-function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+function table({ head, rows }: Table, title = ''): string {
+  if (rows.length === 0) return '';
   const line = (cells: readonly string[], tag: string): string =>
     `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join('')}</tr>`;
-  return `<table>\n${[line(head, 'th'), ...rows.map((row) => line(row, 'td'))].join('\n')}\n</table>`;
+  const lines = [line(head, 'th'), ...rows.map((row) => line(row, 'td'))];
+  return `${title}<table>\n${lines.join('\n')}\n</table>`;
 }
 
 function paragraphs(texts: readonly string[]): string {

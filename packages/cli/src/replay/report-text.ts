@@ -5,15 +5,14 @@ import { plain } from '../plain.js';
 import { table } from '../table.js';
 import type { Comparison, JudgedLimiter, PolicyReport, ReplayReport } from './report.js';
 import {
-  CALLER_HEAD,
-  callerRows,
-  count,
+  callerTable,
+  comparedLine,
   declared,
+  newlyHitTable,
   overview,
-  plural,
-  SMALLEST_HEAD,
-  smallestRows,
+  smallestTable,
   statusLine,
+  type Table,
   trialTable,
   verdict,
 } from './words.js';
@@ -38,29 +37,24 @@ function policyParts({ limiters }: PolicyReport): string[] {
 }
 
 function limiterParts(name: string, limiter: JudgedLimiter): string[] {
-  const [head = [], ...rows] = trialTable(limiter);
-  const smallest = smallestRows(limiter);
   const lines = [`${name}: ${declared(limiter)}`, verdict(limiter), statusLine(limiter)];
   return [
     lines.filter((line) => line !== '').join('\n'),
-    ...(limiter.top.length > 0 ? [safeTable(CALLER_HEAD, callerRows(limiter))] : []),
-    ...(rows.length > 0 ? [`Rejected requests (callers):\n${safeTable(head, rows)}`] : []),
-    ...(smallest.length > 0 ? [safeTable(SMALLEST_HEAD, smallest)] : []),
+    ...tableParts(callerTable(limiter)),
+    ...tableParts(trialTable(limiter), 'Rejected requests (callers):\n'),
+    ...tableParts(smallestTable(limiter)),
   ];
 }
 
-function comparisonParts({ policy, newlyHit, noLongerHit, top }: Comparison): string[] {
-  const rows = top.map(({ caller, rejected }) => [caller, count(rejected)]);
+function comparisonParts(comparison: Comparison): string[] {
   return [
-    `${paint('bold', 'Compared')}: ${plural(newlyHit, 'caller')} newly hit, ${count(noLongerHit)} no longer.`,
-    ...(rows.length > 0 ? [safeTable(['NEWLY HIT', 'REJECTED'], rows)] : []),
-    ...policyParts(policy),
+    `${paint('bold', 'Compared')}: ${comparedLine(comparison)}`,
+    ...tableParts(newlyHitTable(comparison)),
+    ...policyParts(comparison.policy),
   ];
 }
 
-function safeTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  return table(
-    head,
-    rows.map((row) => row.map(plain)),
-  );
+function tableParts({ head, rows }: Table, title = ''): string[] {
+  const safe = rows.map((row) => row.map(plain));
+  return rows.length > 0 ? [`${title}${table(head, safe)}`] : [];
 }

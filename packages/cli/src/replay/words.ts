@@ -2,7 +2,7 @@
 
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { durationOf, rateOf } from '../limiters-table.js';
-import type { JudgedLimiter, Range, ReplayReport, Trial } from './report.js';
+import type { Comparison, JudgedLimiter, Range, ReplayReport, Trial } from './report.js';
 
 export function count(value: number): string {
   return value.toLocaleString('en-US');
@@ -53,28 +53,28 @@ export function verdict(limiter: JudgedLimiter): string {
   );
 }
 
-export const CALLER_HEAD: readonly string[] = [
-  'CALLER',
-  'REQUESTS',
-  'REJECTED',
-  'PEAK PER SECOND',
-  'PER MINUTE',
-  'PER HOUR',
-];
+/** The report leaves out tables without rows. */
+export interface Table {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly string[])[];
+}
 
-export function callerRows({ top }: JudgedLimiter): string[][] {
-  return top.map(({ caller, requests, rejected, peak }) => [
-    caller,
-    count(requests),
-    range(rejected),
-    count(peak.second),
-    count(peak.minute),
-    count(peak.hour),
-  ]);
+export function callerTable({ top }: JudgedLimiter): Table {
+  return {
+    head: ['CALLER', 'REQUESTS', 'REJECTED', 'PEAK PER SECOND', 'PER MINUTE', 'PER HOUR'],
+    rows: top.map(({ caller, requests, rejected, peak }) => [
+      caller,
+      count(requests),
+      range(rejected),
+      count(peak.second),
+      count(peak.minute),
+      count(peak.hour),
+    ]),
+  };
 }
 
 /** One row for each limit, one column for each algorithm. */
-export function trialTable({ table, windowMs }: JudgedLimiter): string[][] {
+export function trialTable({ table, windowMs }: JudgedLimiter): Table {
   const algorithms = [...new Set(table.map(({ algorithm }) => algorithm))];
   const limits = [...new Set(table.map(({ limit }) => limit))];
   const cell = (limit: number, algorithm: string): string => {
@@ -82,38 +82,47 @@ export function trialTable({ table, windowMs }: JudgedLimiter): string[][] {
     const trial = table.find(isIt);
     return trial ? `${range(trial.rejected)} (${range(trial.rejectedCallers)})` : '';
   };
-  return [
-    [`LIMIT PER ${durationOf(windowMs)}`, ...algorithms],
-    ...limits.map((limit) => [
+  return {
+    head: [`LIMIT PER ${durationOf(windowMs)}`, ...algorithms],
+    rows: limits.map((limit) => [
       count(limit),
       ...algorithms.map((algorithm) => cell(limit, algorithm)),
     ]),
-  ];
+  };
 }
 
-export function smallestRows({ smallest }: JudgedLimiter): string[][] {
-  if (!smallest) return [];
+export function smallestTable({ smallest }: JudgedLimiter): Table {
+  const head = ['TO REJECT', 'SMALLEST LIMIT', 'OR BURST (TOKEN BUCKET)'];
+  if (!smallest) return { head, rows: [] };
   const { maxRejected, maxCallers, limitByRejected, limitByCallers } = smallest;
   const number = (value: number | null) => (value === null ? 'none' : count(value));
-  return [
-    [
-      `at most ${percent(maxRejected)} of the requests`,
-      number(limitByRejected),
-      number(smallest.burstByRejected),
+  return {
+    head,
+    rows: [
+      [
+        `at most ${percent(maxRejected)} of the requests`,
+        number(limitByRejected),
+        number(smallest.burstByRejected),
+      ],
+      [
+        `at most ${plural(maxCallers, 'caller')}`,
+        number(limitByCallers),
+        number(smallest.burstByCallers),
+      ],
     ],
-    [
-      `at most ${plural(maxCallers, 'caller')}`,
-      number(limitByCallers),
-      number(smallest.burstByCallers),
-    ],
-  ];
+  };
 }
 
-export const SMALLEST_HEAD: readonly string[] = [
-  'TO REJECT',
-  'SMALLEST LIMIT',
-  'OR BURST (TOKEN BUCKET)',
-];
+export function comparedLine({ newlyHit, noLongerHit }: Comparison): string {
+  return `${plural(newlyHit, 'caller')} newly hit, ${count(noLongerHit)} no longer.`;
+}
+
+export function newlyHitTable({ top }: Comparison): Table {
+  return {
+    head: ['NEWLY HIT', 'REJECTED'],
+    rows: top.map(({ caller, rejected }) => [caller, count(rejected)]),
+  };
+}
 
 export function statusLine({ statuses }: JudgedLimiter): string {
   const parts = Object.entries(statuses).map(([status, times]) => `${status}: ${count(times)}`);

@@ -59,3 +59,18 @@ it('callers beyond a million share one row', () => {
   expect(table.nameOf(1_000_000)).toBe('(other callers)');
   expect(table.requestsOf(1_000_000)).toBe(10);
 });
+
+it('a caller has its exact numbers beyond 65,535, and so do its neighbors', () => {
+  const table = new CallerTable();
+  table.count('before', 0);
+  for (let at = 0; at < 70_000; at += 1) {
+    const id = table.count('ada', at < 66_000 ? 3_600_000_000 : 7_200_000_000);
+    table.reject(id, 1);
+  }
+  table.count('after', 0);
+  expect(table.requestsOf(1)).toBe(70_000);
+  expect(table.rejectedOf(1, 1)).toBe(70_000);
+  expect(table.rejectedOf(1, 0)).toBe(0);
+  expect(table.peaksOf(1)).toEqual({ second: 66_000, minute: 66_000, hour: 66_000 });
+  expect([0, 2].map((id) => table.requestsOf(id))).toEqual([1, 1]);
+});

@@ -165,6 +165,42 @@ describe('in an attack with a million keys', () => {
     expect(list.total).toBe(1_000_000 * share + rejections);
   });
 
+  it('400 callers are counted exactly', () => {
+    const few = topCallers({ clock: new ManualClock() });
+    for (let i = 0; i < 1_000; i += 1) few.countDecision(denied, 'enforce', `caller ${i % 400}`);
+    const list = (few.report()[0] as LimiterReport).rejected.minute;
+    expect(list.callers).toHaveLength(20);
+    for (const { atLeast, atMost } of list.callers) expect([atLeast, atMost]).toEqual([3, 3]);
+    expect(list.othersAtMost).toBe(3);
+  });
+
+  it('every count is within its range, and a caller with 6 % of the rejections is listed', () => {
+    const many = topCallers({ clock: new ManualClock() });
+    const counts = new Map<string, number>();
+    let seed = 1;
+    for (let i = 0; i < 50_000; i += 1) {
+      seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+      // First only rare callers, then a few frequent ones and thousands of rare ones.
+      const rank = i < 5_000 ? i : Math.floor(1.2 ** ((50 * seed) / 2 ** 32));
+      const caller = `caller ${rank}`;
+      counts.set(caller, (counts.get(caller) ?? 0) + 1);
+      many.countDecision(denied, 'enforce', caller);
+    }
+    expect(counts.size).toBeGreaterThan(3_000);
+    const { callers: listed, othersAtMost } = (many.report()[0] as LimiterReport).rejected.minute;
+    expect(listed.some(({ atLeast, atMost }) => atLeast < atMost)).toBe(true);
+    for (const { caller, atLeast, atMost } of listed) {
+      const count = counts.get(caller) as number;
+      counts.delete(caller);
+      expect(count).toBeGreaterThanOrEqual(atLeast);
+      expect(count).toBeLessThanOrEqual(atMost);
+    }
+    for (const count of counts.values()) {
+      expect(count).toBeLessThanOrEqual(othersAtMost);
+      expect(count).toBeLessThan(0.06 * 50_000);
+    }
+  });
+
   it('a key of a kilobyte is cut', () => {
     callers.countDecision({ ...denied, limiter: 'long' }, 'enforce', 'x'.repeat(1_000));
     expect(callers.report()[1]?.rejected.minute.callers[0]?.caller).toHaveLength(256);

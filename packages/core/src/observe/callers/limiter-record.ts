@@ -24,7 +24,11 @@ export class LimiterRecord {
   }
 
   add({ outcome, allowed }: Decision, mode: Mode, key: string | undefined): void {
-    this.counts[outcome] += 1;
+    const { counts } = this;
+    // The usual two are named, because V8 finds a property by a variable name several times as slowly.
+    if (outcome === 'allowed') counts.allowed += 1;
+    else if (outcome === 'denied') counts.denied += 1;
+    else counts[outcome] += 1;
     this.mode = mode;
     this.publications = 2;
     if (!allowed) {

@@ -96,7 +96,7 @@ const SUMMARIZED = 5;
 
 /**
  * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Its
- * memory is bounded: it counts 100 callers per limiter at a time. If there are more callers, counts are ranges. Use one
+ * memory is bounded: it counts 400 callers per limiter at a time. If there are more callers, counts are ranges. Use one
  * observer for all guards of a process.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
