@@ -53,6 +53,26 @@ describe('a job that is aborted', () => {
     expect(await shaper.waitOf('acme')).toBe(250);
   });
 
+  it('does not reuse a slot whose cancellation got no answer, because the store may have granted it again', async () => {
+    const { stores, here, there, starts } = twoProcesses();
+    const abort = new AbortController();
+    starts.schedule(here, 'a');
+    starts.schedule(here, 'b', { signal: abort.signal });
+    await pass(0);
+    stores[0].loses = 'put';
+    abort.abort('gone');
+    await pass(0);
+    starts.schedule(there, 'c');
+    await pass(0);
+    starts.schedule(here, 'd');
+    await pass(1_000);
+    expect(starts.all).toEqual([
+      { name: 'a', ms: 0 },
+      { name: 'c', ms: 250 },
+      { name: 'd', ms: 500 },
+    ]);
+  });
+
   it('keeps a slot that others wait behind, for the next job that comes here', async () => {
     const { here, there, starts } = twoProcesses();
     const abort = new AbortController();

@@ -41,6 +41,19 @@ it('gives back the slots of what waits, so that other processes do not wait for 
   expect(await there.waitOf('acme')).toBe(250);
 });
 
+it('gives back also the slots behind those of other processes', async () => {
+  const { here, there, starts } = twoProcesses();
+  starts.many(here, 3);
+  await pass(0);
+  starts.many(there, 1);
+  await pass(0);
+  starts.many(here, 3);
+  await pass(0);
+  expect(await there.waitOf('acme')).toBe(1750);
+  await here.close();
+  expect(await there.waitOf('acme')).toBe(1000);
+});
+
 it('refuses what comes after it', async () => {
   const { shaper, starts } = setUp();
   await shaper.close();

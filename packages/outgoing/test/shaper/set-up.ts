@@ -20,6 +20,8 @@ export class FarStore implements Store {
   /** Which calls fail: all, or those with a step of this kind. */
   down: boolean | Step['op'] = false;
   delayMs = 0;
+  /** Steps of this kind are done, but their answer is lost. */
+  loses: Step['op'] | undefined;
   /** How much longer each kind of step takes before the store does it. */
   readonly slowMs: Partial<Record<Step['op'], number>> = {};
   memory: Pick<Store, 'apply'>;
@@ -35,6 +37,7 @@ export class FarStore implements Store {
     if (ms > 0) await sleep(ms);
     if (this.down === true || this.down === op) throw new Error('down');
     const answers = await this.memory.apply(steps);
+    if (this.loses === op) throw new Error('lost');
     if (this.delayMs > 0) await sleep(this.delayMs);
     return answers;
   }
