@@ -13,7 +13,6 @@ import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { newOwner } from './claim-note.js';
-import { askClaim } from './idempotency-key.js';
 import {
   answersOf,
   calendarLook,
@@ -153,7 +152,7 @@ class Restorer {
     const mark = markOf(count, startUs, keepUs);
     let loading: Promise<number> | undefined;
     try {
-      const { allowed, nowUs, endsUs } = await askClaim(store, mark);
+      const [{ allowed, nowUs, endsUs }] = await answersOf<[ClaimsAnswer]>(store, [mark]);
       if (!allowed) {
         seen.quietUs = beginUs + Math.min(endsUs - nowUs, LEASE_US);
         return;
@@ -178,9 +177,7 @@ class Restorer {
       const cost = value - now.current;
       if (cost <= 0) break;
       const raise = raiseBy(cost, value, count);
-      const [raised] = await answersOf<[Answer]>(store, [raise], {
-        deadlineUs: beginUs + LEASE_US,
-      });
+      const [raised] = await answersOf<[Answer]>(store, [raise], beginUs + LEASE_US);
       if (raised.allowed) break;
     }
     // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
@@ -198,7 +195,7 @@ class Restorer {
   }
 
   private async startAgain(mark: Step, op: 'put' | 'reset', seen: Seen): Promise<void> {
-    await askClaim(this.options.store, { ...mark, op });
+    await answersOf(this.options.store, [{ ...mark, op }]);
     seen.quietUs = 0;
   }
 }
