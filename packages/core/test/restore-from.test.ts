@@ -13,7 +13,13 @@ import {
   restoreFrom,
   type UsedUnits,
 } from '@spillway/core';
-import { remoteStore, type SyncStore, stateStore, systemClock } from '@spillway/core/store';
+import {
+  remoteStore,
+  type Step,
+  type SyncStore,
+  stateStore,
+  systemClock,
+} from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -182,6 +188,26 @@ describe('a count that the store lost', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     await use('ada');
     expect(await usedOf('ada')).toBe(9);
+  });
+
+  it('is loaded again if reservations in flight hid the loss', async () => {
+    const { limiters, books, loads, use, usedOf, faults } = fleet({
+      options: { ...QUOTA, limit: 1_000 },
+    });
+    books.set('ada', 900);
+    const reserve = () => limiters[0]?.consume('ada', { cost: 90 });
+    const reserved = await Promise.all(Array.from({ length: 10 }, reserve));
+    await vi.advanceTimersByTimeAsync(0);
+    for (const decision of reserved)
+      if (decision) await limiters[0]?.refund(decision, { cost: 89 });
+    expect(await usedOf('ada')).toBe(10);
+    books.set('ada', 910);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use('ada');
+    expect(await usedOf('ada')).toBeGreaterThanOrEqual(910);
+    await vi.advanceTimersByTimeAsync(60_000);
+    await use('ada', 5);
+    expect([loads.length, faults.length]).toEqual([2, 0]);
   });
 
   it('is looked for with one call in ten seconds, and not for rejections', async () => {
@@ -389,6 +415,64 @@ describe('a load that goes wrong', () => {
     expect(wrong({}, {})).toThrow('store');
     expect(wrong({}, { store, onFault: 5 })).toThrow('onFault must be a function, got 5');
     expect(wrong({}, { store, logger: {} })).toThrow('logger must be an object with warn()');
+  });
+});
+
+describe('a call that the store never answers', () => {
+  fakeTime();
+
+  /** A store that never answers the calls in which `hangs` returns true for a step. */
+  function halfOpen(hangs: (step: Step) => boolean) {
+    const memory = memoryStore({ clock: systemClock });
+    let isHealthy = false;
+    const store = remoteStore({
+      sync: false,
+      apply: async (steps) =>
+        isHealthy || !steps.some(hangs) ? memory.apply(steps) : new Promise(() => undefined),
+    });
+    const heal = (): void => {
+      isHealthy = true;
+    };
+    const faults: Fault[] = [];
+    const onFault = (fault: Fault) => faults.push(fault);
+    const restoring = restoreFrom({ quota: () => 9 }, { store, onFault });
+    const limiter = createLimiter({ ...QUOTA, limit: 100 }, { store, observers: [restoring] });
+    const use = async (key: string) => {
+      await limiter.consume(key);
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    const usedOf = async (key: string) => (await limiter.peek(key)).used;
+    return { use, usedOf, heal, faults };
+  }
+
+  it.each<[string, (step: Step) => boolean]>([
+    ['look', ({ limiter, op }) => limiter === 'quota.restored' && op === 'look'],
+    ['claim', ({ limiter, op }) => limiter === 'quota.restored' && op === 'take'],
+    ['raise', ({ limiter, op, cost }) => limiter === 'quota' && op === 'take' && cost > 1],
+    ['mark', ({ limiter, op }) => limiter === 'quota.restored' && op === 'done'],
+  ])('is a fault, and the key is loaded again: the %s', async (_, hangs) => {
+    const { use, usedOf, heal, faults } = halfOpen(hangs);
+    const keys = Array.from({ length: 8 }, (_, at) => `key ${at}`);
+    for (const key of keys) await use(key);
+    await vi.advanceTimersByTimeAsync(10_100);
+    expect(faults).toHaveLength(8);
+    expect(String(faults[0]?.error)).toMatch(/no answer within 10000 ms/);
+    heal();
+    for (const key of [...keys, 'new']) {
+      await use(key);
+      expect(await usedOf(key)).toBeGreaterThanOrEqual(9);
+    }
+    expect(faults).toHaveLength(8);
+  });
+
+  it('leaves room for other keys', async () => {
+    const { use, usedOf, heal, faults } = halfOpen(({ op }) => op === 'look');
+    for (let at = 0; at < 150; at += 1) await use(`key ${at}`);
+    heal();
+    await vi.advanceTimersByTimeAsync(10_100);
+    expect(faults).toHaveLength(100);
+    await use('ada');
+    expect(await usedOf('ada')).toBe(9);
   });
 });
 

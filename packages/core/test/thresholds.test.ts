@@ -17,7 +17,7 @@ import {
   thresholds,
   tokenBucket,
 } from '@spillway/core';
-import { remoteStore, systemClock } from '@spillway/core/store';
+import { remoteStore, type Step, systemClock } from '@spillway/core/store';
 import { fakeTime, request } from 'spillway-testkit';
 import { describe, expect, it, vi } from 'vitest';
 
@@ -348,6 +348,29 @@ describe('a share of a period', () => {
     expect(told).toHaveLength(1);
   });
 
+  it.each([16, 1])(
+    'makes no calls for rejections after its end was moved to %i days from now',
+    async (days) => {
+      const store = memoryStore({ clock: systemClock });
+      const limiter = createLimiter(
+        { name: 'quota', limit: 10, window: calendar(() => undefined as never) },
+        { store, observers: [thresholds({ quota: [0.5, 1] }, () => undefined, { store })] },
+      );
+      const period = { id: 'a', start: Date.now() - 10 * DAY, end: Date.now() + 2 * DAY };
+      const moved = { ...period, end: Date.now() + days * DAY };
+      const use = async (own: BillingPeriod) => {
+        await limiter.consume('ada', { period: own });
+        await vi.advanceTimersByTimeAsync(0);
+      };
+      for (let n = 0; n < 10; n += 1) await use(period);
+      await use(moved);
+      const apply = vi.spyOn(store, 'apply');
+      // Other servers still have the old end.
+      for (let n = 0; n < 10; n += 1) await use(n % 2 ? moved : period);
+      expect(apply).toHaveBeenCalledTimes(10);
+    },
+  );
+
   it.each<Pick<LimiterOptions, 'window' | 'algorithm'>>([
     { window: calendar('day') },
     { window: '1d', algorithm: fixedWindow },
@@ -430,6 +453,31 @@ describe('a share of a period', () => {
       ['ada', 0.1, 1],
       ['key-0', 0.1, 2],
     ]);
+  });
+
+  it.each<[string, (step: Step) => boolean]>([
+    ['look', ({ op }) => op === 'look'],
+    ['claim', ({ op, claim }) => op === 'take' && claim !== undefined],
+    ['mark', ({ op }) => op === 'done'],
+  ])('is reported after calls that the store never answered: the %s', async (_, hangs) => {
+    const { memory, use, shown, faults } = fleet(1, [0.1]);
+    const apply = memory.apply.bind(memory);
+    const hanging = vi.spyOn(memory, 'apply').mockImplementation((steps) => {
+      // The store applies a claim, but its reply is lost.
+      const answers = apply(steps);
+      return steps.some(hangs) ? (new Promise(() => undefined) as never) : answers;
+    });
+    for (let n = 0; n < 100; n += 1) await use(`key-${n}`);
+    shown();
+    await vi.advanceTimersByTimeAsync(10_100);
+    expect(faults).toHaveLength(100);
+    expect(String(faults[0]?.error)).toMatch(/no answer within 10000 ms/);
+    hanging.mockRestore();
+    await use('ada');
+    await vi.advanceTimersByTimeAsync(60_000);
+    await use('key-0');
+    expect(shown().map(([key]) => key)).toEqual(_ === 'mark' ? ['ada'] : ['ada', 'key-0']);
+    expect(faults).toHaveLength(100);
   });
 
   it('must be a number', () => {

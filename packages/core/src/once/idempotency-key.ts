@@ -121,7 +121,7 @@ export async function dropIdempotencyKey(
 }
 
 /** @throws any error of the store */
-export async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
+async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
   const [answer] = await store.apply([step]);
   if (answer?.failure) throw answer.failure;
   return answer as ClaimsAnswer;

@@ -7,9 +7,10 @@ import { checkCallback } from '../base/checks.js';
 import { type Fingerprint, randomSeed, shortened } from '../base/fingerprint.js';
 import type { Logger } from '../base/host.js';
 import type { NamesOf } from '../base/option-names.js';
+import { inTime } from '../base/within.js';
 import type { Answer } from '../contract/ask.js';
 import type { Fault } from '../contract/observer.js';
-import type { ApplyOptions, Step, Store } from '../contract/store.js';
+import type { Step, Store } from '../contract/store.js';
 import { tellFault } from '../observe/faults.js';
 import { checkStore } from '../stores/check-store.js';
 
@@ -55,15 +56,21 @@ export function calendarLook(limiter: string, key: string): Step {
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };
 }
 
-/** @throws any error of the store */
+/** Timeout of each call. Without it, calls that are never answered would use up the calls that may run at once. */
+const PATIENCE_MS = 10_000;
+
+/** @throws any error of the store, or an error if it doesn't answer in time */
 export async function answersOf<Answers extends readonly Answer[]>(
   store: Store,
   steps: readonly Step[],
-  options?: ApplyOptions,
+  latestUs: number = Infinity,
 ): Promise<Answers> {
-  const answers = await store.apply(steps, options);
-  for (const { failure } of answers) if (failure) throw failure;
-  return answers as Answers;
+  const called = await inTime(PATIENCE_MS, (deadlineUs) =>
+    store.apply(steps, { deadlineUs: Math.min(deadlineUs, latestUs) }),
+  );
+  if ('error' in called) throw called.error;
+  for (const { failure } of called.value) if (failure) throw failure;
+  return called.value as Answers;
 }
 
 /** The most marks that a process caches. */

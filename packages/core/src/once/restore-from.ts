@@ -13,7 +13,6 @@ import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { newOwner } from './claim-note.js';
-import { askClaim } from './idempotency-key.js';
 import {
   answersOf,
   calendarLook,
@@ -41,6 +40,8 @@ const RETRY_US = 1_000_000;
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
+/** A count that drops below the loaded units within this time is loaded again. */
+const RETURNS_US = 300_000_000;
 const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
@@ -48,6 +49,10 @@ interface Seen {
   quietUs: number;
   /** The period of the last mark. 0: none is known. */
   startUs: number;
+  /** The units that this process loaded for the period. 0: the count needn't be compared with them any more. */
+  loaded: number;
+  /** Requests in flight at the load may return units until this time. */
+  returnsUs: number;
 }
 
 /**
@@ -109,7 +114,7 @@ class Restorer {
     const load = this.loads.get(limiter);
     if (!load || key === undefined || outcome === 'error' || !(used > 0)) return;
     const name = this.seen.nameOf(limiter, key);
-    const seen = this.seen.get(name) ?? { quietUs: 0, startUs: 0 };
+    const seen = this.seen.get(name) ?? { quietUs: 0, startUs: 0, loaded: 0, returnsUs: 0 };
     // The count began with this request, so an earlier count may have been lost.
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
     const nowUs = systemClock.nowUs();
@@ -141,7 +146,12 @@ class Restorer {
       // The billing period of the key is unknown.
       return;
     }
-    if (marked.state === 'done' && startUs === seen.startUs) return;
+    const isDone = marked.state === 'done' && startUs === seen.startUs;
+    if (isDone && current >= seen.loaded) {
+      if (beginUs > seen.returnsUs) seen.loaded = 0;
+      return;
+    }
+    if (startUs !== seen.startUs) seen.loaded = 0;
     seen.startUs = startUs;
     if (!this.mayLoad(beginUs)) {
       seen.quietUs = beginUs + RETRY_US;
@@ -153,7 +163,9 @@ class Restorer {
     const mark = markOf(count, startUs, keepUs);
     let loading: Promise<number> | undefined;
     try {
-      const { allowed, nowUs, endsUs } = await askClaim(store, mark);
+      // Requests in flight at the load have returned units, which hid that the store had lost as many.
+      if (isDone) await answersOf(store, [{ ...mark, op: 'reset' }]);
+      const [{ allowed, nowUs, endsUs }] = await answersOf<[ClaimsAnswer]>(store, [mark]);
       if (!allowed) {
         seen.quietUs = beginUs + Math.min(endsUs - nowUs, LEASE_US);
         return;
@@ -171,6 +183,8 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
+    seen.loaded = value;
+    seen.returnsUs = beginUs + RETURNS_US;
     for (;;) {
       const [now] = await answersOf<[CalendarAnswer]>(store, [count]);
       // The count was lost again, or belongs to the next period.
@@ -178,9 +192,7 @@ class Restorer {
       const cost = value - now.current;
       if (cost <= 0) break;
       const raise = raiseBy(cost, value, count);
-      const [raised] = await answersOf<[Answer]>(store, [raise], {
-        deadlineUs: beginUs + LEASE_US,
-      });
+      const [raised] = await answersOf<[Answer]>(store, [raise], beginUs + LEASE_US);
       if (raised.allowed) break;
     }
     // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
@@ -198,7 +210,7 @@ class Restorer {
   }
 
   private async startAgain(mark: Step, op: 'put' | 'reset', seen: Seen): Promise<void> {
-    await askClaim(this.options.store, { ...mark, op });
+    await answersOf(this.options.store, [{ ...mark, op }]);
     seen.quietUs = 0;
   }
 }

@@ -10,7 +10,6 @@ import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 import { newOwner } from './claim-note.js';
-import { askClaim } from './idempotency-key.js';
 import {
   answersOf,
   calendarLook,
@@ -109,8 +108,11 @@ function isShare(share: unknown): boolean {
 interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
-  /** The end of the calendar period, by the clock of this process; 0 for other windows. */
-  readonly endUs: number;
+  /**
+   * The ends of the calendar period in the store and in the decision, by the clock of this process. They differ after a
+   * change, because a rejection doesn't store the new end. Empty for other windows.
+   */
+  readonly endsUs: readonly number[];
 }
 
 /** Ends further apart than this belong to two periods. A late reply of the store moves an end by less. */
@@ -146,11 +148,12 @@ class Teller {
       if (!(used / policy.limit >= share)) return;
       const name = this.quiet.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
       if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
-      const quiet = this.quiet.get(name) ?? { untilUs: 0, endUs: 0 };
+      const quiet = this.quiet.get(name) ?? { untilUs: 0, endsUs: [] };
       // A new period may have begun before the known one ended.
       const crosses = outcome !== 'denied' && (used - cost) / policy.limit < share;
-      const isMoved = Math.abs(now + resetMs * 1_000 - quiet.endUs) > SAME_US;
-      const isKnown = quiet.endUs === 0 || !(crosses || isMoved);
+      const endUs = now + resetMs * 1_000;
+      const isSame = quiet.endsUs.some((known) => Math.abs(endUs - known) <= SAME_US);
+      const isKnown = quiet.endsUs.length === 0 || (isSame && !crosses);
       if (isKnown && quiet.untilUs > now) continue;
       this.running.add(name);
       const told = this.tell(event, share, key, name)
@@ -178,9 +181,9 @@ class Teller {
     const resetUs = isCalendar
       ? count.endUs - count.nowUs
       : resetMs * 1_000 - (systemClock.nowUs() - beginUs);
-    const known = isCalendar ? systemClock.nowUs() + resetUs : 0;
+    const known = isCalendar ? [systemClock.nowUs() + resetUs, beginUs + resetMs * 1_000] : [];
     const beQuiet = (forUs: number): void =>
-      this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, endUs: known });
+      this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, endsUs: known });
     const period = isCalendar ? ` since ${startUs}` : '';
     const claim = { id: `${threshold} of ${limit}${period}`, owner: newOwner() };
     const own = `${limiter}.thresholds`;
@@ -210,7 +213,7 @@ class Teller {
     if ('error' in told) throw told.error;
     // The mark lasts until the end of the period, however long the callback took.
     const keptUs = kept(endUs - nowUs - (systemClock.nowUs() - claimedUs));
-    await askClaim(store, { ...step, rule: makeClaimsRule(LEASE_US, keptUs), op: 'done' });
+    await answersOf(store, [{ ...step, rule: makeClaimsRule(LEASE_US, keptUs), op: 'done' }]);
     beQuiet(keptUs);
   }
 }
