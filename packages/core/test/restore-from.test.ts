@@ -190,26 +190,6 @@ describe('a count that the store lost', () => {
     expect(await usedOf('ada')).toBe(9);
   });
 
-  it('is loaded again if reservations in flight hid the loss', async () => {
-    const { limiters, books, loads, use, usedOf, faults } = fleet({
-      options: { ...QUOTA, limit: 1_000 },
-    });
-    books.set('ada', 900);
-    const reserve = () => limiters[0]?.consume('ada', { cost: 90 });
-    const reserved = await Promise.all(Array.from({ length: 10 }, reserve));
-    await vi.advanceTimersByTimeAsync(0);
-    for (const decision of reserved)
-      if (decision) await limiters[0]?.refund(decision, { cost: 89 });
-    expect(await usedOf('ada')).toBe(10);
-    books.set('ada', 910);
-    await vi.advanceTimersByTimeAsync(10_000);
-    await use('ada');
-    expect(await usedOf('ada')).toBeGreaterThanOrEqual(910);
-    await vi.advanceTimersByTimeAsync(60_000);
-    await use('ada', 5);
-    expect([loads.length, faults.length]).toEqual([2, 0]);
-  });
-
   it('is looked for with one call in ten seconds, and not for rejections', async () => {
     let calls = 0;
     const { use, onCall } = fleet({ options: { ...QUOTA, limit: 1 }, load: () => 0 });

@@ -40,8 +40,6 @@ const RETRY_US = 1_000_000;
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
-/** A count that drops below the loaded units within this time is loaded again. */
-const RETURNS_US = 300_000_000;
 const LONGEST_US = 34_560_000_000_000;
 
 interface Seen {
@@ -49,10 +47,6 @@ interface Seen {
   quietUs: number;
   /** The period of the last mark. 0: none is known. */
   startUs: number;
-  /** The units that this process loaded for the period. 0: the count needn't be compared with them any more. */
-  loaded: number;
-  /** Requests in flight at the load may return units until this time. */
-  returnsUs: number;
 }
 
 /**
@@ -114,7 +108,7 @@ class Restorer {
     const load = this.loads.get(limiter);
     if (!load || key === undefined || outcome === 'error' || !(used > 0)) return;
     const name = this.seen.nameOf(limiter, key);
-    const seen = this.seen.get(name) ?? { quietUs: 0, startUs: 0, loaded: 0, returnsUs: 0 };
+    const seen = this.seen.get(name) ?? { quietUs: 0, startUs: 0 };
     // The count began with this request, so an earlier count may have been lost.
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
     const nowUs = systemClock.nowUs();
@@ -146,12 +140,7 @@ class Restorer {
       // The billing period of the key is unknown.
       return;
     }
-    const isDone = marked.state === 'done' && startUs === seen.startUs;
-    if (isDone && current >= seen.loaded) {
-      if (beginUs > seen.returnsUs) seen.loaded = 0;
-      return;
-    }
-    if (startUs !== seen.startUs) seen.loaded = 0;
+    if (marked.state === 'done' && startUs === seen.startUs) return;
     seen.startUs = startUs;
     if (!this.mayLoad(beginUs)) {
       seen.quietUs = beginUs + RETRY_US;
@@ -163,8 +152,6 @@ class Restorer {
     const mark = markOf(count, startUs, keepUs);
     let loading: Promise<number> | undefined;
     try {
-      // Requests in flight at the load have returned units, which hid that the store had lost as many.
-      if (isDone) await answersOf(store, [{ ...mark, op: 'reset' }]);
       const [{ allowed, nowUs, endsUs }] = await answersOf<[ClaimsAnswer]>(store, [mark]);
       if (!allowed) {
         seen.quietUs = beginUs + Math.min(endsUs - nowUs, LEASE_US);
@@ -183,8 +170,6 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    seen.loaded = value;
-    seen.returnsUs = beginUs + RETURNS_US;
     for (;;) {
       const [now] = await answersOf<[CalendarAnswer]>(store, [count]);
       // The count was lost again, or belongs to the next period.
