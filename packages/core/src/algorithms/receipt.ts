@@ -43,7 +43,6 @@ export function unitsOf({ rule, cost, owed }: Pick<Ask<Rule>, 'rule' | 'cost' | 
  * const take: Step = { op: 'take', limiter: 'tokens', key: 'ada', rule, cost: 8, binding: true };
  * const [granted] = store.apply([take]);
  *
- * // 8 were taken; 3 are given back, and 2 of the 5 that are left.
  * const put: Step = { ...take, op: 'put', cost: 3, receipt: receiptFrom(rule, granted!, 8) };
  * store.apply([put]);
  * store.apply([{ ...put, cost: 2, receipt: receiptOfRest(put)! }]);

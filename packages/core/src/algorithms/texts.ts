@@ -62,9 +62,6 @@ export interface SteppedText {
 /**
  * Applies a step to the text of its count. For stores that don't use `stateStore`.
  *
- * The text of a log has at most 10,000 entries. Beyond that, new units join the newest entry, which then expires with
- * its newest unit: later than it should, never earlier.
- *
  * @param text the stored text of the count; undefined if there is none
  * @param nowUs the store's clock, in whole microseconds since the epoch
  * @param charge whether a take may charge; false if another step of its group was rejected

@@ -10,12 +10,9 @@ const DEFAULT_IPV6_PREFIX = 64;
  *
  * - IPv4 must be four decimal octets and is returned unchanged.
  * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`, `::ffff:c000:201`) and the NAT64 prefix `64:ff9b::/96` become the IPv4
- *   address they contain. If they were cut like other IPv6 addresses, all of IPv4 would share one key.
+ *   address they contain.
  * - IPv6 is cut to its first `ipv6Prefix` bits, because a subscriber has at least a /64 to choose from, and written in
  *   RFC 5952 form: `2001:db8:1:2::/64`. At 128 there is no suffix. The zone of `fe80::1%eth0` is dropped.
- *
- * All addresses with the same prefix share one text on purpose. At /64 this includes all link-local hosts, and all
- * Teredo clients of one server. 6to4 works as is, because each site has its own /48.
  *
  * @param text the address, without port or brackets
  * @param ipv6Prefix how many leading bits identify an IPv6 client, 32 to 128; default 64
@@ -28,7 +25,6 @@ const DEFAULT_IPV6_PREFIX = 64;
  *
  * canonicalAddress('::ffff:192.0.2.1'); // '192.0.2.1'
  * canonicalAddress('2001:DB8:0:0:1::1'); // '2001:db8::/64'
- * canonicalAddress('2001:DB8:0:0:1::1', 128); // '2001:db8::1:0:0:1'
  * canonicalAddress('unknown'); // undefined
  * ```
  */

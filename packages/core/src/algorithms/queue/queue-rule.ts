@@ -91,7 +91,6 @@ function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbe
  * const [second] = store.apply([take]) as readonly [QueueAnswer];
  * delayOf(rule, first); // 0
  * delayOf(rule, second); // 250
- * delayOf(rule, second, 1); // 500, for the next one
  * ```
  */
 export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number {
