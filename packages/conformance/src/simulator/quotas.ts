@@ -2,7 +2,6 @@
 
 import type { Crossed, Guard, LimitRequest, Store } from '@spillway/core';
 import type { QuotaPlan } from './plan.js';
-import type { Program } from './run.js';
 import { EPOCH_US, type Process, type World } from './world.js';
 
 const DAY_US = 86_400_000_000;
@@ -55,7 +54,11 @@ export class QuotaBooks {
   }
 
   /** The guard of a process; undefined if its build has no calendars. */
-  guard(core: Program['core'], process: Process, store: Store): Guard<QuotaCaller> | undefined {
+  guard(
+    core: typeof import('@spillway/core'),
+    process: Process,
+    store: Store,
+  ): Guard<QuotaCaller> | undefined {
     if (!('restoreFrom' in core)) return undefined;
     const { calendar, createGuard, rateLimit, restoreFrom, thresholds } = core;
     const { limit, period, isSoft } = this.plan;

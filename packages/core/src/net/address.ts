@@ -25,7 +25,6 @@ const DEFAULT_IPV6_PREFIX = 64;
  *
  * canonicalAddress('::ffff:192.0.2.1'); // '192.0.2.1'
  * canonicalAddress('2001:DB8:0:0:1::1'); // '2001:db8::/64'
- * canonicalAddress('unknown'); // undefined
  * ```
  */
 export function canonicalAddress(

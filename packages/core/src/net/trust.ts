@@ -77,7 +77,6 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
  * import { clientAddress, compileTrust } from '@spillway/core/adapter';
  *
  * clientAddress(compileTrust(1), '10.0.0.7', '6.6.6.6, 192.0.2.1'); // '192.0.2.1'
- * clientAddress(compileTrust(false), '192.0.2.1', '6.6.6.6'); // '192.0.2.1'
  * ```
  */
 export function clientAddress(
