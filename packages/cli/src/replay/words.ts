@@ -129,6 +129,6 @@ export function statusLine({ statuses }: JudgedLimiter): string {
   return parts.length === 0 ? '' : `Their requests had been answered with ${parts.join(', ')}.`;
 }
 
-export function plural(number: number, noun: string): string {
+function plural(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
 }
