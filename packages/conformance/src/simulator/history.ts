@@ -71,7 +71,10 @@ interface Quotas {
   readonly told: readonly Told[];
   readonly loads: readonly Load[];
   /** The counts per key at the end, when each key has been used twice more. */
-  readonly counts: ReadonlyMap<string, { readonly startUs: number; readonly used: number }>;
+  readonly counts: ReadonlyMap<
+    string,
+    { readonly startUs: number; readonly endUs: number; readonly used: number }
+  >;
 }
 
 /** A job that a shaper started. */

@@ -6,7 +6,7 @@ import { Oracle, type Verdict } from '../oracle.js';
 import { FIELDS, seen } from '../probe.js';
 import type { Call, History, Outcome } from './history.js';
 import type { Plan } from './plan.js';
-import { isSamePeriod, SHARES } from './quotas.js';
+import { isSamePeriod, SHARES, startOf } from './quotas.js';
 import type { Process } from './world.js';
 
 type Law = (history: History) => string | undefined;
@@ -1005,7 +1005,7 @@ const quotasHold: Law = (history) => {
     for (const [at, step] of call.steps.entries()) {
       const answer = call.answers[at] as Answer;
       if (!isOfQuota(step) || step.op !== 'take' || !('startUs' in answer)) continue;
-      const { startUs, nowUs: atUs } = answer;
+      const [startUs, atUs] = [startOf(answer), answer.nowUs];
       const all = grants.get(step.key) ?? [];
       grants.set(step.key, all);
       all.push({ atUs, order, startUs, cost: answer.allowed ? step.cost : 0 });
@@ -1036,10 +1036,12 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   const { limit } = plan.quota;
   const calm = plan.faults.length === 0;
   const keepsAll = restarts.every(({ executions, kept }) => kept === executions);
-  for (const [key, { startUs, used }] of quotas.counts) {
+  for (const [key, { startUs, endUs, used }] of quotas.counts) {
     for (const share of SHARES) {
       const told = quotas.told.filter((one) => {
-        return one.key === key && one.threshold === share && sinceUs(one.id) === startUs;
+        return (
+          one.key === key && one.threshold === share && [startUs, endUs].includes(sinceUs(one.id))
+        );
       });
       if (used < share * limit) continue;
       if (told.length === 0)
@@ -1054,7 +1056,9 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
     return `${early.key} had used ${early.used} of ${limit} units when ${early.threshold} was told`;
   const ids = new Set<string>();
   for (const { key, threshold, id } of quotas.told) {
-    const name = `${key} ${threshold} ${Math.round(sinceUs(id) / SHORTEST_PERIOD_US)}`;
+    // At the end of a period, a report may name an instant near it instead of its start.
+    if (sinceUs(id) % SHORTEST_PERIOD_US !== 0) continue;
+    const name = `${key} ${threshold} ${sinceUs(id)}`;
     if (keepsAll && !ids.has(id) && ids.has(name)) return `the report of ${name} has several ids`;
     ids.add(id).add(name);
   }
@@ -1079,14 +1083,20 @@ const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
     const records = quotas.records.filter(
       (one) => one.key === key && isSamePeriod(one.startUs, startUs),
     );
-    const least = sum(records.filter(({ trueUs, isLocal }) => trueUs < lostUs && !isLocal));
+    // A load that ran during the loss sets the mark, though it read the records before.
+    const readUs = quotas.loads
+      .filter(
+        (load) => load.key === key && load.fromUs < lostUs && (load.endUs ?? Infinity) > lostUs,
+      )
+      .reduce((first, { fromUs }) => Math.min(first, fromUs), lostUs);
+    const least = sum(records.filter(({ trueUs, isLocal }) => trueUs < readUs && !isLocal));
     if (used < least) return `${key} used ${least} units before they were lost, and has ${used}`;
     let most = sum(records.filter(({ isLocal }) => isLocal));
     for (const { steps, answers } of calls) {
       for (const [at, step] of steps.entries()) {
         const answer = answers?.[at];
         if (!isOfQuota(step) || step.key !== key || step.op !== 'take') continue;
-        const isOther = answer && 'startUs' in answer && !isSamePeriod(answer.startUs, startUs);
+        const isOther = answer && 'startUs' in answer && !isSamePeriod(startOf(answer), startUs);
         if (!answer || (answer.allowed && !isOther)) most += step.cost;
       }
     }

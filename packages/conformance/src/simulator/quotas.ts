@@ -139,6 +139,17 @@ export class QuotaBooks {
   }
 }
 
+/** Of an answer by calendar. */
+interface StartAndEnd {
+  readonly startUs: number;
+  readonly endUs?: number;
+}
+
+/** The start of a period. That of a billing period before the only known one is unknown, and told as 0. */
+export function startOf({ startUs, endUs = 0 }: StartAndEnd): number {
+  return startUs || endUs - 31 * DAY_US;
+}
+
 export const SHARES: readonly number[] = [0.5, 1];
 /** The time of a load in a database that hangs. */
 const HANGS_US = 9_000_000;

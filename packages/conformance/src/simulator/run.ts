@@ -19,7 +19,7 @@ import { seen } from '../probe.js';
 import type { Call, History, Outcome, Run, Start, Units } from './history.js';
 import { Host, type Link, type Server } from './network.js';
 import type { Act, Fault, Plan } from './plan.js';
-import { QuotaBooks, type QuotaCaller } from './quotas.js';
+import { QuotaBooks, type QuotaCaller, startOf } from './quotas.js';
 import { Process, World } from './world.js';
 
 /**
@@ -573,7 +573,8 @@ class Running {
       ({ process: by, steps: [step], answers }) =>
         by === process && answers && step?.limiter === 'quota' && step.key === key,
     )?.answers?.[0];
-    const startUs = own && 'startUs' in own && !isLocal ? own.startUs : books.startAt(host.nowUs());
+    const startUs =
+      own && 'startUs' in own && !isLocal ? startOf(own) : books.startAt(host.nowUs());
     books.records.push({ key, units: cost, startUs, trueUs: world.nowUs, isLocal });
   }
 
@@ -745,14 +746,15 @@ class Running {
         await world.runUntil(world.nowUs + 2_500_000);
       }
     }
-    const counts = new Map<string, { startUs: number; used: number }>();
+    const counts = new Map<string, { startUs: number; endUs: number; used: number }>();
     for (const key of keys) {
       const last = calls.findLast(
         ({ steps: [step] }) => step?.limiter === 'quota' && step.key === key,
       );
       const [answer] = last?.answers ?? [];
-      if (!answer || !('startUs' in answer)) return undefined;
-      counts.set(key, { startUs: answer.startUs, used: answer.current });
+      if (!answer || !('startUs' in answer && 'endUs' in answer)) return undefined;
+      const { endUs, current: used } = answer;
+      counts.set(key, { startUs: startOf(answer), endUs, used });
     }
     const { records, told, loads } = books;
     return { records, told, loads, counts };
