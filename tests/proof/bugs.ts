@@ -716,6 +716,24 @@ const meters: readonly Bug[] = [
 /** Planted by people who did not know the laws; docs/proof.md tells of others. */
 const outsiders: readonly Bug[] = [
   {
+    ...bug('requests that one limit rejects are counted for an outage', `${STORES}/fallback.ts`, [
+      'const isRejected = anyRejects(steps, answers);',
+      'const isRejected = answers.every(({ allowed }) => !allowed);',
+    ]),
+    focus: { focus: 'outages' },
+  },
+  {
+    ...bug(
+      'a live change lasts until a later one has ended',
+      'core/src/control/active-overrides.ts',
+      [
+        'this.nextEndMs = Math.min(this.nextEndMs, override.untilMs);\n    this.forget',
+        'this.nextEndMs = override.untilMs;\n    this.forget',
+      ],
+    ),
+    focus: { focus: 'changes' },
+  },
+  {
     ...bug('a pause that another process began is forgotten when the store fails', KEY_PAUSE, [
       'const isNews = !failure || !this.pausedUntil;',
       'const isNews = true;',
@@ -814,6 +832,41 @@ const aborts: readonly Bug[] = [
   },
 ];
 
+const calendars: readonly Bug[] = [
+  {
+    ...bug('lost units are not added', `${ONCE}/restore-from.ts`, [
+      'if (cost <= 0) break;',
+      'if (cost <= 0 || cost > 0) break;',
+    ]),
+    focus: { focus: 'quotas' },
+  },
+  {
+    ...bug('a share is reported only when it is exceeded', `${ONCE}/thresholds.ts`, [
+      'if (!(used / policy.limit >= share)) return;',
+      'if (!(used / policy.limit > share)) return;',
+    ]),
+    focus: { focus: 'quotas' },
+  },
+  {
+    ...bug('any number of loads run at once', `${ONCE}/restore-from.ts`, [
+      'const MOST_LOADING = 8;',
+      'const MOST_LOADING = 100;',
+    ]),
+    focus: { focus: 'quotas' },
+  },
+  {
+    ...bug(
+      'an earlier billing period ends a later one',
+      'redis/src/algorithms/calendar/calendar.lua',
+      [
+        'if now >= ends or later > SAME then',
+        'if now >= ends or later > SAME or later < -SAME then',
+      ],
+    ),
+    focus: { focus: 'quotas' },
+  },
+];
+
 /** Defects of ours that the simulator found, planted again. */
 const found: readonly Bug[] = [
   {
@@ -851,6 +904,7 @@ export const BUGS: readonly Bug[] = [
   ...resilience,
   ...settings,
   ...items,
+  ...calendars,
   ...meters,
   ...outsiders,
   ...found,

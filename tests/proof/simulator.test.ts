@@ -97,6 +97,7 @@ const RARE = [
   'a settlement after the end is ignored',
   'a pause that another process began is forgotten when the store fails',
   'a charge is sent again until it is answered',
+  'requests that one limit rejects are counted for an outage',
 ];
 
 test('each planted bug that shows often is caught within 50 histories', {
