@@ -95,14 +95,9 @@ export class QuotaBooks {
   /** The billing period by the clock of a process, which may be a day ahead. The next one is shorter. */
   private billed(process: Process): { id: string; start: number; end: number } {
     const isNext = process.epochUs() >= EPOCH_US;
-    const [id, startUs, days] = isNext
-      ? ['next', EPOCH_US, 28]
-      : ['first', EPOCH_US - 31 * DAY_US, 31];
-    return {
-      id: id as string,
-      start: Number(startUs) / 1_000,
-      end: (Number(startUs) + Number(days) * DAY_US) / 1_000,
-    };
+    const startUs = this.startAt(process.epochUs());
+    const endUs = isNext ? startUs + 28 * DAY_US : EPOCH_US;
+    return { id: isNext ? 'next' : 'first', start: startUs / 1_000, end: endUs / 1_000 };
   }
 
   private async tell(process: Process, crossed: Crossed): Promise<void> {
@@ -125,11 +120,9 @@ export class QuotaBooks {
     return units;
   }
 
-  usedIn(key: string, startUs: number, beforeUs: number = Infinity): number {
+  private usedIn(key: string, startUs: number): number {
     return this.records
-      .filter(
-        (one) => one.key === key && isSamePeriod(one.startUs, startUs) && one.trueUs < beforeUs,
-      )
+      .filter((one) => one.key === key && isSamePeriod(one.startUs, startUs))
       .reduce((sum, { units }) => sum + units, 0);
   }
 
