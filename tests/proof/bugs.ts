@@ -890,6 +890,21 @@ const found: readonly Bug[] = [
     ]),
     focus: { focus: 'spending', faults: ['loseReply'] },
   },
+  {
+    ...bug(
+      'a free permit stays while a pause lets no job start',
+      'outgoing/src/shaper/job-queue.ts',
+      ['if (!this.isRefilling) this.releaseFreePermits();', ''],
+    ),
+    focus: { focus: 'jobs', faults: ['down', 'loseReply'] },
+  },
+  {
+    ...bug('what charges that wait may not charge is given back', CHARGE, [
+      'Math.min(units - free, this.waiting - this.surplus)',
+      '0',
+    ]),
+    focus: { focus: 'spending', faults: ['down', 'loseReply'] },
+  },
 ];
 
 export const BUGS: readonly Bug[] = [

@@ -5,7 +5,7 @@ import type { DistinctRule, Rule } from '@spillway/core/store';
 import { Oracle, type Verdict } from '../oracle.js';
 import { FIELDS, seen } from '../probe.js';
 import type { Call, History, Outcome } from './history.js';
-import type { Plan } from './plan.js';
+import { lateCost, type Plan } from './plan.js';
 import { isSamePeriod, SHARES, startOf } from './quotas.js';
 import type { Process } from './world.js';
 
@@ -789,6 +789,9 @@ const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
     if (asked?.kind !== 'consume' || !allowed) continue;
     for (const { limiter, outcome } of decisions) {
       if (outcome === 'error') add(limiter, asked.key, asked.cost);
+      const rate = plan.rates.find(({ name }) => name === limiter);
+      // The fallback counts what is charged afterwards, too.
+      if (rate?.debt !== undefined) add(limiter, asked.key, lateCost(asked.cost, act));
     }
   }
   for (const { act, decisions = [] } of outcomes) {
@@ -915,27 +918,27 @@ function isUnsent(error: unknown): boolean {
   return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
 }
 
-/** Few calls at a time release a permit, however many of its renewals fail. */
+/** Few calls within a second release a permit, however many of its renewals fail. */
 const releasesAreFew: Law = ({ calls }) => {
   const spans = new Map<string, [number, number][]>();
-  for (const { process, steps, sentUs, endUs = Number.POSITIVE_INFINITY } of calls) {
+  for (const { process, steps, sentUs } of calls) {
     for (const { op, lease } of steps) {
       if (op !== 'put' || !lease) continue;
       const name = `${process.name} ${lease.id}`;
-      spans.set(name, [...(spans.get(name) ?? []), [sentUs, endUs]]);
+      spans.set(name, [...(spans.get(name) ?? []), [sentUs, sentUs + RETRY_US]]);
     }
   }
   for (const [name, own] of spans) {
     const most = mostAtOnce(own);
-    if (most > MOST_RELEASES) return `${most} calls at once give back the permit ${name}`;
+    if (most > MOST_RELEASES) return `${most} calls within a second release the permit ${name}`;
   }
   return undefined;
 };
 
-/**
- * The most: the release, a second one after a renewal that overtook it, and retries while earlier calls may still
- * arrive.
- */
+/** A release without an answer is sent again after a second. */
+const RETRY_US = 1_000_000;
+
+/** The most: the release, and a second one after a renewal that overtook it. */
 const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or its final cost if that is less. */
@@ -1018,7 +1021,7 @@ const quotasHold: Law = (history) => {
       for (const { startUs, cost } of some) {
         if (startUs < lastUs)
           return `the period of ${key} since ${lastUs} is followed by ${startUs}`;
-        lastUs = startUs;
+        if (cost > 0) lastUs = startUs; // a rejection begins no period
         const sum = (sums.get(startUs) ?? 0) + cost;
         sums.set(startUs, sum);
         if (sum > plan.quota.limit) {

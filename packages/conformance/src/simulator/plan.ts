@@ -77,6 +77,11 @@ export type Act = { readonly atUs: number; readonly process: number } & (
     }
 );
 
+/** What limits with debt are charged after the work of a call: up to three times its cost. */
+export function lateCost(cost: number, act: number): number {
+  return cost * (act % 4);
+}
+
 export type Fault = { readonly atUs: number } & (
   | {
       readonly kind: 'weather';

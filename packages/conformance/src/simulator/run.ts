@@ -18,7 +18,7 @@ import type { FetchGuard } from '@spillway/core/fetch';
 import { seen } from '../probe.js';
 import type { Call, History, Outcome, Run, Start, Units } from './history.js';
 import { Host, type Link, type Server } from './network.js';
-import type { Act, Fault, Plan } from './plan.js';
+import { type Act, type Fault, lateCost, type Plan } from './plan.js';
 import { QuotaBooks, type QuotaCaller, startOf } from './quotas.js';
 import { Process, World } from './world.js';
 
@@ -509,7 +509,7 @@ class Running {
     return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
-  /** Charges limits with debt again after the work, up to three times the cost. */
+  /** Charges limits with debt again after the work. */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {
       const rate = this.plan.rates[one];
@@ -518,7 +518,7 @@ class Running {
     if (owing.length === 0 || at % 4 === 0) return;
     const { world } = this;
     const charge = async (): Promise<void> => {
-      await app.limiters.record(Object.fromEntries(owing), { cost: cost * (at % 4) });
+      await app.limiters.record(Object.fromEntries(owing), { cost: lateCost(cost, at) });
     };
     world.at(world.nowUs + 20_000, () => void charge().catch(() => undefined), app.process);
   }

@@ -113,13 +113,15 @@ export class Charge {
   }
 
   /**
-   * The steps that refund `units`. Units that were never charged come first and need no step. Then come the newest
-   * charges, because older ones may have refilled since.
+   * The steps that refund `units`. Units that were never charged come first and need no step. Then come charges that
+   * wait to be resent, because the store may forgive them, then the newest others: older ones may have refilled since.
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);
     this.uncharged -= free;
-    let left = units - free;
+    const later = Math.min(units - free, this.waiting - this.surplus);
+    this.surplus += later;
+    let left = units - free - later;
     const steps: Step[] = [];
     while (left > 0) {
       const last = this.puts.pop();
@@ -130,7 +132,6 @@ export class Charge {
       left -= put.cost;
       if (put.cost > 0) steps.push(this.first(put));
     }
-    this.surplus = Math.min(this.waiting, this.surplus + left);
     return steps;
   }
 
@@ -191,6 +192,7 @@ export class Charge {
     this.context.resends.add(again, () => {
       this.waiting -= waiting;
       lose();
+      this.returnSurplus();
     });
   }
 

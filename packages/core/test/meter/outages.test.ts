@@ -37,7 +37,7 @@ class FailingStore implements Store {
   }
 }
 
-function setUp(limit = 1_000) {
+function setUp(limit = 1_000, debt?: number) {
   const store = remoteStore(new FailingStore());
   const events: UnitsEvent[] = [];
   const rows = meter({ reserve: () => 40 });
@@ -46,7 +46,7 @@ function setUp(limit = 1_000) {
     limit,
     window: '1d',
     key,
-    cost: rows.cost((n) => n),
+    cost: rows.cost((n) => n, { debt }),
   });
   const guard = createGuard(limiter, {
     store,
@@ -115,6 +115,23 @@ describe('a settlement', () => {
     await vi.advanceTimersByTimeAsync(9_000);
     await released;
     expect(look()).toBe(10);
+  });
+
+  it('gives back nothing that charges sent again after an outage do not charge', async () => {
+    const { store, rows, admit, look } = setUp(100, 1);
+    const admission = await admit();
+    const spent = rows.of(admission);
+    store.down = true;
+    for (let i = 0; i < 6; i += 1) await admit();
+    for (const units of [30, 72, 118]) {
+      await vi.advanceTimersByTimeAsync(1_100);
+      spent.add(units);
+    }
+    spent.settle(175);
+    await admission.release({ status: 200 });
+    store.down = false;
+    await vi.advanceTimersByTimeAsync(9_000);
+    expect(look()).toBe(101); // the limit and its debt
   });
 
   it('is lost, and counted as such, after the second', async () => {

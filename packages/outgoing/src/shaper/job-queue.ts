@@ -506,6 +506,8 @@ export class JobQueue {
       } else if (isWanted) this.refillFromUs = askUs;
     }
     this.runDue();
+    // Nothing is taken before the store knows a pause. The jobs may be aborted before that.
+    if (!this.isRefilling) this.releaseFreePermits();
   }
 
   private releaseFreePermits(): void {

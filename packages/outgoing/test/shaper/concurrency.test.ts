@@ -318,6 +318,29 @@ describe('maxConcurrent in a fleet', () => {
     expect(runs.names.toSorted()).toEqual(['here', 'there']);
     expect(runs.most).toBe(1);
   });
+
+  it('releases the permit of a job that ends in a pause which the store does not know yet', async () => {
+    const { shapers, stores, runs } = fleetOf(2, { maxConcurrent: 1, lease: '1s', maxWait: '1m' });
+    const [here, there] = shapers as [Shaper, Shaper];
+    const store = stores[0] as FarStore;
+    store.down = true;
+    runs.run(here, 'local', 300);
+    await pass(100);
+    here.pause('acme', '1s').catch(() => undefined);
+    const waiting = new AbortController();
+    runs.run(here, 'waiting', 10, { signal: waiting.signal });
+    await pass(300); // the local job has ended, and no other may start
+    waiting.abort('no');
+    store.down = false;
+    await pass(5_000);
+    runs.run(there, 'there', 10);
+    await pass(5_000);
+    expect(runs.names).toEqual(['local', 'there']);
+    await pass(60_000);
+    const renewals = store.count('record');
+    await pass(60_000);
+    expect(store.count('record')).toBe(renewals);
+  });
 });
 
 describe('whatever comes in whatever order', () => {
