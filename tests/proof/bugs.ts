@@ -823,6 +823,14 @@ const outsiders: readonly Bug[] = [
 
 const aborts: readonly Bug[] = [
   {
+    ...bug(
+      'the permit of a job that has ended serves two jobs',
+      'outgoing/src/shaper/job-queue.ts',
+      ['this.freePermits.push(permit);', 'this.freePermits.push(permit, permit);'],
+    ),
+    focus: { focus: 'jobs', faults: [] },
+  },
+  {
     ...bug('a job that is given up waits for its slot', 'outgoing/src/shaper/job.ts', [
       `this.rejectResult(this.signal?.reason);
     this.onAborted();`,
