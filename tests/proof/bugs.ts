@@ -823,6 +823,27 @@ const outsiders: readonly Bug[] = [
 
 const aborts: readonly Bug[] = [
   {
+    ...bug('a job runs twice', 'outgoing/src/shaper/shaper.ts', [
+      'return job.runJob() as Promise<T>;',
+      'void job.runJob().catch(() => undefined);\n    return job.runJob() as Promise<T>;',
+    ]),
+    focus: { focus: 'jobs' },
+  },
+  {
+    ...bug('a job that has started still takes slots', 'outgoing/src/shaper/schedule.ts', [
+      'if (job) this.removeJob(job);',
+      '',
+    ]),
+    focus: { focus: 'jobs' },
+  },
+  {
+    ...bug('a job that cannot start in time waits for ever', 'outgoing/src/shaper/job-queue.ts', [
+      'while (this.expiryUs() < nowUs) {',
+      'while (this.expiryUs() < -nowUs) {',
+    ]),
+    focus: { focus: 'jobs' },
+  },
+  {
     ...bug(
       'the permit of a job that has ended serves two jobs',
       'outgoing/src/shaper/job-queue.ts',

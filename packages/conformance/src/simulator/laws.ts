@@ -784,6 +784,11 @@ const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
       if (op === 'record' || (op === 'take' && !isRejected)) add(limiter, key, cost);
     }
   }
+  // No outcome tells whether a retry was admitted.
+  for (const act of plan.acts) {
+    if (!('asks' in act) || act.again === undefined) continue;
+    for (const rate of act.asks) add(plan.rates[rate]?.name as string, act.key, act.cost);
+  }
   for (const { act, decisions = [], allowed } of outcomes) {
     const asked = plan.acts[act];
     if (asked?.kind !== 'consume' || !allowed) continue;
@@ -904,8 +909,9 @@ const chargesAreSentTwice: Law = ({ plan, calls }) => {
       }
     }
     for (const [cost, count] of sent) {
-      // Several additions may have the same cost.
-      const most = 2 * (1 + act.adds.filter((units) => units === cost).length);
+      // Several additions may have the same cost. The reservation pays for a part of the first.
+      const { adds, reserve } = act;
+      const most = 2 * (1 + adds.filter((units) => [0, reserve].includes(units - cost)).length);
       if (count > most) return `a charge of ${cost} for ${act.key} was sent ${count} times`;
     }
   }
@@ -1330,6 +1336,45 @@ const abortsSettle: Law = ({ outcomes, starts }) => {
   return undefined;
 };
 
+/** Shapers: a job starts once, or is rejected soon after its longest wait. */
+const jobsSettle: Law = (history) => {
+  const { plan, outcomes, starts } = history;
+  for (const outcome of outcomes) {
+    const { act, process, startUs, endUs = Number.POSITIVE_INFINITY } = outcome;
+    const asked = plan.acts[act];
+    if (asked?.kind !== 'job') continue;
+    const [first, second] = starts.filter((one) => one.act === act);
+    if (second) return `a job of ${asked.key} started twice`;
+    if (process.isDead) continue;
+    const waitedUs = (first?.atUs ?? endUs) - startUs - frozenUs(history, outcome);
+    if (waitedUs > LONGEST_WAIT_US) return `a job of ${asked.key} waited ${waitedUs} us`;
+  }
+  return undefined;
+};
+
+/** `maxWait`, and how long after it a job may start on a slot that comes late. */
+const LONGEST_WAIT_US = 2_000_000 + 300_000;
+
+/** Shapers: each granted slot starts a job or is cancelled, unless its job was aborted or its key paused. */
+const slotsAreUsed: Law = ({ plan, calls, starts }) => {
+  if (plan.faults.length > 0) return undefined;
+  const granted = new Map<string, number>();
+  for (const { steps, answers = [] } of calls) {
+    const { op, key, rule } = steps[0] as Step;
+    if (rule.machine !== 'queue' || !answers.every(({ allowed }) => allowed)) continue;
+    const by = op === 'take' ? 1 : op === 'put' ? -1 : 0;
+    granted.set(key, (granted.get(key) ?? 0) + by);
+  }
+  for (const [key, count] of granted) {
+    const acts = plan.acts.filter((act) => 'key' in act && act.key === key);
+    if (acts.some(({ kind }) => kind === 'pause')) continue;
+    const aborted = acts.filter((act) => act.kind === 'job' && act.abortUs !== undefined).length;
+    const started = starts.filter((one) => one.key === key).length;
+    if (count > started + aborted) return `${count} slots of ${key} started ${started} jobs`;
+  }
+  return undefined;
+};
+
 /** Shapers: over all processes, no more jobs of a key run at once than allowed. A process that was killed runs none. */
 const jobsRunFew: Law = ({ plan, starts }) => {
   const { jobsAtOnce = Infinity, faults } = plan;
@@ -1455,7 +1500,9 @@ export const LAWS: Readonly<Record<string, Law>> = {
   claimsStay,
   claimsExclude,
   jobsKeepThePace,
+  slotsAreUsed,
   jobsRunFew,
+  jobsSettle,
   abortsSettle,
   idleJobsStart,
   pausesHold,
