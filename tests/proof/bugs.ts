@@ -864,8 +864,8 @@ const aborts: readonly Bug[] = [
 const calendars: readonly Bug[] = [
   {
     ...bug('lost units are not added', `${ONCE}/restore-from.ts`, [
-      'if (cost <= 0) break;',
-      'if (cost <= 0 || cost > 0) break;',
+      'if (isRaised || cost <= 0) break;',
+      'if (isRaised || cost <= 0 || cost > 0) break;',
     ]),
     focus: { focus: 'quotas' },
   },

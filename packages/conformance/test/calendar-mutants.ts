@@ -62,6 +62,9 @@ export const calendarMutants: readonly Mutant[] = [
     'keeps a billing period',
     ({ period }) => `${period?.startUs}`,
   ),
+  apart('counts unknown billing periods apart', 'goes on when the billing period', ({ period }) =>
+    period ? 'known' : '',
+  ),
   mutant('has the date in its keys', 'goes on with a period by calendar', (right, group) => {
     const day = Math.floor(right.nowUs / 86_400_000_000);
     return right.apply(group.map((step) => ({ ...step, key: `${step.key} ${day}` })));

@@ -160,6 +160,26 @@ describe('a count that the store lost', () => {
     },
   );
 
+  it('is restored if it is lost during a load, with the units used since that began', async () => {
+    const { books, use, lose, loads, usedOf } = fleet({
+      options: { ...QUOTA, limit: 100 },
+      load: async (key) => {
+        const used = books.get(key) ?? 0;
+        await new Promise((done) => setTimeout(done, 1_000));
+        return used;
+      },
+    });
+    await use('ada', 50);
+    await vi.advanceTimersByTimeAsync(500);
+    lose();
+    await use('ada');
+    await vi.advanceTimersByTimeAsync(2_000);
+    await use('ada');
+    await vi.advanceTimersByTimeAsync(2_000);
+    await use('ada');
+    expect([await usedOf('ada'), loads.length]).toEqual([53, 2]);
+  });
+
   it('is restored if the process that begins it is killed, and the other knew fewer units', async () => {
     let load = (): number | Promise<number> => 0;
     const { lose, limiters, usedOf } = fleet({ processes: 2, load: () => load() });
@@ -499,7 +519,10 @@ describe('a quota by billing period', () => {
     expect(await use()).toBe(1);
     expect(await use()).toBe(2);
     expect(loads).toEqual([]);
-    expect(await use({ id: 'a', start: begin - DAY, end: begin + 20 * DAY })).toBe(3);
+    const period = { id: 'a', start: begin - DAY, end: begin + 20 * DAY };
+    expect(await use(period)).toBe(3);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(await use(period)).toBe(4);
     expect(loads).toEqual(['2025-12-31T00:00:00.000Z']);
   });
 });

@@ -15,6 +15,7 @@ export function calendarChecks(harness: Harness): Check[] {
     check('keeps a billing period that moves by a second', harness, keepsWhatMoves),
     check('begins a later billing period, and keeps it', harness, beginsALater),
     check('waits for the next billing period', harness, waitsForTheNext),
+    check('goes on when the billing period becomes known', harness, goesOnWhenKnown),
     check('gives back only in the period by calendar that was charged', harness, givesBack),
   ];
 }
@@ -118,6 +119,27 @@ async function waitsForTheNext(probe: Probe): Promise<void> {
       expectEqual(`${name}, when it begins: remaining`, 9, await left(next));
     }
   }
+}
+
+/** The app may not know a subscription at first, or only the one that begins next. */
+async function goesOnWhenKnown(probe: Probe): Promise<void> {
+  const within = billing(probe);
+  const own = within('own', 0, 31);
+  const next = within('next', 15, 45);
+  const unknown = { ...own, period: undefined };
+  await probe.at(START_US + DAY_US);
+  const left = async (subject: Subject) => (await probe.ask('take', subject)).remaining;
+  expectEqual('next: remaining', 9, await left(next));
+  const { answer } = await probe.ask('take', unknown, 2);
+  const look = await probe.ask('look', unknown);
+  expectEqual('unknown: resetMs', (14 * DAY_US) / 1000, look.resetMs);
+  expectEqual('known: remaining', 6, await left(own));
+  const put = await probe.ask('put', own, 2, { receipt: receiptOf(answer, 2) });
+  expectEqual('given back: remaining', 8, put.remaining);
+  const known = await probe.ask('look', own);
+  expectEqual('known: resetMs', (30 * DAY_US) / 1000, known.resetMs);
+  await probe.at(START_US + 16 * DAY_US);
+  expectEqual('the next, when it begins: remaining', 9, await left(next));
 }
 
 async function givesBack(probe: Probe): Promise<void> {

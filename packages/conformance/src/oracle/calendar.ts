@@ -95,10 +95,9 @@ export const calendarMachine: Machine<Ruled, CalendarState> = {
   view(rule, state, now) {
     const { start, end } = spanAt(rule, now);
     if (!state || now >= state.end) return { start, end, current: 0n };
-    const isGuess = state.start === 0n;
-    if (apart(start, state.start) <= HOUR_US || (isGuess && apart(end, state.end) <= HOUR_US)) {
-      return { ...state, start: isGuess ? start : state.start, end };
-    }
+    const isKnown = start > 0n;
+    if (state.start === 0n) return isKnown ? { ...state, start, end } : state;
+    if (isKnown && apart(start, state.start) <= HOUR_US) return { ...state, end };
     if (start > state.start) return { start, end, current: 0n };
     return calendarMachine.impossible(rule, state, now) ? { ...state, start, end } : state;
   },
@@ -120,7 +119,8 @@ export const calendarMachine: Machine<Ruled, CalendarState> = {
   },
 
   put(_rule, view, _now, cost, receipt) {
-    if (!receipt || BigInt(receipt.atUs) !== view.start || view.current === 0n) return undefined;
+    const isOwn = receipt?.atUs === 0 || receipt?.atUs === Number(view.start);
+    if (!isOwn || view.current === 0n) return undefined;
     return { ...view, current: larger(0n, view.current - cost) };
   },
 

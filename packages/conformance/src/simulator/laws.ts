@@ -1092,13 +1092,7 @@ const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
     const records = quotas.records.filter(
       (one) => one.key === key && isSamePeriod(one.startUs, startUs),
     );
-    // A load that ran during the loss sets the mark, though it read the records before.
-    const readUs = quotas.loads
-      .filter(
-        (load) => load.key === key && load.fromUs < lostUs && (load.endUs ?? Infinity) > lostUs,
-      )
-      .reduce((first, { fromUs }) => Math.min(first, fromUs), lostUs);
-    const least = sum(records.filter(({ trueUs, isLocal }) => trueUs < readUs && !isLocal));
+    const least = sum(records.filter(({ trueUs, isLocal }) => trueUs < lostUs && !isLocal));
     if (used < least) return `${key} used ${least} units before they were lost, and has ${used}`;
     let most = sum(records.filter(({ isLocal }) => isLocal));
     for (const { steps, answers } of calls) {

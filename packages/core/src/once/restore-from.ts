@@ -170,15 +170,17 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    for (;;) {
-      const [now] = await answersOf<[CalendarAnswer]>(store, [count]);
-      // The count was lost again, or belongs to the next period.
-      if (now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
+    for (let isRaised = false; ; ) {
+      const look: Step = { ...mark, op: 'look' };
+      const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
+      // The store has lost its mark, with units counted since the load began; or the next period has begun.
+      const isHeld = held.owner === mark.claim?.owner;
+      if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
-      if (cost <= 0) break;
+      if (isRaised || cost <= 0) break;
       const raise = raiseBy(cost, value, count);
       const [raised] = await answersOf<[Answer]>(store, [raise], beginUs + LEASE_US);
-      if (raised.allowed) break;
+      isRaised = raised.allowed;
     }
     // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
     const [, raised] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [

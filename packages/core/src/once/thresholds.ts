@@ -108,11 +108,16 @@ interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period in the store and in the decision, by the clock of this process. They differ after a
+   * The ends of the calendar period in the store and in decisions, by the clock of this process. They differ after a
    * change, because a rejection doesn't store the new end. Empty for other windows.
    */
   readonly endsUs: readonly number[];
+  /** The start of that period. 0: unknown, or another window. */
+  readonly startUs: number;
 }
+
+/** The most ends of a period that a process remembers. */
+const MOST_ENDS = 8;
 
 /** Ends further apart than this belong to two periods. A late reply of the store moves an end by less. */
 const SAME_US = 60_000_000;
@@ -123,6 +128,8 @@ class Teller {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   private readonly quiet = new RecentMarks<Quiet>();
+  /** The limits that are known to have a calendar. */
+  private readonly calendars = new Set<string>();
 
   constructor(
     shares: Readonly<Record<string, readonly number[]>>,
@@ -147,7 +154,7 @@ class Teller {
       if (!(used / policy.limit >= share)) return;
       const name = this.quiet.nameOf(`${limiter} ${share} of ${policy.limit}`, key);
       if (this.running.has(name) || this.running.size >= MOST_RUNNING) continue;
-      const quiet = this.quiet.get(name) ?? { untilUs: 0, endsUs: [] };
+      const quiet = this.quiet.get(name) ?? { untilUs: 0, endsUs: [], startUs: 0 };
       // A new period may have begun before the known one ended.
       const crosses = outcome !== 'denied' && (used - cost) / policy.limit < share;
       const endUs = now + resetMs * 1_000;
@@ -175,14 +182,18 @@ class Teller {
     const [count] = await answersOf<[CalendarAnswer]>(store, [look]);
     const { startUs, current } = count;
     const isCalendar = startUs > 0 || current > 0;
+    if (isCalendar) this.calendars.add(limiter);
     // The period of the decision has ended, or units were refunded.
-    if (isCalendar && current / limit < threshold) return;
+    if (this.calendars.has(limiter) && current / limit < threshold) return;
     const resetUs = isCalendar
       ? count.endUs - count.nowUs
       : resetMs * 1_000 - (systemClock.nowUs() - beginUs);
-    const known = isCalendar ? [systemClock.nowUs() + resetUs, beginUs + resetMs * 1_000] : [];
+    const quiet = this.quiet.get(name);
+    const before = quiet?.startUs === startUs ? quiet.endsUs : [];
+    const ends = isCalendar ? [systemClock.nowUs() + resetUs, beginUs + resetMs * 1_000] : [];
+    const known = [...ends, ...before].slice(0, MOST_ENDS);
     const beQuiet = (forUs: number): void =>
-      this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, endsUs: known });
+      this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, endsUs: known, startUs });
     const period = isCalendar ? ` since ${startUs}` : '';
     const claim = { id: `${threshold} of ${limit}${period}`, owner: newOwner() };
     const own = `${limiter}.thresholds`;

@@ -296,6 +296,39 @@ describe('a limit by billing period', () => {
     expect(limiter.peek('ada', { period: years }).used).toBe(0);
   });
 
+  it.each([
+    [undefined, october, 'the function failed at first'],
+    [november, october, 'only the next one was known'],
+    [november, { ...october, end: new Date('2026-11-20') }, 'only an earlier next one was known'],
+  ])('counts on in the first known period (%#)', (first, period) => {
+    const clock = new ManualClock(at('2026-11-13T00:00:00Z'));
+    const store = memoryStore({ clock });
+    const limiter = createLimiter(
+      { name: 'paid', limit: 10, window: calendar(() => october) },
+      { store, logger: false },
+    );
+    const granted = limiter.consume('ada', { period: first, cost: 6 });
+    expect(limiter.consume('ada', { period, cost: 4 })).toMatchObject({ allowed: true, used: 10 });
+    expect(limiter.refund(granted, { cost: 5 })).toBe(true);
+    expect(limiter.peek('ada', { period }).used).toBe(5);
+    clock.setUs(Number(period.end) * 1_000);
+    expect(limiter.peek('ada', { period: november }).used).toBe(0);
+  });
+
+  it('does not end the current period early when the function fails', () => {
+    const clock = new ManualClock(at('2026-10-20T00:00:00Z'));
+    const store = memoryStore({ clock });
+    const limiter = createLimiter(
+      { name: 'paid', limit: 10, window: calendar(() => october) },
+      { store, logger: false },
+    );
+    limiter.consume('ada', { period: november, cost: 6 });
+    limiter.consume('ada');
+    limiter.record('ada');
+    const endMs = () => clock.nowUs() / 1_000 + limiter.peek('ada').resetMs;
+    expect(endMs()).toBe(Number(november.start));
+  });
+
   it('goes on with the stored period when the function fails, and without one for a month', async () => {
     let period: unknown = years;
     const { clock, left, faults } = billed(() => period as BillingPeriod);

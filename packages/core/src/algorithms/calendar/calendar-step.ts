@@ -67,7 +67,9 @@ export function stepCalendar(
     return true;
   }
   if (op === 'put') {
-    if (receipt?.atUs !== state.startUs || state.current === 0) return false;
+    // Charged when the period was unknown, or in this period.
+    const isOwn = receipt?.atUs === 0 || receipt?.atUs === state.startUs;
+    if (!isOwn || state.current === 0) return false;
     const units = givenBack(cost, receipt);
     if (units === 0) return false;
     state.current = Math.max(0, state.current - units);
@@ -97,14 +99,12 @@ type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
  * more than a period since the state was stored.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {
-  // A process that knew only the next billing period has begun this one.
-  if (state.startUs === 0 && Math.abs(period.endUs - state.endUs) <= SAME_US) {
-    state.startUs = period.startUs;
-  }
+  // A count that began when its billing period was unknown continues in the first one that is known.
+  if (state.startUs === 0) state.startUs = period.startUs;
   const laterUs = period.startUs - state.startUs;
   if (nowUs >= state.endUs || laterUs > SAME_US) {
     begin(state, period);
-  } else if (-laterUs <= SAME_US) {
+  } else if (-laterUs <= SAME_US && period.startUs > 0) {
     // The start stays, because receipts name it.
     state.label = period.label;
     state.endUs = period.endUs;

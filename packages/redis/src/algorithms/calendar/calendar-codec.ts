@@ -15,7 +15,7 @@ export const calendar: Codec<CalendarRule> = {
     const { limit } = rule;
     const cost = step.op === 'put' ? unitsOf(step) : costWithin(limit, step.cost);
     args.push(`${cost}`, `${limit}`, `${unitsSent(rule, step)}`, `${limit + (rule.debt ?? 0)}`);
-    if (op === OPS.put) args.push(`${step.receipt?.atUs ?? 0}`);
+    if (op === OPS.put) args.push(`${step.receipt?.atUs ?? -1}`);
     // Two periods are sent, because Redis cannot calculate with calendars, and the current period may end before the
     // call arrives.
     const { current, next } = periodsOf({ rule, period: step.period }, clock.nowUs());

@@ -34,8 +34,8 @@ local function calendar()
       error(CORRUPT)
     end
     local start, ends = tonumber(s), tonumber(e)
-    -- A process that knew only the next billing period has begun this one.
-    if start == 0 and period.ends - ends <= SAME and ends - period.ends <= SAME then
+    -- A count that began when its billing period was unknown continues in the first one that is known.
+    if start == 0 then
       start = period.start
     end
     local later = period.start - start
@@ -43,7 +43,7 @@ local function calendar()
       return
     end
     step.current = tonumber(c)
-    if -later <= SAME then
+    if -later <= SAME and period.start > 0 then
       step.start = start -- receipts name it
     elseif start > period.ends then
       step.cut = true -- the clock went back by more than a period
@@ -58,7 +58,7 @@ local function calendar()
     end
     read(step, key)
     if step.op == PUT then
-      return step.at == step.start and step.current > 0
+      return (step.at == 0 or step.at == step.start) and step.current > 0
     end
     return step.current + step.cost <= step.limit
   end
