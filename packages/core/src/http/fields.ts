@@ -19,7 +19,7 @@ export function policyItem(policy: Policy): string {
   // `q` is the burst and `w` the time in which it refills. The draft allows only whole seconds, so other windows are
   // omitted.
   const seconds = (burst * windowMs) / limit / 1000;
-  const window = Number.isInteger(seconds) && seconds >= 1 ? `;w=${integerItem(seconds)}` : '';
+  const window = Number.isInteger(seconds) ? `;w=${integerItem(seconds)}` : '';
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
 }
 
@@ -28,10 +28,12 @@ export function policyItem(policy: Policy): string {
  * policy.
  */
 export function limitItem(prefix: string, decision: Decision): string {
-  const { allowed, retryAfterMs, resetMs } = decision;
+  const { allowed, cost, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));
-  // `t` is omitted if waiting doesn't help, or if the reset time is unknown.
-  if ((retryAfterMs === Infinity && !allowed) || Number.isNaN(resetMs)) return item;
+  // `t` is omitted if waiting doesn't help, or if the time is unknown. When a `distinct` limit is used up, repeats pass
+  // at once, and stores don't say when the next item expires.
+  const isUsedUp = cost && !(leftAfter(decision) || retryAfterMs);
+  if (isUsedUp || (retryAfterMs === Infinity && !allowed) || Number.isNaN(resetMs)) return item;
   return `${item};t=${integerItem(secondsUntilMore(decision))}`;
 }
 
@@ -44,12 +46,11 @@ function leftAfter({ allowed, remaining }: Decision): number {
  * quota is back.
  */
 function secondsUntilMore(decision: Decision): number {
-  const { allowed, cost, retryAfterMs, resetMs } = decision;
-  // A request without a cost never has to wait, and neither does one that repeats an item of a `distinct` limit. So
-  // their `retryAfterMs` says nothing about requests that count.
-  const isFree = allowed && !(cost * retryAfterMs);
-  const isWait = !leftAfter(decision) && retryAfterMs !== Infinity && !isFree;
-  return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
+  const { cost, retryAfterMs, resetMs } = decision;
+  // A request without a cost never has to wait, and neither do repeats of a `distinct` limit. So their `retryAfterMs`
+  // says nothing about requests that count.
+  const isWait = !leftAfter(decision) && cost * retryAfterMs && retryAfterMs !== Infinity;
+  return Math.ceil((isWait ? retryAfterMs : resetMs) / 1000);
 }
 
 /**

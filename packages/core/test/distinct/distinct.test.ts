@@ -272,21 +272,31 @@ describe('a limit on different things', () => {
 
 describe('the headers of a limit on different things', () => {
   it.each([
-    ['draft-11', 'RateLimit', '"cards";r=0;t=3540'],
-    ['draft-6', 'RateLimit-Reset', '3540'],
-  ] as const)('say when new things pass, not repeats: %s', (style, name, value) => {
+    [
+      'draft-11 states no wrong time',
+      'draft-11',
+      'RateLimit',
+      '"cards";r=1;t=3600',
+      '"cards";r=0',
+      '"cards";r=0;t=3540',
+    ],
+    ['draft-6 says when all are gone', 'draft-6', 'RateLimit-Reset', '3600', '3600', '3540'],
+  ] as const)('promise no new thing too early, and %s', (_, style, name, ...values) => {
     const clock = new ManualClock();
     const limits = createLimiters(
       { cards: { limit: 2, window: '1h', algorithm } },
       { store: memoryStore({ clock }), headers: rateLimitHeaders([style]) },
     );
-    limits.consume({ cards: 'ada' }, { item: { cards: ['a', 'b'] } });
+    const header = (item: string) => {
+      const { headers } = limits.consume({ cards: 'ada' }, { item: { cards: item } });
+      return Object.fromEntries(headers)[name];
+    };
+    const [one, full, rejected] = values;
+    expect(header('a')).toBe(one);
     clock.advance('1m');
-    const { allowed, headers } = limits.consume({ cards: 'ada' }, { item: { cards: 'a' } });
-    expect(allowed).toBe(true);
-    expect(Object.fromEntries(headers)[name]).toBe(value);
-    const rejected = limits.consume({ cards: 'ada' }, { item: { cards: 'c' } });
-    expect(Object.fromEntries(rejected.headers)[name]).toBe(value);
+    expect(header('b')).toBe(full); // a new item passes in 59 minutes, a repeat at once
+    expect(header('a')).toBe(full);
+    expect(header('c')).toBe(rejected);
   });
 });
 
