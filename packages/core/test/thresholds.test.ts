@@ -303,6 +303,18 @@ describe('a share of a period', () => {
     },
   );
 
+  it('has another id in the next billing period, if the start of the first was unknown', async () => {
+    const { use, told } = billed();
+    const next = { id: 'next', start: begin + 2 * DAY, end: begin + 30 * DAY };
+    await use(next, 8);
+    await vi.advanceTimersByTimeAsync(2 * DAY);
+    await use(next, 8);
+    expect(told).toEqual([
+      '["quota","ada","0.8 of 10",{"until":"2026-01-03T00:00:00.000Z"}]',
+      '["quota","ada","0.8 of 10","2026-01-03T00:00:00.000Z"]',
+    ]);
+  });
+
   it('is not reported in the next period, if the store is asked after the first has ended', async () => {
     const memory = memoryStore({ clock: systemClock });
     let delayMs = 5_000;

@@ -1039,7 +1039,7 @@ const quotasHold: Law = (history) => {
   return undefined;
 };
 
-/** Quotas: each share that is used is reported; without faults once, and always with one id. */
+/** Quotas: each share that is used is reported; without faults once, and always with the id of its period. */
 const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   if (!plan.quota || !quotas) return undefined;
   const { limit } = plan.quota;
@@ -1047,15 +1047,15 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   const keepsAll = restarts.every(({ executions, kept }) => kept === executions);
   for (const [key, { startUs, endUs, used }] of quotas.counts) {
     for (const share of SHARES) {
-      const told = quotas.told.filter((one) => {
-        return (
-          one.key === key && one.threshold === share && [startUs, endUs].includes(sinceUs(one.id))
-        );
-      });
+      const told = quotas.told
+        .filter((one) => one.key === key && one.threshold === share)
+        .map(({ id }) => periodOf(id))
+        // A period that was unknown at first has two names.
+        .filter((name) => name === timeOf(startUs) || name === `until ${timeOf(endUs)}`);
       if (used < share * limit) continue;
       if (told.length === 0)
         return `${key} has used ${used} of ${limit} units, and nobody was told`;
-      if (calm && quotas.told.length < 6 && told.length > 1) {
+      if (calm && quotas.told.length < 6 && new Set(told).size < told.length) {
         return `${key} crossed ${share} of ${limit} units once, and it was told ${told.length} times`;
       }
     }
@@ -1065,20 +1065,21 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
     return `${early.key} had used ${early.used} of ${limit} units when ${early.threshold} was told`;
   const ids = new Set<string>();
   for (const { key, threshold, id } of quotas.told) {
-    // At the end of a period, a report may name an instant near it instead of its start.
-    if (sinceUs(id) % SHORTEST_PERIOD_US !== 0) continue;
-    const name = `${key} ${threshold} ${sinceUs(id)}`;
+    const name = `${key} ${threshold} ${periodOf(id)}`;
     if (keepsAll && !ids.has(id) && ids.has(name)) return `the report of ${name} has several ids`;
     ids.add(id).add(name);
   }
   return undefined;
 };
 
-const SHORTEST_PERIOD_US = 43_200_000_000;
+/** The period that the id of a report names: its start, or its end if its start is unknown. */
+function periodOf(id: string): string {
+  const period = (JSON.parse(id) as (string | { until: string })[]).at(-1) ?? '';
+  return typeof period === 'string' ? period : `until ${period.until}`;
+}
 
-/** The start of the period that the id of a report names. */
-function sinceUs(id: string): number {
-  return Date.parse((JSON.parse(id) as string[]).at(-1) as string) * 1_000;
+function timeOf(us: number): string {
+  return new Date(us / 1_000).toISOString();
 }
 
 /** Quotas: what the store has lost is counted again, and no unit is counted twice. */

@@ -194,8 +194,8 @@ class Teller {
     const known = [...ends, ...before].slice(0, MOST_ENDS);
     const beQuiet = (forUs: number): void =>
       this.quiet.set(name, { untilUs: systemClock.nowUs() + forUs, endsUs: known, startUs });
-    const period = isCalendar ? ` since ${startUs}` : '';
-    const claim = { id: `${threshold} of ${limit}${period}`, owner: newOwner() };
+    const since = isCalendar ? ` since ${startUs}` : '';
+    const claim = { id: `${threshold} of ${limit}${since}`, owner: newOwner() };
     const own = `${limiter}.thresholds`;
     const rule = makeClaimsRule(LEASE_US, kept(resetUs));
     const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
@@ -211,9 +211,9 @@ class Teller {
     beQuiet(LEASE_US);
     const endUs = ended?.endsUs ?? count.endUs;
     const resetsAt = new Date(Math.round(endUs / 1_000_000) * 1_000);
-    // A calendar period can be extended, so its start identifies it.
-    const since = startUs > 0 ? new Date(startUs / 1_000) : resetsAt;
-    const id = JSON.stringify([limiter, key, `${threshold} of ${limit}`, since]);
+    // A calendar period can be extended, so its start identifies it. The end of another one can be the start of the next.
+    const period = startUs > 0 ? new Date(startUs / 1_000) : { until: resetsAt };
+    const id = JSON.stringify([limiter, key, `${threshold} of ${limit}`, period]);
     const units = isCalendar ? current : used;
     const crossed = { id, limiter, key, threshold, used: units, limit, resetsAt };
     const told = await within(
