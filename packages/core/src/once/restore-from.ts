@@ -54,15 +54,14 @@ interface Seen {
  * request starts its count, and every 10 s while the key is used. If the store has no mark for the key, it loads
  * the units used, raises the count to them and sets the mark: once per period, and again after a loss.
  *
- * No request waits for a load: until it ends, a key can exceed its limit by the units admitted meanwhile. A count is
- * never lowered. A load that fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used.
- * A process runs at most 8 at once; one that never settles counts for a minute.
+ * No request waits for a load: until it ends, a key can exceed its limit by the units admitted meanwhile. A load
+ * that fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
  *
- * @param loads one function per limit, by its name. Each limit must have a `window` made by `calendar()`
+ * @param loads one function per limit by calendar, by its name
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
  * @example
  * ```ts
- * import { calendar, createGuard, memoryStore, rateLimit, restoreFrom } from '@spillway/core';
+ * import { memoryStore, restoreFrom } from '@spillway/core';
  *
  * declare function countUsage(customer: string, from: Date, to: Date): Promise<number>;
  *
@@ -71,10 +70,7 @@ interface Seen {
  *   { monthly: (key, { start, end }) => countUsage(key, start, end) },
  *   { store },
  * );
- * createGuard(rateLimit({ name: 'monthly', limit: 10_000, window: calendar('month') }), {
- *   store,
- *   observers: [restoring],
- * });
+ * // For createGuard() or createLimiter(): observers: [restoring]
  * ```
  */
 export function restoreFrom(

@@ -52,8 +52,7 @@ const MOST_RUNNING = 100;
  *
  * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
  * more than a minute, or its process is killed, the key's next request after that minute calls it again, with the same
- * `id`. After a change of the limit, such as a new plan, its shares are reported again. Limits in shadow mode and
- * decisions without the store are ignored.
+ * `id`. Limits in shadow mode and decisions without the store are ignored.
  *
  * @param shares a list per limit, by its name. The numbers are above 0: 0.8 stands for 80 %; more than 1 needs
  * `overage`
