@@ -88,13 +88,13 @@ type DistinctAsk = Pick<Ask<DistinctRule>, 'op' | 'rule' | 'cost' | 'receipt' | 
  */
 function placesOf(list: string, wanted: readonly string[]): readonly number[] {
   const places = new Map(wanted.map((item) => [item, -1]));
-  const [firsts, seconds] = [new Uint8Array(256), new Uint8Array(256)];
+  const heads = new Uint8Array(512);
   for (const item of wanted) {
-    firsts[item.charCodeAt(0)] = 1;
-    seconds[item.charCodeAt(1)] = 1;
+    heads[item.charCodeAt(0)] = 1;
+    heads[item.charCodeAt(1) + 256] = 1;
   }
-  for (let at = 0; wanted.length > 0 && at < list.length; at += WIDTH) {
-    if (firsts[list.charCodeAt(at)] && seconds[list.charCodeAt(at + 1)]) {
+  for (let at = 0; wanted[0] && at < list.length; at += WIDTH) {
+    if (heads[list.charCodeAt(at)] && heads[list.charCodeAt(at + 1) + 256]) {
       const item = list.slice(at, at + FINGERPRINT);
       if (places.has(item)) places.set(item, at);
     }
