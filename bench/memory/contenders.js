@@ -152,10 +152,10 @@ export const contenders = {
   },
 };
 
-/** The same guards with an observer that does nothing, and with `topCallers`. */
+/** The same guards with an observer that does nothing, called as `topCallers` is, and with `topCallers`. */
 export const observed = {
-  admitObserved: { make: () => admit([{ onDecision() {} }]) },
+  admitObserved: { make: () => admit([{ countDecision() {} }]) },
   admitWho: { make: () => admit([topCallers()]) },
-  rejectionObserved: { make: () => rejection([{ onDecision() {} }]) },
+  rejectionObserved: { make: () => rejection([{ countDecision() {} }]) },
   rejectionWho: { make: () => rejection([topCallers()]) },
 };

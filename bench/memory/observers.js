@@ -5,7 +5,8 @@ import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { measure } from './cpu.js';
 
-const KEYS = [1, 50, 10_000];
+/** At most 400 callers are counted exactly: 300 fit into the tables, and 10,000 do not. */
+const KEYS = [1, 300, 10_000];
 
 const ROWS = [
   {

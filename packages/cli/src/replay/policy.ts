@@ -26,9 +26,11 @@ export async function loadPolicy(path: string): Promise<Policy> {
   try {
     exported = ((await import(pathToFileURL(resolve(path)).href)) as { default?: unknown }).default;
   } catch (error) {
-    throw new UsageError(
-      `cannot load the policy ${path}: ${error instanceof Error ? error.message : inspect(error)}`,
-    );
+    const why = error instanceof Error ? error.message : inspect(error);
+    const [, missing] = /^Cannot find package '([^']+)'/.exec(why) ?? [];
+    // npx puts the packages of this program elsewhere.
+    const advice = missing === undefined ? '' : `. In its folder, run: npm install ${missing}`;
+    throw new UsageError(`cannot load the policy ${path}: ${why}${advice}`);
   }
   // TypeScript puts the default export of a CommonJS module one level deeper.
   const policy = (exported as { default?: unknown } | undefined)?.default ?? exported;

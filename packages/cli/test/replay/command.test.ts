@@ -26,6 +26,7 @@ const other = file(
   `import { createGuard, rateLimit } from ${JSON.stringify(CORE)};
   export default createGuard([rateLimit({ name: 'per-address', limit: 1, window: '1m' })]);`,
 );
+const alone = file('alone.ts', `import '@spillway/none';`);
 const log = file(
   'access.log',
   linesOf(combined(0), combined(0), combined(1_000), 'a\u001b[2Jline', combined(0, '192.0.2.1')),
@@ -72,6 +73,11 @@ describe('spillway replay', () => {
 
   it.each([
     ['a policy that is not there', [log, '--policy', 'no-such.js'], 'cannot load the policy'],
+    [
+      'a policy whose folder lacks a package',
+      [log, '--policy', alone],
+      'npm install @spillway/none',
+    ],
     ['a policy without a default export', [log, '--policy', file('none.js', '')], 'must export'],
     ['what is no limiter', [log, '--policy', file('junk.js', 'export default {}')], 'rateLimit()'],
     ['no policy', [log], '--policy'],
