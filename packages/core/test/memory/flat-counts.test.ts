@@ -1,9 +1,11 @@
-/** Windows and logs in a flat table answer like plain objects, while the table grows, empties and moves. */
+/** Windows, logs and queues in a flat table answer like plain objects, while the table grows, empties and moves. */
 
 import { type Answer, memoryStore, type Step } from '@spillway/core';
 import {
   type LogRule,
   makeRule,
+  makeShaperRule,
+  type QueueRule,
   type RateRule,
   type Receipt,
   receiptFrom,
@@ -12,6 +14,12 @@ import {
 import { ManualClock } from '@spillway/core/testing';
 import { describe, expect, it } from 'vitest';
 import { stepLog } from '../../src/algorithms/log/log-step.js';
+import {
+  noQueue,
+  type QueueState,
+  restOf,
+  stepQueue,
+} from '../../src/algorithms/queue/queue-step.js';
 import { stepWindow, type WindowState } from '../../src/algorithms/window/window-step.js';
 import { pick, type Random, seeded } from '../net/random.js';
 import { PlainLog } from './plain-log.js';
@@ -23,6 +31,7 @@ const DAY = 86_400 * SECOND;
 class PlainCounts {
   private readonly logs = new Map<string, PlainLog>();
   private readonly windows = new Map<string, WindowState>();
+  private readonly queues = new Map<string, QueueState>();
 
   /** Entries that no step has found expired. */
   get entries(): number {
@@ -33,6 +42,7 @@ class PlainCounts {
 
   do(step: Step, nowUs: number): object {
     const name = `${step.limiter} ${step.rule.code} ${step.key}`;
+    if (step.rule.machine === 'queue') return this.doQueue(name, step.rule, step, nowUs);
     return step.rule.machine === 'log'
       ? this.doLog(name, step.rule, step, nowUs)
       : this.doWindow(name, step.rule as WindowRule, step, nowUs);
@@ -55,10 +65,18 @@ class PlainCounts {
     else if (dirty) this.windows.set(name, state);
     return { allowed, nowUs, ...numbers };
   }
+
+  private doQueue(name: string, rule: QueueRule, step: Step, nowUs: number): object {
+    const state = { ...(this.queues.get(name) ?? noQueue()), dirty: false };
+    const answer = stepQueue({ ...step, rule }, state, nowUs, true);
+    if (state.dirty && restOf(state) <= nowUs) this.queues.delete(name);
+    else if (state.dirty) this.queues.set(name, state);
+    return answer;
+  }
 }
 
 interface Play {
-  readonly rules: readonly RateRule[];
+  readonly rules: readonly (RateRule | QueueRule)[];
   readonly keys: number;
   readonly steps: number;
   /** How long a step may take. */
@@ -90,9 +108,13 @@ function play(random: Random, { rules, keys, steps, passUs, costs }: Play) {
       binding: true,
       ...(grant && { ...grant.step, op: 'put', receipt: grant.receipt }),
     };
-    const answer = store.apply([step])[0] as Answer;
-    expect(answer).toEqual(plain.do(step, clock.nowUs()));
-    if (step.op === 'take' && answer.allowed) {
+    const holds = step.rule.machine === 'queue' && random(20) === 0;
+    const played: Step = holds
+      ? { ...step, op: 'hold', cost: 0, holdUs: random(50 * passUs) }
+      : step;
+    const answer = store.apply([played])[0] as Answer;
+    expect(answer).toEqual(plain.do(played, clock.nowUs()));
+    if (played.op === 'take' && answer.allowed) {
       grants.push({ step, receipt: receiptFrom(step.rule, answer, step.cost) });
     }
   }
@@ -135,6 +157,26 @@ describe.each(Array.from({ length: 6 }, (_, i) => i))('seed %i', (seed) => {
         steps: 3_000,
         passUs: 20_000,
         costs: [0, 1, 1, 2, 60],
+      },
+    ],
+    [
+      'queues of many keys, which come and go',
+      {
+        rules: [makeShaperRule(3, SECOND, 2, SECOND), makeShaperRule(1_000, SECOND, 1, SECOND)],
+        keys: 4_000,
+        steps: 20_000,
+        passUs: 500,
+        costs: [0, 1, 1, 2],
+      },
+    ],
+    [
+      'queues of few keys, whose clock goes back',
+      {
+        rules: [makeShaperRule(7, SECOND, 3, SECOND), makeShaperRule(4, SECOND, 1, 5 * SECOND)],
+        keys: 4,
+        steps: 3_000,
+        passUs: 200_000,
+        costs: [0, 1, 1, 2, 4],
       },
     ],
     [

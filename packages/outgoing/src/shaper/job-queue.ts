@@ -104,7 +104,9 @@ export class JobQueue {
     const { schedule, pause, pendingTakes } = this;
     const isEmpty = this.length === 0 && schedule.firstSlot === undefined;
     const isBusy = pendingTakes > 0 || this.isChecking || this.isRefilling || this.isCancelling;
-    return isEmpty && !isBusy && this.localFullUs <= nowUs && pause.isSent(nowUs);
+    // A pause is kept to its end, in case the store fails before.
+    const endUs = Math.max(this.localFullUs, pause.endUs(nowUs));
+    return isEmpty && !isBusy && endUs <= nowUs && pause.isSent(nowUs);
   }
 
   /** When {@link runDue} has something to do, or the queue becomes idle; Infinity if it waits for an answer. */
@@ -117,7 +119,7 @@ export class JobQueue {
       this.expiryUs(),
     );
     if (dueUs < Infinity) return dueUs;
-    const idleUs = Math.max(this.localFullUs, pause.unsentUntilUs);
+    const idleUs = Math.max(this.localFullUs, pause.unsentUntilUs, pause.endUs(nowUs));
     return idleUs > nowUs ? idleUs : Infinity;
   }
 
@@ -257,7 +259,7 @@ export class JobQueue {
     this.undecided.clear();
     this.releaseFreePermits();
     const sending = this.pause.resend();
-    this.pause.stopSending();
+    this.pause.forget();
     await Promise.all([sending, this.cancelSpareSlots()]);
   }
 

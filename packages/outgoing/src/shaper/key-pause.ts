@@ -111,8 +111,11 @@ export class KeyPause {
     return this.pendingCalls === 0 && this.unsentUntilUs <= nowUs;
   }
 
-  stopSending(): void {
+  /** Forgets all pauses, because nothing starts any more. */
+  forget(): void {
     this.sendUntilUs = -Infinity;
+    this.ownUs = -Infinity;
+    this.pausedUntil = undefined;
   }
 
   private async sendPause(holdUs: number): Promise<SlotAnswer> {

@@ -192,9 +192,15 @@ class KeyedShaper implements Shaper, JobQueueHost {
   }
 
   reserve(key: string, options?: AnyOptions): Promise<Reservation | Unreserved> {
-    return this.yieldAfter(async () =>
-      this.reservations.reserve(key, this.reservedCost(options, key)),
-    );
+    return this.turns.after(this.reserveSlot(key, options));
+  }
+
+  /** A method, because a closure for each reservation allocated about 100 bytes more. */
+  private async reserveSlot(
+    key: string,
+    options: AnyOptions | undefined,
+  ): Promise<Reservation | Unreserved> {
+    return this.reservations.reserve(key, this.reservedCost(options, key));
   }
 
   reserveFirst(keys: readonly string[], options?: AnyOptions): Promise<Reservation | Unreserved> {
@@ -223,7 +229,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     work: (signal: HostSignal, job: RunningJob) => T | PromiseLike<T>,
     options?: AnyOptions,
   ): Promise<T> {
-    return this.yieldAfter(() => this.runJob(key, work, options));
+    return this.turns.after(this.runJob(key, work, options));
   }
 
   private async runJob<T>(key: string, work: Work, options: AnyOptions = {}): Promise<T> {

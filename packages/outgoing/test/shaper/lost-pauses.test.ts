@@ -90,3 +90,18 @@ it('a short pause in an outage does not end a longer one that the store told of'
   await pass(4_000);
   expect(starts.ms[0]).toBeGreaterThanOrEqual(3_000);
 });
+
+it('a pause that the store told of lasts in an outage, even if no job waits', async () => {
+  const { stores, here, there, starts } = twoProcesses();
+  await there.pause('acme', '3s');
+  const stop = new AbortController();
+  here.schedule('acme', () => 0, { signal: stop.signal }).catch(() => undefined);
+  await pass(100);
+  stop.abort();
+  await pass(100);
+  for (const store of stores) store.down = true;
+  starts.many(here, 1);
+  await pass(4_000);
+  expect(starts.ms).toHaveLength(1);
+  expect(starts.ms[0]).toBeGreaterThanOrEqual(3_000);
+});

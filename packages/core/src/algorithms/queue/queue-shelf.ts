@@ -1,40 +1,62 @@
-/** The shaper queues of a memory store. */
+/** The shaper queues of a memory store, in a flat table. */
 
 import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import type { Shelf, ShelfStep } from '../../contract/shelf.js';
-import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
+import { KeySlots } from '../shelves/key-slots.js';
 import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
-
-type StoredQueue = QueueState & Expiring;
 
 const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 
-export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
+/** The numbers of a state: the cells of a slot, after its fingerprint. */
+const NUMBERS = 5;
+
+/**
+ * The time of a slot, after which it may be evicted, is the instant of its state: no running pause ends later. A state
+ * per object instead took 1.4 times as long with 10,000 keys.
+ */
+export class QueueShelf implements Shelf<QueueRule, QueueState> {
   readonly grows = false;
-  private readonly states = new KeyedStates<StoredQueue>();
+  private readonly keys = new KeySlots(NUMBERS);
+  private readonly table = this.keys.table;
   /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
-  private readonly working = noQueue();
+  private readonly state = noQueue();
+  /** The slot of the last lookup. */
+  private slot = -1;
 
   get size(): number {
-    return this.states.size;
+    return this.table.size;
   }
 
-  find({ limiter, rule, key }: Ask<QueueRule>): StoredQueue | undefined {
-    return this.states.get(limiter, rule.code, key);
+  find({ limiter, rule, key }: Ask<QueueRule>, nowUs: number): QueueState | undefined {
+    const { state } = this;
+    const slot = this.keys.findSlot(limiter, rule, key, nowUs);
+    this.slot = slot;
+    if (slot < 0) return undefined;
+    const { cells } = this.table.slots;
+    const at = (NUMBERS + 1) * slot + 1;
+    state.us = cells[at] as number;
+    state.num = cells[at + 1] as number;
+    state.den = cells[at + 2] as number;
+    state.spanUs = cells[at + 3] as number;
+    state.pauseUs = cells[at + 4] as number;
+    return state;
   }
 
   stepStored(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
-    const count = this.find(ask);
+    const count = this.find(ask, nowUs);
     return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
   }
 
-  step({ ask, nowUs, charge, count, other }: ShelfStep<QueueRule, StoredQueue>): QueueAnswer {
-    const state = this.working;
-    copy(count ?? other ?? UNUSED, state);
+  step({ ask, nowUs, charge, count, other }: ShelfStep<QueueRule, QueueState>): QueueAnswer {
+    const { state } = this;
+    if (!count) Object.assign(state, other ?? UNUSED);
     state.dirty = false;
     const answer = stepQueue(ask, state, nowUs, charge);
-    if (state.dirty) this.storeQueue(ask, count, state, nowUs);
+    const isIdle = restOf(state) <= nowUs;
+    if (state.dirty && (count || !isIdle)) {
+      this.store(count ? this.slot : this.keys.addSlot(nowUs), isIdle ? UNUSED : state);
+    }
     return answer;
   }
 
@@ -43,33 +65,16 @@ export class QueueShelf implements Shelf<QueueRule, StoredQueue> {
   }
 
   reclaim(nowUs: number): void {
-    this.states.reclaim(nowUs, () => undefined);
+    this.table.reclaim(nowUs);
   }
 
-  private storeQueue(
-    { limiter, rule, key }: Ask<QueueRule>,
-    stored: StoredQueue | undefined,
-    state: QueueState,
-    nowUs: number,
-  ): void {
-    const expiresUs = restOf(state);
-    if (expiresUs <= nowUs) this.states.delete(limiter, rule.code, key);
-    else if (stored) {
-      copy(state, stored);
-      stored.expiresUs = expiresUs;
-    } else {
-      const { us, num, den, spanUs, pauseUs } = state;
-      const fresh = { dirty: false, us, num, den, spanUs, pauseUs, expiresUs };
-      this.states.set(limiter, rule.code, key, fresh);
-    }
+  private store(slot: number, { us, num, den, spanUs, pauseUs }: Readonly<QueueState>): void {
+    const { cells } = this.table.slots;
+    const at = (NUMBERS + 1) * slot + 1;
+    cells[at] = us;
+    cells[at + 1] = num;
+    cells[at + 2] = den;
+    cells[at + 3] = spanUs;
+    cells[at + 4] = pauseUs;
   }
-}
-
-/** Property by property: a spread or Object.assign takes several times as long. */
-function copy(from: Readonly<QueueState>, to: QueueState): void {
-  to.us = from.us;
-  to.num = from.num;
-  to.den = from.den;
-  to.spanUs = from.spanUs;
-  to.pauseUs = from.pauseUs;
 }

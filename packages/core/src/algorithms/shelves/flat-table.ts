@@ -1,13 +1,13 @@
 /**
- * A flat, open-addressed table of counts. A slot has a fingerprint, an instant and one or two whole numbers, but no
- * objects, so the garbage collector has no work even with a million keys. The table grows by moving a few slots per
- * call. Expired entries are evicted instead of moved.
+ * A flat, open-addressed table of counts. A slot has a fingerprint, an instant and a few numbers, but no objects, so
+ * the garbage collector has no work even with a million keys. The table grows by moving a few slots per call. Expired
+ * entries are evicted instead of moved.
  */
 
 /**
  * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot is
- * [fingerprint lo, fingerprint hi | instant], followed by its numbers if it has two. If slots have only one number,
- * which few tables use, these numbers are in a separate array.
+ * [fingerprint lo, fingerprint hi | instant], followed by two whole numbers or by any other cells. If slots have only
+ * one number, which few tables use, these numbers are in a separate array.
  */
 interface Slots {
   readonly capacity: number;
@@ -57,7 +57,8 @@ function probe({ words, capacity }: Slots, size: number, lo: number, hi: number)
 }
 
 export class FlatTable {
-  private slots: Slots;
+  /** The cells of a slot begin at `(width + 1) * slot`, with its fingerprint. Another object in each generation. */
+  slots: Slots;
   /** The table being moved into `slots`, if any, and how many of its slots are done. */
   private old: Slots | undefined;
   private moved = 0;
@@ -65,12 +66,14 @@ export class FlatTable {
   private hand = 0;
   private entries = 0;
   private epoch = 0;
-  /** Cells of a slot: 2, or 3 with two numbers. */
+  /** Cells of a slot: 2, or 3 with two numbers, or more. */
   private readonly cellsEach: number;
   private readonly keeper: Keeper | undefined;
 
-  /** `width`: numbers of a slot, one or two. */
-  constructor(width: 1 | 2, keeper?: Keeper) {
+  /**
+   * @param width numbers of a slot, one or two. A caller that uses {@link slots}: all its cells after the fingerprint
+   */
+  constructor(width: number, keeper?: Keeper) {
     this.cellsEach = 1 + width;
     this.keeper = keeper;
     this.slots = this.makeSlots(SMALLEST);
@@ -170,18 +173,16 @@ export class FlatTable {
 
   /** Fills an empty slot, copying the entry at `fromSlot` of `from` if given. */
   private fillSlot(slot: number, lo: number, hi: number, from?: Slots, fromSlot = 0): void {
-    const { slots, cellsEach } = this;
-    slots.words[2 * cellsEach * slot] = lo;
-    slots.words[2 * cellsEach * slot + 1] = hi;
+    const { slots } = this;
+    const size = 2 * this.cellsEach;
+    slots.words[size * slot] = lo;
+    slots.words[size * slot + 1] = hi;
     slots.taken += 1;
     if (!from) return;
-    slots.cells[cellsEach * slot + 1] = from.cells[cellsEach * fromSlot + 1] as number;
-    if (!from.numbers) return;
-    slots.numbers ??= this.makeNumbers();
-    for (let column = 0; column < cellsEach - 1; column += 1) {
-      const number = from.numbers[this.placeOf(fromSlot) + column] as number;
-      slots.numbers[this.placeOf(slot) + column] = number;
+    for (let word = 2; word < size; word += 1) {
+      slots.words[size * slot + word] = from.words[size * fromSlot + word] as number;
     }
+    if (size === 4 && from.numbers) this.setNumber(slot, 0, from.numbers[fromSlot] as number);
     this.keeper?.moved(slot);
   }
 

@@ -43,8 +43,8 @@ export class KeySlots {
   private lo = 0;
   private hi = 0;
 
-  /** `width`: numbers per slot. */
-  constructor(width: 1 | 2, keeper?: Keeper) {
+  /** @param width see {@link FlatTable} */
+  constructor(width: number, keeper?: Keeper) {
     this.table = new FlatTable(width, keeper);
   }
 
