@@ -52,9 +52,9 @@ export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
-    /** The guard waits for the call when it closes. The call must not reject. */
+    // The guard waits for the call when it closes. The call must not reject.
     track<Value>(call: Promise<Value>): Promise<Value>;
-    /** Called when the guard closes. The guard waits for the steps that it sends. */
+    // Called when the guard closes. The guard waits for the steps that it sends.
     onDrain?: (() => void) | undefined;
   };
   readonly observers: {

@@ -210,7 +210,7 @@ class Teller {
     beQuiet(LEASE_US);
     const endUs = ended?.endsUs ?? count.endUs;
     const resetsAt = new Date(Math.round(endUs / 1_000_000) * 1_000);
-    // A calendar period can be extended, so its start identifies it. The end of another one can be the start of the next.
+    // A calendar period can be extended, so its start identifies it. An end can be the start of the next period.
     const period = startUs > 0 ? new Date(startUs / 1_000) : { until: resetsAt };
     const id = JSON.stringify([limiter, key, `${threshold} of ${limit}`, period]);
     const units = isCalendar ? current : used;

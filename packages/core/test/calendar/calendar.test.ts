@@ -297,10 +297,14 @@ describe('a limit by billing period', () => {
   });
 
   it.each([
-    [undefined, october, 'the function failed at first'],
-    [november, october, 'only the next one was known'],
-    [november, { ...october, end: new Date('2026-11-20') }, 'only an earlier next one was known'],
-  ])('counts on in the first known period (%#)', (first, period) => {
+    { why: 'the function failed at first', first: undefined, period: october },
+    { why: 'only the next one was known', first: november, period: october },
+    {
+      why: 'only an earlier next one was known',
+      first: november,
+      period: { ...october, end: new Date('2026-11-20') },
+    },
+  ])('counts on in the first known period: $why', ({ first, period }) => {
     const clock = new ManualClock(at('2026-11-13T00:00:00Z'));
     const store = memoryStore({ clock });
     const limiter = createLimiter(
