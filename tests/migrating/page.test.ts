@@ -45,8 +45,8 @@ function page(): string {
   });
   return `# The same, or not
 
-A test tries behaviours of ten packages on the package from npm and on Spillway behind a shim with the package's
-options, in memory. The linked suites say what differs (\`differs\`) and why.
+Tests compare behaviours of ten npm packages with Spillway (behind a shim that takes the package's options), in memory.
+The linked suites say what differs (\`differs\`) and why.
 
 | | tried | the same | not |
 |---|---|---|---|

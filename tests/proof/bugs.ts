@@ -894,6 +894,20 @@ const calendars: readonly Bug[] = [
     ),
     focus: { focus: 'quotas' },
   },
+  {
+    ...bug('a load does not look whether its mark was lost', `${ONCE}/restore-from.ts`, [
+      'const isHeld = held.owner === mark.claim?.owner;',
+      'const isHeld = true;',
+    ]),
+    focus: { focus: 'quotas', faults: ['restart'] },
+  },
+  {
+    ...bug('an unknown period is named like the next one', `${ONCE}/thresholds.ts`, [
+      ': { until: resetsAt };',
+      ': resetsAt;',
+    ]),
+    focus: { focus: 'quotas', faults: [] },
+  },
 ];
 
 /** Defects of ours that the simulator found, planted again. */

@@ -29,7 +29,10 @@ import { objectNamer } from './object-namer.js';
 /** How long rejections are cached. Not longer, because a group over several objects may soon refund what it took. */
 const DENIALS_LAST_US = 1_000_000;
 
-/** How much the clocks of two of the platform's machines may differ. A call that arrives even later charges nothing. */
+/**
+ * How much the clocks of two of the platform's machines may differ. A call charges nothing if it reaches its object
+ * later than its deadline plus this time.
+ */
 const SKEW_US = 1_000_000;
 
 /** Options of {@link durableObjectStore}; all are optional. */

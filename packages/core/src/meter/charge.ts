@@ -113,8 +113,11 @@ export class Charge {
   }
 
   /**
-   * The steps that refund `units`. Units that were never charged come first and need no step. Then come charges that
-   * wait to be resent, because the store may forgive them, then the newest others: older ones may have refilled since.
+   * Refunds `units` in this order, and returns the steps for the last kind:
+   *
+   * 1. units that were never charged
+   * 2. charges that wait to be resent, because the store may forgive them
+   * 3. all other charges, the newest first, because older ones may have refilled since
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);

@@ -17,7 +17,10 @@ const WINDOW_SECONDS = 10;
 /** Fewer calls than this say nothing about the store. */
 const LEAST_CALLS = 20;
 
-/** Minimum number of seconds with slow calls. One pause of up to two seconds, such as a fork of Redis, has fewer. */
+/**
+ * Slow calls open the breaker only if they occur in at least this many seconds of the window. One pause of up to two
+ * seconds, such as a fork of Redis, does not open it, unless the store was slow shortly before.
+ */
 const LEAST_SLOW_SECONDS = 4;
 
 /** The usual latency is learned from this many samples, one per second. */

@@ -213,8 +213,8 @@ export class FallbackCounters {
   }
 
   /**
-   * Renews and releases permits here at once, whether or not the step reaches the store. At its answer it would be too
-   * late: a renewal whose permit has been released since would take it again.
+   * Renews and releases permits in these counters when the step is sent, whether or not it reaches the store. Waiting
+   * for the answer would be wrong: if the permit was released meanwhile, the renewal would take it again.
    */
   notePermits(steps: readonly Step[]): void {
     if (!steps.some(keepsPermit)) return;

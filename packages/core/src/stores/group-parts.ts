@@ -108,8 +108,8 @@ export async function askParts<Name>(
 
   // A single part is decided atomically, so its rejections are final.
   const isSpread = parts.length > 1;
-  // An item that another request has repeated can't be removed. So groups that repeat each other's items would fill a
-  // limit, even if all are rejected.
+  // Items are added only after all parts pass, because an item that another request has repeated can't be removed.
+  // Otherwise, groups that repeat each other's items would fill a limit, even if all are rejected.
   const addsItems = (step: Step) => isSpread && charges(step) && step.rule.machine === 'distinct';
   const looks = parts.map((part) => asLook(part, addsItems));
   const passes =

@@ -11,7 +11,7 @@ export class KeyPause {
   private askedUs = -Infinity;
   private latencyUs = 0;
   private pausedUntil: Instant | undefined;
-  /** The last start that a check covers, even if the check would now be made later. */
+  /** Starts until this instant have been checked. They stay so, even if {@link checkUs} now returns a later time. */
   private checkedUs = -Infinity;
   /** The end of a pause that this process began, until an answer of the store includes it. */
   private ownUs = -Infinity;

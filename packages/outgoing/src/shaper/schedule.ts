@@ -1,10 +1,10 @@
 /**
  * The waiting jobs of a key in this process, and the slots on which they will start. A slot serves one job of its cost.
  *
- * A job is accepted only if a slot before its deadline is left for it, and deadlines are in order of arrival. So if the
- * jobs of one cost took their slots in order of arrival, each would start in time. A job of higher priority overtakes
- * only jobs that can move back by one slot, because the next slot is still before their deadline. This keeps the
- * condition true for all waiting jobs, and no job starves.
+ * Invariant: if the jobs of one cost took their slots in order of arrival, each would start before its deadline. A new
+ * job keeps this true, because it is accepted only if a slot before its deadline is left, and deadlines are in order of
+ * arrival. A job of higher priority keeps it true, too: it overtakes an older job only if the slot after that job's own
+ * is also before that job's deadline. So no job starves. With `isStrict`, jobs start by rank instead.
  */
 
 import { Heap } from './heap.js';

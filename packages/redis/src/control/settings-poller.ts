@@ -22,7 +22,10 @@ export interface PollerHost {
   onLook(isNoted: boolean): void;
 }
 
-/** How long Redis keeps lost settings for a restore, after the last process has offered them. */
+/**
+ * How long Redis keeps the settings that processes offer for a restore after Redis has lost them, counted from the last
+ * offer.
+ */
 const KEPT_MS = 7 * 86_400_000;
 
 /** The retry delay after Redis did not accept offered settings. */

@@ -84,7 +84,8 @@ type DistinctAsk = Pick<Ask<DistinctRule>, 'op' | 'rule' | 'cost' | 'receipt' | 
 
 /**
  * Where in the list each wanted item is; -1 if it is not there. One pass: `indexOf` would read the list once per item.
- * The first two bytes skip most of the list. A client can find items that share them, so a map compares the rest.
+ * Most entries are skipped by their first two bytes. The others are looked up in a map, which stays fast even if a
+ * client sends many items that share these bytes.
  */
 function placesOf(list: string, wanted: readonly string[]): readonly number[] {
   const places = new Map(wanted.map((item) => [item, -1]));
