@@ -1023,8 +1023,11 @@ const quotasHold: Law = (history) => {
   for (const [key, all] of grants) {
     for (const some of sharingState(all, restarts) as Used[][]) {
       const sums = new Map<number, number>();
-      let lastUs = 0;
+      let [lastUs, seenUs] = [0, 0];
       for (const { startUs, cost } of some) {
+        // The store's clock went back over the end of the period, where the count had expired.
+        if (startUs < seenUs) sums.clear();
+        seenUs = startUs;
         if (startUs < lastUs)
           return `the period of ${key} since ${lastUs} is followed by ${startUs}`;
         if (cost > 0) lastUs = startUs; // a rejection begins no period
