@@ -635,20 +635,6 @@ const namesAreNew: Law = ({ calls }) => {
   return undefined;
 };
 
-/** Law 7: a critical request is counted, and never shed. */
-const criticalsPass: Law = ({ plan, outcomes }) => {
-  if (plan.faults.length > 0) return undefined;
-  for (const { act, decisions = [] } of outcomes) {
-    if (plan.acts[act]?.kind !== 'request') continue;
-    const critical = decisions.find(
-      ({ limiter, allowed, outcome }) => limiter === 'fleet' && !allowed && outcome === 'denied',
-    );
-    if (critical && (plan.acts[act] as { critical: boolean }).critical)
-      return 'a critical request was shed';
-  }
-  return undefined;
-};
-
 /** Law 8: all stored keys expire, and the number of timers follows the work in flight. */
 const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
@@ -784,10 +770,12 @@ const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
       if (op === 'record' || (op === 'take' && !isRejected)) add(limiter, key, cost);
     }
   }
-  // No outcome tells whether a retry was admitted.
-  for (const act of plan.acts) {
-    if (!('asks' in act) || act.again === undefined) continue;
-    for (const rate of act.asks) add(plan.rates[rate]?.name as string, act.key, act.cost);
+  // No outcome tells whether the retry of a rejected request was admitted.
+  for (const [act, asked] of plan.acts.entries()) {
+    if (!('asks' in asked) || asked.again === undefined) continue;
+    const call = calls.find((one) => one.act === act);
+    if (!call?.answers?.some(({ allowed }) => !allowed)) continue;
+    for (const rate of asked.asks) add(plan.rates[rate]?.name as string, asked.key, asked.cost);
   }
   for (const { act, decisions = [], allowed } of outcomes) {
     const asked = plan.acts[act];
@@ -1480,7 +1468,6 @@ export const LAWS: Readonly<Record<string, Law>> = {
   permitsLast,
   releasesAreFew,
   namesAreNew,
-  criticalsPass,
   nothingStays,
   shadowsRejectNobody,
   fallbackIsBounded,
