@@ -98,6 +98,7 @@ const RARE = [
   'a pause that another process began is forgotten when the store fails',
   'a charge is sent again until it is answered',
   'requests that one limit rejects are counted for an outage',
+  'a load does not look whether its mark was lost',
 ];
 
 test('each planted bug that shows often is caught within 50 histories', {
