@@ -32,7 +32,7 @@ export function limitItem(prefix: string, decision: Decision): string {
   const item = prefix + integerItem(leftAfter(decision));
   // `t` is omitted if waiting doesn't help, or if the time is unknown. When a `distinct` limit is used up, repeats pass
   // at once, and stores don't say when the next item expires.
-  const isUsedUp = cost && !(leftAfter(decision) || retryAfterMs);
+  const isUsedUp = allowed && cost && !(leftAfter(decision) || retryAfterMs);
   if (isUsedUp || (retryAfterMs === Infinity && !allowed) || Number.isNaN(resetMs)) return item;
   return `${item};t=${integerItem(secondsUntilMore(decision))}`;
 }
@@ -46,11 +46,12 @@ function leftAfter({ allowed, remaining }: Decision): number {
  * quota is back.
  */
 function secondsUntilMore(decision: Decision): number {
-  const { cost, retryAfterMs, resetMs } = decision;
+  const { allowed, cost, retryAfterMs, resetMs } = decision;
   // A request without a cost never has to wait, and neither do repeats of a `distinct` limit. So their `retryAfterMs`
   // says nothing about requests that count.
-  const isWait = !leftAfter(decision) && cost * retryAfterMs && retryAfterMs !== Infinity;
-  return Math.ceil((isWait ? retryAfterMs : resetMs) / 1000);
+  const isFree = allowed && !(cost * retryAfterMs);
+  const isWait = !leftAfter(decision) && retryAfterMs !== Infinity && !isFree;
+  return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
 }
 
 /**

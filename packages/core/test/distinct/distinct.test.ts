@@ -298,6 +298,17 @@ describe('the headers of a limit on different things', () => {
     expect(header('a')).toBe(full);
     expect(header('c')).toBe(rejected);
   });
+
+  it('state a time for what is rejected, also if its item was recorded', () => {
+    const limits = createLimiters(
+      { cards: { limit: 1, window: '1h', algorithm } },
+      { store: memoryStore({ clock: new ManualClock() }), headers: rateLimitHeaders(['draft-11']) },
+    );
+    limits.consume({ cards: 'ada' }, { item: { cards: 'a' } });
+    const { allowed, headers } = limits.record({ cards: 'ada' }, { item: { cards: 'b' } });
+    expect(allowed).toBe(false);
+    expect(Object.fromEntries(headers)['RateLimit']).toBe('"cards";r=0;t=1'); // a repeat passes
+  });
 });
 
 describe('hostile things', () => {
