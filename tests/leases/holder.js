@@ -9,14 +9,24 @@ const [url, name, limit, seconds] = process.argv.slice(2);
 const redis = new Redis(url);
 const shared = redisStore(redis);
 
-/** Writes a line for each answer of the store, synchronously, so it is written before a crash. */
+/** Writes a line synchronously, so it is written before a crash. */
+const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+
+/** The latest time of the store that this process has seen. */
+let seenUs = 0;
+
+/** Says each answer of the store, and each release also before it is sent: a crash can hide its answer. */
 const store = remoteStore({
   sync: false,
   async apply(steps, options) {
+    for (const { op, lease } of steps) {
+      if (op === 'put' && lease) say({ op: 'putting', id: lease.id, allowed: true, nowUs: seenUs });
+    }
     const answers = await shared.apply(steps, options);
     for (const [i, { op, lease }] of steps.entries()) {
       const { allowed, nowUs } = answers[i];
-      if (lease) process.stdout.write(`${JSON.stringify({ op, id: lease.id, allowed, nowUs })}\n`);
+      seenUs = Math.max(seenUs, nowUs);
+      if (lease) say({ op, id: lease.id, allowed, nowUs });
     }
     return answers;
   },

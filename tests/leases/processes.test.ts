@@ -12,7 +12,7 @@ const LIMIT = 6;
 const LEASE_US = 1_000_000;
 
 interface Said {
-  readonly op: 'take' | 'record' | 'put';
+  readonly op: 'take' | 'record' | 'putting' | 'put';
   readonly id: string;
   readonly allowed: boolean;
   readonly nowUs: number;
@@ -48,7 +48,10 @@ interface Held {
   renewals: number;
 }
 
-/** Each lease from its grant to its release, or to the end of its last renewal. */
+/**
+ * Each lease from its grant to its release, or to the end of its last renewal. A release whose answer the kill cut off
+ * can have been carried out at any time since it was sent, so the lease counts only until then.
+ */
 function leasesOf(said: readonly Said[]): Map<string, Held> {
   const leases = new Map<string, Held>();
   for (const { op, id, allowed, nowUs } of [...said].sort((a, b) => a.nowUs - b.nowUs)) {
@@ -58,7 +61,7 @@ function leasesOf(said: readonly Said[]): Map<string, Held> {
     } else if (known && op === 'record' && allowed) {
       known.untilUs = nowUs + LEASE_US;
       known.renewals += 1;
-    } else if (known && op === 'put' && allowed) known.untilUs = nowUs;
+    } else if (known && op !== 'take' && allowed) known.untilUs = nowUs;
   }
   return leases;
 }
