@@ -145,7 +145,9 @@ function notesOn(logs: readonly LogReport[]): string[] {
   for (const { name, requests, unparsed, damage, notReplayed } of logs) {
     if (damage) notes.push(`${name} ends early: ${damage}.`);
     if (requests === 0 && unparsed > 0) {
-      notes.push(`No line of ${name} could be read: check its format.`);
+      notes.push(
+        `No line of ${name} could be read. Name its format with --format (and the fields of JSON lines with --fields).`,
+      );
     }
     if (notReplayed > 0) {
       notes.push(

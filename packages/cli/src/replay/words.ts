@@ -23,17 +23,18 @@ function shareOf({ low, high }: Range, whole: number): string {
 }
 
 /** In UTC, as in most logs of servers. */
-export function instant(ms: number | null): string {
-  return ms === null ? '?' : `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+export function instant(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
 export function overview(report: ReplayReport): string[] {
   const { requests, unparsed, outOfOrder, fromMs, toMs, wholeSeconds, logs } = report;
+  const span = fromMs === null || toMs === null ? '' : `, ${instant(fromMs)} to ${instant(toMs)}`;
   const stamps = wholeSeconds
     ? 'Stamps are whole seconds: where a number depends on when in the second requests came, it is a range.'
     : '';
   return [
-    `${count(requests)} requests of ${plural(logs.length, 'log')}, ${instant(fromMs)} to ${instant(toMs)}.`,
+    `${count(requests)} requests of ${plural(logs.length, 'log')}${span}.`,
     `${count(unparsed)} lines that are no requests, ${count(outOfOrder)} requests out of order.`,
     ...(stamps ? [stamps] : []),
   ];

@@ -54,6 +54,12 @@ describe('spillway replay', () => {
     expect(out).toMatch(/^203\.0\.113\.7 +3 +1 +2 +3 +3$/m);
   });
 
+  it('says how to name the format of a log that it could not read', async () => {
+    const { out } = await spillway(file('junk.log', 'what\nis\nthis\n'), '--policy', policy);
+    expect(out).toMatch(/^0 requests of 1 log\.$/m);
+    expect(out).toContain('junk.log could be read. Name its format with --format');
+  });
+
   it('prints JSON', async () => {
     const { out } = await spillway(log, '--policy', policy, '--compare', other, '--json');
     expect(JSON.parse(out)).toMatchObject({

@@ -202,7 +202,9 @@ describe('what is no request', () => {
   it('may be all of a log', async () => {
     const report = await replayed(['hello', 'world']);
     expect(report).toMatchObject({ requests: 0, unparsed: 2, fromMs: null });
-    expect(report.notes).toEqual(['No line of stream could be read: check its format.']);
+    expect(report.notes).toEqual([
+      'No line of stream could be read. Name its format with --format (and the fields of JSON lines with --fields).',
+    ]);
     expect(await replayed([''])).toMatchObject({ requests: 0, unparsed: 0, notes: [] });
   });
 

@@ -440,10 +440,7 @@ const permitsAreCounted: Law = (history) => {
   const { plan, restarts, calls } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
   if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
-  const held = new Map<
-    string,
-    { count: string; rule: Rule; critical: boolean; spans: [number, number][] }
-  >();
+  const held = new Map<string, { count: string; rule: Rule; critical: boolean; spans: Span[] }>();
   for (const { call } of decided(history)) {
     for (const [at, step] of call.steps.entries()) {
       const { lease, rule, op } = step;
@@ -498,8 +495,8 @@ const permitsAreCounted: Law = (history) => {
   return undefined;
 };
 
-function joined(spans: readonly [number, number][]): [number, number][] {
-  const all: [number, number][] = [];
+function joined(spans: readonly Span[]): Span[] {
+  const all: Span[] = [];
   for (const [from, to] of [...spans].sort(([a], [b]) => a - b)) {
     const last = all.at(-1);
     if (last && from <= last[1]) last[1] = Math.max(last[1], to);
@@ -539,11 +536,14 @@ const endsArrive: Law = ({ plan, calls, runs }) => {
   // A round of retries is due after a third of a lease, or once a probe has found the store well.
   const dueUs = wellUs + plan.leaseMs * 400 + 500_000;
   if ((calls.at(-1)?.sentUs ?? 0) < dueUs) return undefined;
+  // The end of a request whose claim the server has lost, which a renewal was told, is sent once.
   const arrived = new Set(
     calls.flatMap(({ steps, answers }) =>
-      steps.flatMap(({ op, claim }, at) =>
-        claim && answers?.[at] && (op === 'done' || op === 'put') ? [claim.owner] : [],
-      ),
+      steps.flatMap(({ op, claim }, at) => {
+        const answer = answers?.[at];
+        const isOver = op === 'done' || op === 'put' || (op === 'record' && !answer?.allowed);
+        return claim && answer && isOver ? [claim.owner] : [];
+      }),
     ),
   );
   for (const [owner, { id, process, endUs, status }] of runsByOwner(calls, runs)) {
@@ -635,27 +635,33 @@ const namesAreNew: Law = ({ calls }) => {
   return undefined;
 };
 
+/** How many timers a process may have for itself: it polls settings, measures its load and checks its store. */
+const IDLE_TIMERS = 12;
+
 /** Law 8: all stored keys expire, and the number of timers follows the work in flight. */
 const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
   // A failed release may be pending for a second before it is given up.
-  const afterwardsUs = plan.faults.length > 0 ? 1_200_000 : 10_000;
+  const [afterwardsUs, others] = plan.faults.length > 0 ? [1_200_000, 30] : [10_000, IDLE_TIMERS];
   for (const process of processes) {
-    const spans = outcomes
+    const requests = outcomes
       .filter((one) => one.process === process)
-      .map(({ startUs, endUs = Number.POSITIVE_INFINITY }) => [startUs, endUs + afterwardsUs]);
-    const requests = mostAtOnce(spans as [number, number][]);
-    if (process.mostTimers > 30 + 2 * requests + mostAtOnce(releasesOf(process, calls))) {
-      return `${process.mostTimers} timers were set for ${requests} requests`;
+      .map(({ startUs, endUs = Infinity }): Span => [startUs, endUs + afterwardsUs]);
+    const releases = releasesOf(process, calls);
+    for (const { atUs, timers } of process.manyTimers) {
+      const open = openAt(requests, atUs);
+      if (timers > others + 2 * open + openAt(releases, atUs)) {
+        return `${timers} timers were set for ${open} requests at ${atUs}`;
+      }
     }
-    if (!process.isDead && process.timers > 12) return `${process.timers} timers stay`;
+    if (!process.isDead && process.timers > IDLE_TIMERS) return `${process.timers} timers stay`;
   }
   return undefined;
 };
 
 /** The time span of each permit's release. After an outage many can overlap, one per permit. */
-function releasesOf(process: Process, calls: readonly Call[]): [number, number][] {
-  const spans = new Map<string, [number, number]>();
+function releasesOf(process: Process, calls: readonly Call[]): readonly Span[] {
+  const spans = new Map<string, Span>();
   for (const { process: own, steps, sentUs, endUs = sentUs } of calls) {
     const { op, lease } = steps[0] as Step;
     if (own !== process || op !== 'put' || !lease) continue;
@@ -665,7 +671,14 @@ function releasesOf(process: Process, calls: readonly Call[]): [number, number][
   return [...spans.values()];
 }
 
-function mostAtOnce(spans: readonly [number, number][]): number {
+/** From when until when something lasts. */
+type Span = [fromUs: number, toUs: number];
+
+function openAt(spans: readonly Span[], us: number): number {
+  return spans.filter(([fromUs, toUs]) => fromUs <= us && us <= toUs).length;
+}
+
+function mostAtOnce(spans: readonly Span[]): number {
   const edges = spans
     .flatMap(([fromUs, toUs]) => [
       { atUs: fromUs, by: 1 },
@@ -914,7 +927,7 @@ function isUnsent(error: unknown): boolean {
 
 /** Few calls within a second release a permit, however many of its renewals fail. */
 const releasesAreFew: Law = ({ calls }) => {
-  const spans = new Map<string, [number, number][]>();
+  const spans = new Map<string, Span[]>();
   for (const { process, steps, sentUs } of calls) {
     for (const { op, lease } of steps) {
       if (op !== 'put' || !lease) continue;

@@ -127,9 +127,10 @@ export class Process {
   readonly name: string;
   isDead = false;
   frozenUntilUs = 0;
-  /** Timers that are set now, and the most that ever were. */
+  /** Timers that are set now. */
   timers = 0;
-  mostTimers = 0;
+  /** When a timer was set beside at least twelve others, and how many were set then. */
+  readonly manyTimers: { readonly atUs: number; readonly timers: number }[] = [];
   /** The lines written to its console. */
   readonly lines: string[] = [];
   private readonly world: World;
@@ -225,7 +226,7 @@ class Timer {
   constructor(process: Process, world: World, waitUs: number, run: () => void) {
     this.process = process;
     process.timers += 1;
-    process.mostTimers = Math.max(process.mostTimers, process.timers);
+    if (process.timers > 12) process.manyTimers.push({ atUs: world.nowUs, timers: process.timers });
     const fire = (): void => {
       this.clear();
       run();
