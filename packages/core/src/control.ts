@@ -1,4 +1,4 @@
-/** @spillway/core/control: building blocks for controls that keep live settings elsewhere. */
+/** @spillway/core/control: building blocks for custom controls of live settings. */
 
 export type {
   ControlLink,

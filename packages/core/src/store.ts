@@ -1,4 +1,4 @@
-/** @spillway/core/store: building blocks for stores that keep counts elsewhere. */
+/** @spillway/core/store: building blocks for custom stores. */
 
 export { chargeDebt } from './algorithms/bucket/bucket-debt.js';
 export { refillTime, unitsRefilled } from './algorithms/bucket/bucket-rule.js';

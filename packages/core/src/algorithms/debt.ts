@@ -1,6 +1,6 @@
 /**
- * Limits with debt: units beyond the limit that are charged after the fact, for costs that are known afterwards. A
- * count in debt rejects until it has recovered.
+ * Limits with debt. If a cost is known only after the request, units beyond the limit are charged as a debt. A count in
+ * debt rejects until it has recovered.
  */
 
 import { mustBe } from '../base/errors.js';

@@ -15,8 +15,8 @@ const CHUNK = 8_192;
 
 /**
  * Encodes bytes as a string: `t` and the text if they are UTF-8 without NUL, which some databases reject; otherwise `b`
- * and base64. Most bodies are text. As text they take a quarter less space than as base64, and a fraction of the time.
- * The letter also keeps clients from parsing the string as a number or JSON.
+ * and base64. Most bodies are text. Text takes a quarter less space than base64, and a fraction of the time. The letter
+ * also keeps clients from parsing the string as a number or JSON.
  *
  * @example
  * ```ts run
@@ -40,7 +40,7 @@ export function textOfBytes(bytes: Uint8Array): string {
 /**
  * Decodes what {@link textOfBytes} has encoded.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if `text` is not in its format
+ * @throws SpillwayError `SPW_STORE_ERROR` if `text` is not in that format
  */
 export function bytesOfText(text: string): Uint8Array {
   if (text.startsWith('t')) return utf8Bytes(text.slice(1));

@@ -32,7 +32,7 @@ class SystemClock implements Clock {
  */
 export const systemClock: Clock = new SystemClock();
 
-/** The wall clock, for the one legacy header that needs it. */
+/** The wall clock, for times that clients or developers read. */
 export function wallClockMs(): number {
   return Date.now();
 }
@@ -47,7 +47,7 @@ export class WallTime {
   private offsetMs = 0;
 
   constructor(clock: Clock) {
-    // Readings are not reused with a manual clock, which doesn't show how old they are.
+    // With a manual clock, readings are not reused, because such a clock doesn't show how old they are.
     this.everyUs = clock === systemClock ? READ_EVERY_US : 0;
   }
 

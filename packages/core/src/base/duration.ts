@@ -33,7 +33,7 @@ const UNIT_US: Record<Unit, number> = {
 const MAX_WINDOW_US: number = 400 * UNIT_US.d;
 
 /**
- * A duration in whole microseconds. NaN if it is invalid: not in the form above, negative, not finite, or not a whole
+ * A duration in whole microseconds. NaN if it is invalid: not a {@link Duration}, negative, not finite, or not a whole
  * number of microseconds.
  */
 export function parseDuration(duration: unknown): number {

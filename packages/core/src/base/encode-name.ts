@@ -33,9 +33,10 @@ export interface EncodeNameOptions {
  *
  * - Different counts have different names.
  * - Hashed and hidden keys begin with `#`; other keys don't.
- * - In a code with a `:` (steps with a claim), the rest is hidden or hashed like a key, and `#` replaces the `:`.
- * - Names are valid Unicode without control characters, so any database can store them. It must compare them exactly:
- *   `Ada` and `ada` differ.
+ * - In a code with a `:` (steps with a claim), the part after it is hidden or hashed like a key, and `#` replaces the
+ *   `:`.
+ * - Names are valid Unicode without control characters, so any database can store them. The database must compare them
+ *   exactly: `Ada` and `ada` differ.
  *
  * @example
  * ```ts run
@@ -55,7 +56,7 @@ export function encodeName(
   return `${FORMAT}{${shown}}${encodeText(limiter, hash)}}${encodeCode(code, hash, hide)}`;
 }
 
-/** The text after a `:` may be chosen by clients, so it is hashed even if it is short, if there is a hash function. */
+/** Clients may choose the text after a `:`. If there is a hash function, it is applied even to a short text. */
 function encodeCode(
   code: string,
   hash: EncodeNameOptions['hash'],
@@ -67,7 +68,10 @@ function encodeCode(
   return code.slice(0, at) + (hide ? hide(text) : `#${hash?.(text)}`);
 }
 
-/** Injective. The result is never empty and has no braces or control characters. */
+/**
+ * Escapes a text. Different texts have different results, which are never empty and have no braces or control
+ * characters.
+ */
 export function encodeText(text: string, hash?: EncodeNameOptions['hash']): string {
   // Unambiguous: elsewhere, '%' is always followed by four hex digits.
   if (text === '') return '%-';

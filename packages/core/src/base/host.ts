@@ -1,4 +1,4 @@
-/** The features of the host, besides the clock, that core uses. With fallbacks for hosts that lack them. */
+/** The features of the host, besides the clock, that core uses, with fallbacks for hosts that lack them. */
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
 declare function clearTimeout(timer: unknown): void;
@@ -52,7 +52,10 @@ export function endsTimersWithRequests(): boolean {
   return navigator?.userAgent === 'Cloudflare-Workers';
 }
 
-/** Calls back after input that has already arrived was handled: after the poll phase on Node, soon on other hosts. */
+/**
+ * Calls back once the input that has already arrived has been handled: after the poll phase on Node, soon on other
+ * hosts.
+ */
 export function afterPendingInput(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
   if (setImmediate) setImmediate(callback);
@@ -150,7 +153,8 @@ function globalConsole(): Console | undefined {
 declare function setTimeout(callback: () => void, ms: number): unknown;
 
 /**
- * The units of work between two turns. An answer without I/O takes a few microseconds, so 512 take a few milliseconds.
+ * The units of work between two turns of the event loop. An answer without I/O takes a few microseconds, so 512 take a
+ * few milliseconds.
  */
 const EVERY = 512;
 

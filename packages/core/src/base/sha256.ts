@@ -80,7 +80,7 @@ class Sha256 implements Digest {
   private compress(bytes: Uint8Array, from: number): void {
     const { state, words } = this;
     this.expand(bytes, from);
-    // By index: destructuring or iterating a typed array costs more than the rounds.
+    // Read by index, because destructuring or iterating a typed array costs more than the rounds.
     let a = state[0] as number;
     let b = state[1] as number;
     let c = state[2] as number;

@@ -77,11 +77,11 @@ export interface Ask<Rule> {
    */
   readonly holdUs?: number;
   /**
-   * For binding takes with a `queue` rule: two or more of one key in a group start together, when the last of them can
-   * start, rounded up to a microsecond. Each is charged as if it came at that time.
+   * For binding takes with a `queue` rule. Two or more such takes of one key in a group start together, as soon as the
+   * last of them can start, rounded up to a microsecond. Each is charged as if it came at that time.
    */
   readonly together?: boolean;
-  /** The common start of such takes, in microseconds since the epoch. Stores set it after judging the group once. */
+  /** Set by stores after judging the group once: the common start, in microseconds since the epoch. */
   readonly startUs?: number;
   /**
    * With a `leases` rule: the permit to take, to renew (`record`) or to release (`put`). Without it, the step only
@@ -154,8 +154,8 @@ export interface BucketAnswer extends AnswerBase {
 }
 
 /**
- * State of a shaper's queue after the step. The instant is at most the tolerance ahead of now, or further while the
- * taker of the last unit is waiting.
+ * State of a shaper's queue after the step. `tatUs` is at most the tolerance ahead of now, or further while the taker
+ * of the last unit is waiting.
  */
 export interface QueueAnswer extends BucketAnswer {
   /** The end of a pause, in microseconds since the epoch; 0 if there is none now. */
@@ -211,7 +211,7 @@ export interface ClaimsAnswer extends AnswerBase {
   readonly state: 'free' | 'running' | 'done';
   /** The owner of the running or done claim; `''` if it is free. */
   readonly owner: string;
-  /** When the lease or the stored claim expires, in microseconds since the epoch; 0 if it is free. */
+  /** When the lease or the stored claim expires, in microseconds since the epoch; 0 if the claim is free. */
   readonly endsUs: number;
   /** The note of `done`; `''` unless it is done. */
   readonly note: string;

@@ -37,6 +37,6 @@ export interface BillingPeriod {
   readonly id: string;
   /** The first instant, as a date or in milliseconds since the epoch. Parts of a second are cut off. */
   readonly start: Date | number;
-  /** The first instant after it: 12 hours to 400 days later. */
+  /** The first instant after the period: 12 hours to 400 days after `start`. */
   readonly end: Date | number;
 }

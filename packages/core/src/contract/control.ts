@@ -15,7 +15,7 @@ export interface LiveLimits {
   /** Only for token buckets. */
   readonly burst?: number;
   /**
-   * Multiplies the limit, and the burst of a token bucket, of the options or a plan. Above 0 and at most 1,000,000,000.
+   * Multiplies the limit of the options or a plan, and the burst of a token bucket. Above 0 and at most 1,000,000,000.
    * The result is rounded down, but is at least 1. For a shaper, it multiplies only the pace.
    */
   readonly factor?: number;
@@ -30,8 +30,8 @@ export interface LiveLimits {
 export interface LimiterSettings {
   readonly mode?: Mode;
   /**
-   * Only for limiters with a store: the share of keys for which the limit is enforced, 0 to 1. For other keys it is in
-   * shadow mode.
+   * Only for limiters with a store: the share of keys for which the limit is enforced, 0 to 1. For other keys the
+   * limiter is in shadow mode.
    */
   readonly share?: number;
   /** Must be the same object as long as the numbers don't change: guards make a rule from each object once. */
@@ -65,8 +65,8 @@ export interface Control {
   limitsOf?(limiter: string, key: string): LiveLimits | undefined;
   /**
    * Keys of the limiter that were reset within the last minute, with the time in milliseconds since the epoch. The
-   * fallback counters read it. When it changes, {@link settingsOf} must return a new object. With `hashKeys`, the keys
-   * are hashes, as the control stores them.
+   * fallback counters read this map. When it changes, {@link settingsOf} must return a new object. With `hashKeys`, the
+   * keys are hashes, as the control stores them.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
   /** True if the storage has lost the settings. The last known settings stay in effect. Shown in metrics. */

@@ -27,7 +27,6 @@ export interface StoredExchange {
 /** The context that a guard passes to a limiter with stored responses. */
 export interface KeepContext extends StepContext {
   readonly clock: Clock;
-  /** Where responses are stored. */
   readonly values: Values;
   /** How long a request waits for the store, in milliseconds. */
   readonly storeTimeoutMs: number;
@@ -113,7 +112,7 @@ export interface Problem {
   readonly title: string;
 }
 
-/** The problem document of a rejection, with a text of the limiter. */
+/** The problem document of a rejection, with a text from the limiter. */
 export interface OwnProblem extends Problem {
   readonly detail: string;
   /** What the client should do. Default: when to try again. */

@@ -47,7 +47,7 @@ export interface LimiterTurn<Raw = unknown> {
   readonly decision: Decision;
 }
 
-/** How a meter settles what its limiter has charged. */
+/** The parts of a guard with which a meter settles what its limiter has charged. */
 export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;

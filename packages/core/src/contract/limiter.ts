@@ -33,7 +33,7 @@ interface LimiterBase<Raw> {
   readonly mode: Per<Raw, Mode>;
   /** Probable mistakes in its options. Its guard logs each of them once, in one line. */
   readonly notices?: readonly Notice[] | undefined;
-  /** Called when a guard has let a request pass for which {@link finish} will be called. Stored limiters only. */
+  /** Called when a guard lets a request pass, if {@link finish} will be called for it. Stored limiters only. */
   readonly begin?:
     | ((turn: LimiterTurn<Raw>, admission: Admission, settling: Settling) => void)
     | undefined;
@@ -42,7 +42,7 @@ interface LimiterBase<Raw> {
    * a fault.
    *
    * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
-   *   permits of the request are released together with the claim, but wait for it for at most `storeTimeout`.
+   *   permits of the request are released together with it, or after `storeTimeout` if it takes longer.
    * - Local limiters: called if their decision let the request pass, also in shadow mode, so they can hold a permit
    *   until then. If another limiter rejected the request, this is called at once, with `rejected` and the status of
    *   the rejection.

@@ -56,7 +56,7 @@ export function meteredOf<Raw = unknown>(cost: unknown): MeterHooks<Raw> | undef
 /** A usage to reserve, for calls without HTTP. `reserve()` of a {@link Meter} returns it. */
 export interface Reservation<Usage = unknown> {
   readonly usage: Usage;
-  /** The usage that is charged at least, as soon as the call is admitted. */
+  /** The least usage, charged as soon as the call is admitted. */
   readonly atLeast: Usage | undefined;
 }
 

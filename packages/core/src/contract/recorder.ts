@@ -86,7 +86,7 @@ export interface Recorders {
   fetch(request: object, show: (answer: ShownResponse) => void): Recorder;
 }
 
-/** Wraps the response of a fetch handler to see it. */
+/** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
   /**
    * Returns the response to send instead of `response`. If it has no body, `kept` is set: send the response only after

@@ -11,8 +11,8 @@ export interface LimitRequest<Raw = unknown> {
   /** The pattern of the matched route, if the framework knows it. */
   readonly route?: string | undefined;
   /**
-   * The client's address in canonical form (IPv6 by /64), only from the socket or from trusted proxies; undefined if it
-   * can't be known.
+   * The client's address in canonical form (IPv6 by /64), read only from the socket or from trusted proxies; undefined
+   * if unknown.
    */
   readonly clientIp: string | undefined;
   /** A header by its lower-case name. */
@@ -32,7 +32,7 @@ export interface LimitRequest<Raw = unknown> {
   peekAddress?(): string | undefined;
   /**
    * For adapters of platforms that stop all work of a request when it ends. Returns true if the platform now waits for
-   * `promise`. Used only during an outage of the store, to check whether it is back.
+   * `promise`. Used for work that no response waits for, such as the probe of a failed store.
    */
   waitUntil?(promise: Promise<unknown>): boolean;
 }
@@ -63,7 +63,7 @@ export type KeyOption<Raw> =
   | string
   | ((request: LimitRequest<Raw>) => KeyParts | PromiseLike<KeyParts>);
 
-/** The numbers of a plan. At least one must be set. For others, and for null, the declared number applies. */
+/** The numbers of a plan. At least one must be set. The declared number replaces one that is omitted or null. */
 export interface Plan {
   /** Label for metrics and for the policy of decisions: 1 to 64 printable ASCII characters. */
   readonly name?: string | null | undefined;

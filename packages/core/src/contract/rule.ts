@@ -36,7 +36,6 @@ export interface Tolerance {
 export interface BucketNumbers extends Tolerance {
   /** Units refilled per window, 1 to 10^9. */
   readonly limit: number;
-  /** Window in microseconds. */
   readonly windowUs: number;
   /**
    * The capacity of the bucket in units. Less than the declared burst only if the tolerance would otherwise exceed 2^51
@@ -130,8 +129,8 @@ export interface DistinctRule extends RuleBase {
 }
 
 /**
- * Permits for requests in flight. Each is held under a lease, which expires unless it is renewed. Holders that are not
- * critical get a permit while fewer than `limit` are held, and fewer than `open` by such holders.
+ * Permits for requests in flight. Each is held under a lease, which expires unless it is renewed. Critical holders
+ * always get a permit. Others get one if fewer than `limit` are held in total, and fewer than `open` by others.
  */
 export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
@@ -297,7 +296,7 @@ export interface Machine {
   policy(name: string, rule: Rule): Policy;
   /** The numbers of the rule as operators see them. */
   declared(rule: Rule): DeclaredNumbers;
-  /** After this many microseconds without a step, a count has expired: it decides like that of an unused key. */
+  /** After this many microseconds without a step, a count has expired: it decides like the count of an unused key. */
   expiresAfterUs(rule: Rule): number;
   /** The numbers of a decision, from the store's answer to a step of `cost` units. */
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
@@ -344,7 +343,7 @@ export interface Machine {
   ): S;
   /** The callback in the options that finds a property of {@link Given}, and its name in faults. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** Properties of the step that merges two steps on one count, in place of the sum of costs, for example. */
+  /** Properties of the merged step if two steps on one count are merged, such as a cost that is not the sum. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
@@ -420,7 +419,7 @@ export function sameRule(a: Rule, b: Rule): boolean {
   return same && a.soft?.limit === b.soft?.limit;
 }
 
-/** A rule that also counts and admits units beyond the limit of `rule`; undefined if its algorithm has none. */
+/** A rule that also counts and admits units beyond the limit of `rule`; undefined if the algorithm can't do that. */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);
   return soft && { ...soft, soft: rule };

@@ -14,7 +14,8 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly count?: Count | undefined;
   /**
    * The count of the same key on the store's other shelf. A key without a separate count starts with the state of
-   * `other`, and permits held there count too. Steps on a shared count always have this property, if only as undefined.
+   * `other`, and permits held there count too. Steps on a shared count always have this property, but its value may be
+   * undefined.
    */
   readonly other?: Count | undefined;
 }

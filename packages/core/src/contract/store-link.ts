@@ -19,13 +19,11 @@ export interface Linked {
 /** A guard, or a limiter used without HTTP, as its store sees it. */
 export interface StoreUser {
   readonly resilience: Resilience;
-  /** Whether it wants rejections to be cached. */
+  /** Whether rejections are cached for this user. */
   readonly cachesDenials: boolean;
-  /** Logs outages. */
   readonly logger: Logger | false;
   /** The clock, if the app has set one. */
   readonly clock: Clock | undefined;
-  /** Receive the calls of the store and its outages. */
   readonly observers: StoreObservers | undefined;
 }
 
@@ -44,7 +42,6 @@ export interface Host {
 
 /** Options of {@link StoreLink.ask}. */
 export interface AskOptions extends ApplyOptions {
-  /** The host of the request. */
   readonly host?: Host | undefined;
 }
 
@@ -55,7 +52,7 @@ type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
  * answered by its policy, with the reason in `failure`.
  */
 export interface StoreLink {
-  /** The clock that decides, for a memory store. */
+  /** For a memory store: the clock by which it decides. */
   readonly clock: Clock | undefined;
   /** Like {@link ask} for one step, but without a promise or a list. Undefined if {@link ask} must be used. */
   askNow(step: Step): Answer | undefined;
@@ -63,10 +60,7 @@ export interface StoreLink {
   known(step: Step): Answer | undefined;
   /** A promise of a value that is known without calling the store. Some of these promises yield to the event loop. */
   soon<Value>(value: Value): Promise<Value>;
-  /**
-   * Sends the steps to the store and returns the result of `then` with the answers. Each wrapper of a store has this
-   * method.
-   */
+  /** Sends the steps to the store and returns the result of `then` with the answers. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
    * {@link ask} for steps that give back, `put` and `reset`. Their keys are removed from the denial cache, before the

@@ -38,7 +38,7 @@ export type StoreErrorPolicy = 'allow' | 'deny' | Rule;
 export interface Store {
   /** True if `apply` never returns a promise. */
   readonly sync: boolean;
-  /** The clock that decides, if a test sets it. The denial cache then uses it too. */
+  /** The clock by which the store decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
    * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less for a store that may
@@ -94,7 +94,7 @@ export interface ValueName {
   readonly key: string;
   /**
    * Any text. It contains the owner of the claim, so an owner that has lost its claim can't overwrite the value of the
-   * next one.
+   * next owner.
    */
   readonly id: string;
 }

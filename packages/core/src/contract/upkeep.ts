@@ -110,7 +110,8 @@ export interface ClaimContext {
 }
 
 /**
- * A value that could not be written yet. It is retried together with the step that ends its claim, for the same time.
+ * A value that could not be written yet. It is retried together with the step that ends its claim, for as long as that
+ * step.
  */
 export interface LateValue {
   /** Whether its claim has ended. */

@@ -28,7 +28,7 @@ const NONE: InForce = {
  */
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();
-  // By limiter name: only limiters that exist are looked up, so it stays small.
+  // By limiter name. Only limiters that exist are looked up, so the map stays small.
   private readonly byLimiter = new Map<string, InForce>();
   private nextEndMs = Infinity;
   private readonly nowMs: () => number;

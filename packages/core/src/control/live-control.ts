@@ -56,7 +56,7 @@ class Link implements ControlLink {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /** By limiter name: the resets that the control last returned, all of them already passed on. */
+  /** The resets that the control last returned, by limiter name. All of them were passed on. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
   /**
    * Changed variants, by live limits and then by original variant. Weak, so they are garbage-collected with the limits.

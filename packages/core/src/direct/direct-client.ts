@@ -111,7 +111,6 @@ export class DirectClient {
     this.observers.decision(decision, 'enforce', key, undefined);
   }
 
-  /** Reports a fault. */
   fault(fault: Fault): void {
     this.observers.fault(fault);
   }

@@ -100,7 +100,7 @@ class Keyed {
   }
 
   consume(key: string, options?: CostOptions): Eventually<Decision> {
-    // Fast path: without a mode, share, control, plan, calendar or observer, the pipeline would do only this, but a
+    // Fast path. Without a mode, share, control, plan, calendar or observer, the pipeline would do the same, but a
     // decision in memory would take a third longer, and a rejection twice as long.
     if (this.isPlain && !options?.plan) {
       const step = this.limit.step('take', key, costIn(options));

@@ -113,7 +113,7 @@ export interface CostOptions {
   readonly plan?: Plan | null | undefined;
   /** The key's billing period, for a limit whose window is `calendar` with a function. */
   readonly period?: BillingPeriod | undefined;
-  /** The things that the key touches, for a limit with `distinct()`: at most 100. Null or undefined: none. */
+  /** The items that the key touches, for a limit with `distinct()`: at most 100. Null or undefined: none. */
   readonly item?: Items;
 }
 
@@ -174,7 +174,7 @@ export interface KeyedLimiter<S extends Store> {
   consumeAll(keys: readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /**
    * Charges all keys, whether they pass or not. Returns the decision that `consumeAll` would return, and throws the
-   * same.
+   * same errors.
    */
   record(keys: string | readonly string[], options?: CostOptions): Timely<S, GroupDecision>;
   /** Returns the decision that `consume` would return, without charging. */

@@ -23,7 +23,7 @@ export interface LimitCosts<Name extends string> {
   readonly plan?: { readonly [Of in Name]?: Plan | null | undefined } | undefined;
   /** The billing periods of the keys, by the names of the limits: see {@link CostOptions.period}. */
   readonly period?: { readonly [Of in Name]?: BillingPeriod | undefined } | undefined;
-  /** The things that the keys touch, by the names of the limits: see {@link CostOptions.item}. */
+  /** The items that the keys touch, by the names of the limits: see {@link CostOptions.item}. */
   readonly item?: { readonly [Of in Name]?: Items } | undefined;
 }
 
@@ -75,8 +75,8 @@ export interface AlternativeDecision<Name extends string> extends LimitersDecisi
   /** The index of the charged alternative, from 0; -1 if none was charged. */
   readonly alternative: number;
   /**
-   * The decisions of the charged alternative. If none was charged: those of the alternative that could pass soonest,
-   * and `binding.retryAfterMs` is how long to wait.
+   * The decisions of the charged alternative. If none was charged, the decisions of the alternative that could pass
+   * soonest, after `binding.retryAfterMs`.
    */
   readonly decisions: { readonly [Of in Name]: Decision };
 }

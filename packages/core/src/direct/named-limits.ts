@@ -121,7 +121,7 @@ export class NamedLimits {
     });
   }
 
-  /** Costs, plans, periods and things in `options`, and live settings, for the limits `names`. */
+  /** Costs, plans, periods and items in `options`, and live settings, for the limits `names`. */
   private asked(options: LimitCosts<string> | undefined, names: readonly string[]): Asked {
     return {
       costOf: this.costs(options, names),

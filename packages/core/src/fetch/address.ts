@@ -1,6 +1,6 @@
 /**
  * Finds the client's address on platforms that expose no socket. Only the app's options say where the address is.
- * Without them, a request that needs it fails.
+ * Without them, a request that needs the address fails.
  */
 
 import { checkCallback } from '../base/checks.js';

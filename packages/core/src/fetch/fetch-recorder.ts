@@ -17,7 +17,7 @@ export class FetchRecorder implements Recorder {
   private readonly request: WebRequest;
   private readonly show: (answer: ShownResponse) => void;
 
-  /** @param show receives the function that records the handler's response */
+  /** @param show receives the object that records the handler's response */
   constructor(request: WebRequest, show: (answer: ShownResponse) => void) {
     this.request = request;
     this.show = show;

@@ -20,8 +20,8 @@ export interface FetchGuardOptions<
 > extends GuardOptions<Req>,
     PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
-   * Keeps the platform alive until permits are released, or until the probe of a failed store ends: `(promise, request,
-   * env, ctx) => ctx.waitUntil(promise)`.
+   * Keeps the platform alive until permits are released and other work ends, such as the probe of a failed store:
+   * `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:
     | ((promise: Promise<unknown>, request: Req, ...rest: Rest) => void)

@@ -60,7 +60,7 @@ function noLimiter(given: unknown): SpillwayError {
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object): void {
-  // Common mistakes: a limiter, a store, or an argument that a framework passes to handlers (a function or a response).
+  // Common mistakes: to pass a limiter, a store, or an argument that a framework passes to handlers.
   if (['kind', 'apply', 'req'].some((name) => name in Object(options))) {
     throw mustBe('options', 'as in app.use(spillway([a, b], { store }))', options);
   }

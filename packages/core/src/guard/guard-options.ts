@@ -31,8 +31,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
    */
   readonly preflights?: 'pass' | 'count' | undefined;
   /**
-   * Decides which requests bypass all limiters, besides preflights: only those for which it returns `true`, or a
-   * promise of it.
+   * Decides which requests, besides preflights, bypass all limiters: those for which it returns `true` or a promise of
+   * `true`.
    */
   readonly skip?:
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)

@@ -3,7 +3,7 @@
 import type { LimitRequest } from '../contract/request.js';
 import type { Notices } from '../observe/notices.js';
 
-/** More addresses than a household or an office has. */
+/** The warning needs this many addresses: more than a household or an office has. */
 const ADDRESSES = 1_000;
 
 /** The check ends after this many requests without a warning, because the app may want one shared count. */

@@ -93,9 +93,9 @@ interface FieldHolder {
 }
 
 /**
- * Sets headers on a response on which other guards may have set some. Items of `RateLimit` and `RateLimit-Policy` are
- * appended. For headers that describe a single limit, the guard with less remaining wins. Other headers are replaced.
- * Runs for every response, so it allocates nothing.
+ * Sets headers on a response that may already have headers of other guards. Items of `RateLimit` and `RateLimit-Policy`
+ * are appended. For headers that describe a single limit, the guard with less remaining wins. Other headers are
+ * replaced. Runs for every response, so it allocates nothing.
  *
  * @param except the name of a header to leave out
  */

@@ -36,7 +36,7 @@ export function readOption<Raw, Value>(
   source: Fault['source'],
   option: PerLater<Raw, Value> | undefined,
 ): Value | undefined | Promise<Value | undefined> {
-  // This function is small, so V8 always inlines it: most options are constants.
+  // This function is small, so V8 inlines it, which makes the usual case fast: most options are constants.
   return typeof option === 'function'
     ? call(asking, source, option as PerRequest<Raw, Value>)
     : option;

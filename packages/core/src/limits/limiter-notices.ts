@@ -24,7 +24,10 @@ export function noticesOn(name: string, window?: unknown): readonly Notice[] {
   return notices;
 }
 
-/** A number below a second was probably meant in seconds. With a unit, as in `'500ms'`, it is intended. */
+/**
+ * Warns about a number below 1,000, which was probably meant in seconds. A short window with a unit, as in `'500ms'`,
+ * is intended.
+ */
 export function shortWindow(what: string, name: string, window?: unknown): readonly Notice[] {
   if (typeof window !== 'number' || window >= SECOND_MS) return [];
   const message = `the window of ${what} "${name}" is ${window} ms: a number means milliseconds, write '${window}s' for seconds`;

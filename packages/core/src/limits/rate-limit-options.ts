@@ -32,7 +32,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * Looks up the numbers of the caller's plan, which replace the declared ones: `limit`, `window`, `burst`, and a
    * `name` for metrics. May be async. The declared numbers apply to callers without a plan, and when the function
    * fails, is late or returns invalid numbers: declare the smallest plan. A limit of 0 rejects every request (`never`),
-   * unless the key has its own live limit. With `overage`, all requests are admitted as `over`.
+   * unless the key has its own live limit. With `overage`, a limit of 0 admits every request as `over`.
    */
   readonly plan?: PlanOption<Raw> | undefined;
   /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days. Or `calendar('month')`, which you import. */
@@ -40,8 +40,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** The most units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
   /**
-   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
-   * things. Import the one you use.
+   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()`, which counts
+   * distinct items. Import the one you use.
    */
   readonly algorithm?: RateAlgorithm | DistinctAlgorithm<Raw> | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
@@ -53,8 +53,9 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   readonly penalty?: Penalty | undefined;
   /**
    * `'allow'`: requests above the limit are counted and admitted, with `over: true`. The limit rejects nobody, even
-   * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most one limit beyond
-   * its burst, a window 4,294,967,295 units, and a calendar 2^51. Default: requests above the limit are rejected.
+   * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units
+   * beyond its burst, a window 4,294,967,295 units, and a calendar 2^51. Default: requests above the limit are
+   * rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */

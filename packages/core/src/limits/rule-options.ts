@@ -26,8 +26,8 @@ export interface RuleOptions {
   /** The most units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
   /**
-   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()` for different
-   * things. Import the one you use.
+   * The algorithm: `tokenBucket` (default), `fixedWindow`, `slidingWindow`, `slidingLog`, or `distinct()`, which counts
+   * distinct items. Import the one you use.
    */
   readonly algorithm?: RateAlgorithm | undefined;
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
@@ -39,8 +39,9 @@ export interface RuleOptions {
   readonly penalty?: Penalty | undefined;
   /**
    * `'allow'`: requests above the limit are counted and admitted, with `over: true`. The limit rejects nobody, even
-   * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most one limit beyond
-   * its burst, a window 4,294,967,295 units, and a calendar 2^51. Default: requests above the limit are rejected.
+   * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units
+   * beyond its burst, a window 4,294,967,295 units, and a calendar 2^51. Default: requests above the limit are
+   * rejected.
    */
   readonly overage?: 'allow' | undefined;
 }

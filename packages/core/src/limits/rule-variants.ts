@@ -62,13 +62,11 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
    * A variant with live numbers and the plan of another variant.
    *
    * @throws SpillwayError if the numbers are invalid
-   *
    */
   withNumbers(numbers: Declared, { plan }: RuleVariant<Declared>): RuleVariant<Declared> {
     return this.variantOf(this.make(numbers), numbers, plan);
   }
 
-  /** The policy of the rule of a variant. */
   policyOf(rule: Rule): Policy {
     return this.policies.get(rule) ?? policyOf(this.name, rule);
   }

@@ -13,7 +13,7 @@ export const VALUE_BYTES: number = 64 * 2 ** 20;
 interface StoredValue {
   readonly bytes: Uint8Array;
   readonly endsUs: number;
-  /** The bytes that the value takes of `valueBytes`. */
+  /** The part of `valueBytes` that the value takes. */
   readonly size: number;
 }
 

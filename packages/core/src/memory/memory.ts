@@ -103,7 +103,7 @@ export class Memory implements OneStepStore {
       : this.performBucket(step, slot, nowUs, charge);
   }
 
-  /** Separate from {@link performOn}, because a call on one class is faster than on any shelf. */
+  /** Separate from {@link performOn}, because calls on one known class are faster than calls on any shelf. */
   private performBucket(step: Step, slot: number, nowUs: number, charge: boolean): Answer {
     const { buckets } = this;
     const count = buckets.load(slot);

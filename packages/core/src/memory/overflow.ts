@@ -59,8 +59,8 @@ export function asLook(step: Step): Step {
 
 /**
  * The step on a shared count. All limiters use the same shared counts: otherwise, limiters that are created for each
- * request would keep adding counts. But each calendar has separate ones, because a daily count would end the month of a
- * monthly one.
+ * request would keep adding counts. But each calendar has separate ones, because in a count shared with a daily limit,
+ * a month would end after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;

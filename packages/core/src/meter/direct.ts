@@ -75,7 +75,7 @@ function settlingOf({ store, observers }: DirectClient): Settling {
         const sent = store.link.giveBack(steps, tell, GIVE_BACK_US);
         return isLater(sent) ? sent : undefined;
       },
-      track: (call) => call, // nothing closes it
+      track: (call) => call, // such a limiter is never closed, so nothing waits for the call
     },
     observers,
   };

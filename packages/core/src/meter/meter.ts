@@ -278,8 +278,8 @@ function keyOf<Raw>(request: LimitRequest<Raw>): object {
 }
 
 /**
- * A `key` function is required, because callers without one would share one debt. `refundIf` would refund a settled
- * cost.
+ * A `key` function is required, because callers without one would share one debt. `refundIf` is not allowed, because it
+ * would refund a settled cost.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -302,7 +302,7 @@ function checkMaxReserve(maxReserve: number, rule: Rule): void {
   if (maxReserve > most) throw mustBe('maxReserve', `at most the burst, ${most}`, maxReserve);
 }
 
-/** Caps the cost of a step, which can cause a rejection. Units that are owed beyond it can't cause one. */
+/** Caps the cost of a step. Only the cost can cause a rejection; units that are owed beyond it can't. */
 function limited(step: Step, units: number, atLeast: number, maxReserve: number | undefined): Step {
   const most = capacityOf(step.rule);
   const limit = Math.min(maxReserve ?? Math.max(1, Math.floor(most / 2)), most);

@@ -59,7 +59,7 @@ export class Resends {
   private resend(): void {
     this.dueUs = 0;
     this.lost.beginRound(this.nowUs);
-    // One by one, so that one failure doesn't affect the others. A remote store batches them.
+    // Sent one by one, so that one failure doesn't affect the others. A remote store batches them.
     for (const step of this.lost.next(MOST_STEPS)) void this.releases.giveBack([step]);
     this.schedule();
   }

@@ -43,7 +43,10 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     hasBegun = true;
     watcher.head(status, (name) => fieldOf(res, own, name));
   };
-  /** If the method throws before the head was sent, an error handler may still send another response. */
+  /**
+   * Calls a method of the response. If it throws before the head was sent, recording starts again, because an error
+   * handler may send another response.
+   */
   const attempt = (method: Method, args: unknown[]): unknown => {
     try {
       return Reflect.apply(method, res, args);
@@ -122,7 +125,7 @@ function sendHead(res: NodeAnswer, [body, encoding]: unknown[]): void {
   const tellsLength = isMissing && (!isBodiless || (req?.method === 'HEAD' && isChunk(body)));
   if (tellsLength) res.setHeader(LENGTH, isChunk(body) ? bytesOf(body, encoding).length : 0);
   try {
-    res.writeHead(statusCode); // inner middleware may have replaced it
+    res.writeHead(statusCode); // a method that inner middleware may have replaced
   } catch (error) {
     if (tellsLength) res.removeHeader(LENGTH); // an error handler's response has another length
     throw error;

@@ -114,7 +114,7 @@ export function machineHost(): MachineHost {
       process.kill(pid, 0);
       return true;
     } catch (error) {
-      return (error as { code?: unknown }).code === 'EPERM'; // it belongs to another user
+      return (error as { code?: unknown }).code === 'EPERM'; // the process is alive, but belongs to another user
     }
   };
   const uid = process.getuid?.();

@@ -193,7 +193,7 @@ class Folder {
   private rename(from: string, to: string): Promise<void> {
     return this.host.files
       .rename(this.pathOf(from), this.pathOf(to))
-      .catch(() => this.createFile(to)); // it was removed
+      .catch(() => this.createFile(to)); // `from` was removed
   }
 
   private removeFile(file: string): Promise<void> {

@@ -20,7 +20,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   protected readonly req: NodeRequest;
   private readonly isOwn: boolean;
 
-  /** @param isOwn whether the app responds to rejections, by `answerWith`; then `reject` only sets the status */
+  /** @param isOwn whether the app responds to rejections, through `answerWith`. If so, `reject` only sets the status */
   constructor(req: NodeRequest, res: NodeResponse, isOwn: boolean) {
     this.req = req;
     this.res = res;
@@ -65,9 +65,10 @@ export class NodeExchange implements Exchange, RejectedResponse {
    * begin to respond within 10 s, or doesn't begin within 1 s after its promise settles. Returns a promise only if
    * `answer` does.
    *
-   * @param answer receives `next`, for frameworks that pass one to the app: call its `wentOn` or `failed`
-   * @param report receives the app's mistakes: `report` of the gate
-   * @throws the error that `answer` throws, or rejects with it. The status is then 500
+   * @param answer receives `next`. If the framework passes a function `next` to the app, that function must call
+   * `wentOn` or `failed`
+   * @param report receives the app's mistakes: pass `report` of the gate
+   * @throws any error of `answer`, with status 500; a returned promise rejects with it
    */
   answerWith(
     answer: (refusal: Admission, next: Pick<OwnAnswer, 'wentOn' | 'failed'>) => unknown,

@@ -9,15 +9,16 @@ import type { LoopTimes } from './host.js';
 
 /**
  * Below this utilization a late loop is not overloaded: other processes had the CPU, and rejecting would not help. A
- * server with ten requests a second next to two busy neighbors (nice -10, 5 % of a core left) rejected 53 of 60 without
- * this check and 12 with it. When it was stopped for 40 ms of every 60 ms, it rejected 44 without the check and none
- * with it.
+ * server with ten requests a second next to two busy neighbors (nice -10, 5 % of a core left) rejected 53 of 60
+ * requests without this check and 12 with it. When the server was suspended for 40 ms of every 60 ms, it rejected 44
+ * without the check and none with it.
  */
 const BUSY = 0.5;
 /**
- * Time constant of the averages. One interrupted request does not fill them, but an overload does within 350 ms. Next
- * to two busy neighbors, 4.6 % of requests were rejected with 100 ms, 5.2 % with 250 ms, and 1.2 % with 500 ms. With 1
- * s none were, but an overload that hit an idle loop cost a tenth of the critical requests.
+ * Time constant of the averages. One interrupted request does not raise the utilization to `BUSY`, but an overload does
+ * within 350 ms. Next to two busy neighbors, 4.6 % of requests were rejected with 100 ms, 5.2 % with 250 ms, and 1.2 %
+ * with 500 ms. With 1 s none were rejected, but when an overload hit an idle loop, a tenth of the critical requests
+ * failed.
  */
 const MEMORY_MS = 500;
 /**
@@ -77,10 +78,10 @@ export class WaitMeter {
   }
 
   /**
-   * The load: the expected delay of an event that arrives now, divided by `markMs`. Only delays that rejecting requests
-   * would shorten count. No timer sees the wait of connections that are not accepted yet. But while there are any, the
-   * loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without idling is measured
-   * instead.
+   * The load: the expected delay of an event that arrives now, divided by `markMs`. Delays that rejecting requests
+   * can't shorten don't count. No timer sees the wait of connections that are not accepted yet. But while there are
+   * any, the loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without idling is
+   * measured instead.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);

@@ -28,9 +28,9 @@ export interface IdempotencyKeyState {
   readonly endsMs: number;
   /** Milliseconds until `endsMs`; 0 if the key is free. */
   readonly leftMs: number;
-  /** The fingerprint of the completed request. Undefined if it is not done, or was written by a later version. */
+  /** The fingerprint, if the request is done and no later version wrote the note. */
   readonly note: Note | undefined;
-  /** The stored response. Undefined if there is none, or it was written by a later version. */
+  /** The stored response. Undefined if there is none, or if a later version wrote it. */
   readonly answer: AnswerRecord | undefined;
   /** The size of the stored response in bytes, with its status and headers. */
   readonly size: number;

@@ -43,7 +43,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** The request methods it applies to, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
   /**
-   * Whether requests of these methods without a key are rejected (400). Default false: they run every time they arrive.
+   * Whether a request without a key is rejected (400) if its method is in `methods`. Default false: requests without a
+   * key always run.
    */
   readonly required?: boolean | undefined;
   /**
@@ -78,8 +79,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly keepHeaders?: readonly string[] | undefined;
   /**
    * Returns the value to compare instead of the body, such as some of its members. Method, host, path, query, media
-   * type and encodings are always compared. May be async. The body is compared if it returns undefined, and (as a
-   * fault) if it fails or returns an incomparable value, such as a Blob.
+   * type and encodings are always compared. May be async. If it returns undefined, the body is compared. If it fails or
+   * returns an incomparable value, such as a Blob, the body is compared and a fault reported.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**

@@ -1,4 +1,4 @@
-/** Shared by the observers that keep marks in a store: their options, and the marks that a process caches. */
+/** The common part of `thresholds` and `restoreFrom`. Both store marks: claims that record what was done for a key. */
 
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';

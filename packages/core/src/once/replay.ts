@@ -19,7 +19,7 @@ import { type AnswerRecord, decodeRecord } from './stored-response.js';
 const REPLAYED: Header = ['Idempotency-Replayed', 'true'];
 
 /**
- * Decides on a request whose key is done: a replay, or a rejection.
+ * Decides on a request whose claim is done: a replay, or a rejection.
  *
  * @param own the digest of the value that `fingerprint` returned, if any
  */
@@ -68,8 +68,8 @@ function rejected(decision: Decision, reason: Reason, status?: number): Settled 
 }
 
 /**
- * The first request was completed, so this one must not run, whatever `onStoreError` says: it is rejected and may
- * retry.
+ * The first request was completed, so this one must not run, whatever `onStoreError` says. It is rejected, and its
+ * client may retry.
  */
 function storeFailed(decision: Decision): Settled {
   return {
@@ -92,7 +92,7 @@ export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
   /** The time at which the request of each claim stops waiting, in microseconds. */
   private readonly untilUs = new WeakMap<Claim, number>();
-  /** By guard, because each may have a different store. */
+  /** The waits of each guard, because guards may have different stores. */
   private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
   private readonly waitUs: number;
 

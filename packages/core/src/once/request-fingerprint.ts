@@ -38,12 +38,12 @@ function headDigest<Raw>(
   return digestText(hash.digest());
 }
 
-/** Lower case, without the trailing dot and the port, which may differ between processes of one service. */
+/** The host in lower case, without the trailing dot and the port, which may differ between processes of one service. */
 function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
 
-/** Sorted by name. Parameters with the same name keep their order, because handlers see it. */
+/** The parameters sorted by name. Those with the same name keep their order, because handlers see it. */
 function sortedQuery(query: string): string {
   const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>

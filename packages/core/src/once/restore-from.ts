@@ -34,7 +34,7 @@ const MOST_LOADING = 8;
 const LONGEST_LOAD_US = 60_000_000;
 /** The most keys that a process checks and loads at once. */
 const MOST_CHECKING = 100;
-/** A process that runs no further loads checks the key again after this time. */
+/** A process that already runs the most loads checks the key again after this time. */
 const RETRY_US = 1_000_000;
 /** Timeout of a load. */
 const PATIENCE_MS = 2_000;
@@ -50,12 +50,12 @@ interface Seen {
 }
 
 /**
- * Makes an observer that restores the counts of calendar limits which the store has lost. A process checks a key when a
- * request starts its count, and every 10 s while the key is used. If the store has no mark for the key, it loads
- * the units used, raises the count to them and sets the mark: once per period, and again after a loss.
+ * Makes an observer that restores counts of limits by calendar if the store has lost them. A process checks a key when
+ * a request starts its count, and every 10 s while the key is used. If the store has no mark for the key, the process
+ * loads the units used, raises the count to them and sets the mark: once per period, and again after a loss.
  *
- * No request waits for a load: until it ends, a key can exceed its limit by the units admitted meanwhile. A load
- * that fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
+ * No request waits for a load: until it ends, a key can exceed its limit by the units admitted meanwhile. A load that
+ * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
  *
  * @param loads one function per limit by calendar, by its name
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
@@ -90,7 +90,10 @@ class Restorer {
   private readonly loads: ReadonlyMap<string, UsedUnits>;
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
-  /** The loads that run, by the time until which they count. Without timers, which Workers end with the request. */
+  /**
+   * The running loads, each with the time until which it counts. There are no timers, because Workers end them with the
+   * request.
+   */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
 
@@ -169,7 +172,8 @@ class Restorer {
     for (let isRaised = false; ; ) {
       const look: Step = { ...mark, op: 'look' };
       const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
-      // The store has lost its mark, with units counted since the load began; or the next period has begun.
+      // Either the store has lost its mark, and with it units counted since the load began, or the next period has
+      // begun.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;

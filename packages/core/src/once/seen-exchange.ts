@@ -7,7 +7,9 @@ import type { WebRequest } from '../fetch/web.js';
 import { NodeRecorder } from '../node/node-recorder.js';
 import { admissionsOf } from '../passage/admissions.js';
 
-/** Created for each request of a guard with an `idempotency()`; the recorder only for requests with a key. */
+/**
+ * Created for each request of a guard with an `idempotency()`. The recorder is created only if the request has a key.
+ */
 export class SeenExchange implements StoredExchange {
   readonly holder: object;
   private readonly exchange: RecordedExchange;

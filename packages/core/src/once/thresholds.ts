@@ -21,14 +21,14 @@ import {
 
 /** A share of a limit that is used. */
 export interface Crossed {
-  /** The same if this crossing is reported again. Use it to act only once, such as to send one mail. */
+  /** Stays the same if this crossing is reported again. Use it to act only once, such as to send one mail. */
   readonly id: string;
   readonly limiter: string;
   /** The counted key. */
   readonly key: string;
   /** The share, as in the argument of {@link thresholds}. */
   readonly threshold: number;
-  /** The units used in total. With a calendar, when the store was asked for the report. */
+  /** The units used in total. With a calendar: when this report was made. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
@@ -93,7 +93,7 @@ export function thresholds(
   return { onDecision: (event, key, request) => teller.look(event, key, request) };
 }
 
-/** How long a mark is stored that is needed for `us`. */
+/** How long to store a mark that is needed for `us` microseconds. */
 function kept(us: number): number {
   return Math.round(Math.min(Math.max(us, SHORTEST_US), LONGEST_US));
 }
@@ -198,7 +198,8 @@ class Teller {
     const own = `${limiter}.thresholds`;
     const rule = makeClaimsRule(LEASE_US, kept(resetUs));
     const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
-    // The end of other windows moves with requests and late replies, so the first one found is stored: it is in the id.
+    // The end of a window without a calendar moves with requests and late replies. The first end found is stored,
+    // because the id contains it.
     const end: Step = { ...step, op: 'done', claim: { ...claim, id: `end of ${claim.id}` } };
     const answers = await answersOf<ClaimsAnswer[]>(store, isCalendar ? [step] : [step, end]);
     const claimedUs = systemClock.nowUs();
@@ -210,7 +211,8 @@ class Teller {
     beQuiet(LEASE_US);
     const endUs = ended?.endsUs ?? count.endUs;
     const resetsAt = new Date(Math.round(endUs / 1_000_000) * 1_000);
-    // A calendar period can be extended, so its start identifies it. An end can be the start of the next period.
+    // A calendar period is identified by its start, because it can be extended. Other periods have the property
+    // `until`, because their end can equal the start of another period.
     const period = startUs > 0 ? new Date(startUs / 1_000) : { until: resetsAt };
     const id = JSON.stringify([limiter, key, `${threshold} of ${limit}`, period]);
     const units = isCalendar ? current : used;

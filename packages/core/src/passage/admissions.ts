@@ -17,7 +17,7 @@ export function rememberAdmission(request: object, admission: Admission): void {
   // `hasOwn` instead of reading the property: a miss would walk the prototypes of the framework, which takes as long as
   // a decision.
   if (Object.hasOwn(request, ADMISSIONS)) (request as Holder)[ADMISSIONS]?.push(admission);
-  // Enumerable, like Node's own symbols: `defineProperty` would cost as much as the decision.
+  // Enumerable, because `defineProperty` would cost as much as the decision.
   else (request as Holder)[ADMISSIONS] = [admission];
 }
 

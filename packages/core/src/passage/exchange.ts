@@ -49,7 +49,6 @@ export interface Exchange {
    * then a guard with `idempotency()` throws.
    *
    * @param recorders creates recorders for node:http and fetch
-   *
    */
   recorder?(recorders: Recorders): Recorder;
   /** For guards with `idempotency()`: sends a stored response. The headers of the admission are already set. */

@@ -71,7 +71,6 @@ export class Gate<Raw> {
    * @param holder the object by which `admissionsOf` finds the admission, usually the framework's request
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`, from `checkAddress` of the request; or the promise rejects with it.
    * `SPW_CAPTURE_MISSING`, if the guard has an `idempotency()` and the exchange has no `recorder` or `replay`
-   *
    */
   enter(request: GateRequest<Raw>, exchange: Exchange, holder: object): Passage | Promise<Passage> {
     let earlier: readonly Admission[] | undefined;
@@ -95,8 +94,6 @@ export class Gate<Raw> {
    * of a GraphQL operation with several resolvers.
    *
    * @throws SpillwayError as `enter`
-   *
-   *
    */
   decide(
     request: GateRequest<Raw>,

@@ -6,7 +6,7 @@ import { after, isThenable } from '../base/host.js';
 /** How long a custom response may take to begin. */
 const LONGEST_MS = 10_000;
 
-/** Frameworks may send files and views after the function that asked for them has returned. */
+/** How long a response may take to begin once the function has ended: frameworks may send files and views later. */
 const LONGEST_AFTER_END_MS = 1_000;
 
 const CALLED_NEXT =
@@ -102,7 +102,7 @@ export class OwnAnswer {
           resolve();
         },
         (error) => {
-          const isLate = this.isOver; // then `resolve` was called
+          const isLate = this.isOver; // if so, `resolve` was called
           this.resolve = undefined;
           if (isLate) this.report(error);
           else if (this.failed(error)) reject(anError(error));

@@ -7,7 +7,7 @@ import { coverageOf, type Reading } from './load-signal.js';
 
 /** Below this utilization the shed amount falls. */
 const GOOD = 0.7;
-/** From this utilization on the shed amount grows. Between the two it stays as it is. */
+/** From this utilization on the shed amount grows. Between {@link GOOD} and this value it stays as it is. */
 const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;

@@ -18,8 +18,8 @@ export interface Reading {
 }
 
 /**
- * A source of load readings. It returns undefined while it has no data: then shedders keep their state and never shed
- * more.
+ * A source of load readings. While it has no data, `read` returns undefined, and shedders keep their state and never
+ * shed more.
  *
  * @example
  * ```ts

@@ -59,7 +59,10 @@ export const WORKER_OPTIONS: NamesOf<WorkerShedderOptions> = {
 interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
-  /** Whether the brake reads the ladder's `wait`: then the ladder only acts when the brake is at its maximum. */
+  /**
+   * Whether the brake reads the ladder's `wait`: then the ladder rises only while the brake is at its maximum or has no
+   * readings.
+   */
   readonly areOne: boolean;
 }
 

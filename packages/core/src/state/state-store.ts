@@ -179,7 +179,7 @@ class TextGroup {
   }
 }
 
-/** Only differences: resetting an unused count writes nothing. */
+/** Returns only differences: resetting an unused count writes nothing. */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

@@ -26,7 +26,7 @@ const LEAST_SLOW_SECONDS = 4;
 /** The usual latency is learned from this many samples, one per second. */
 const SAMPLES = 60;
 
-/** The first time, fewer samples suffice. */
+/** The first estimate needs only this many samples. */
 const FIRST_SAMPLES = 10;
 
 /** By default, a call is slow if it takes this much longer than the median. */
@@ -89,7 +89,7 @@ class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** Resets the counts. After slow calls also the samples, which would make slow calls look usual. */
+  /** Resets the counts and, after slow calls, also the samples, which would make slow calls look usual. */
   forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
@@ -128,7 +128,7 @@ export class LoopTurns {
   /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
   private lateUs = 0;
-  /** Not on Workers: timers end with their request there, and the clock stands still during computation. */
+  /** False on Workers, where timers end with their request and the clock stands still during computation. */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
 
@@ -164,9 +164,9 @@ export class LoopTurns {
 type Listener = (event: BreakerEvent) => void;
 
 /**
- * Maximum number of parts with a state each: more than any cluster has. A further part replaces one that is healthy or
- * no longer requested. If there is none to replace, all further parts share one state, whose breaker opens once this
- * many of them have failed without a success in between.
+ * Maximum number of parts with a separate state: more than any cluster has. A further part replaces one that is healthy
+ * or no longer requested. If there is none to replace, all further parts share one state, whose breaker opens after
+ * this number of failures without a success in between.
  */
 const MOST_PARTS = 1_000;
 

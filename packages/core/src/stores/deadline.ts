@@ -14,8 +14,8 @@ import { type Answer, isEnd } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**
- * Calls whose deadlines differ by at most this share one timer, which fires this much later. Background calls don't
- * share.
+ * Calls use the same timer if their deadlines differ by at most this time. The timer fires this much later. Background
+ * calls have separate timers.
  */
 const SHARED_US = 1_000;
 

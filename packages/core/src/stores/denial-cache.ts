@@ -29,9 +29,9 @@ const SLOTS = 1_024;
 type Places = Map<string, number>;
 
 /**
- * Exact for rules that count over time: before `retryAfterMs` has passed, only a refund, a reset or a change of the
- * rule can make the store admit the cost. Rejections of permits are never cached, because a permit can be released at
- * any time.
+ * The cache is exact for rules that count over time: before `retryAfterMs` has passed, only a refund, a reset or a
+ * change of the rule can make the store admit the cost. Rejections of permits are never cached, because a permit can be
+ * released at any time.
  */
 export class DenialCache {
   private readonly table = new DenialTable();

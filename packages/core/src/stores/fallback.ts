@@ -18,7 +18,7 @@ import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group
 /**
  * If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`. If
  * `onStoreError` is a rule, the fallback counters decide; they also count the requests that an asynchronous store
- * admits, to be prepared. A synchronous store lives in this process and needs no fallback.
+ * admits, to be current when it fails. A synchronous store lives in this process and needs no fallback.
  */
 export class Fallback {
   private readonly calls: Calls;
@@ -75,7 +75,10 @@ export class Fallback {
     );
   }
 
-  /** The parts over which a group is spread; undefined if there is only one. Steps of one key are always in one. */
+  /**
+   * The parts over which a group is spread; undefined if there is only one. Steps of one key are always in the same
+   * part.
+   */
   private parts(steps: readonly Step[]): readonly Part<string>[] | undefined {
     const { store } = this;
     if (!store?.domainOf || steps.every(({ key }) => key === steps[0]?.key)) return undefined;
@@ -245,7 +248,7 @@ export class FallbackCounters {
     });
   }
 
-  /** One step at a time, not as a group: the store has already decided that all pass. */
+  /** Applies a step alone, not as part of its group, because the store has already decided that all steps pass. */
   private countHere(step: CountedStep, op: Op): Answer {
     return this.applyInMemory([localStep(step, op)])[0] as Answer;
   }

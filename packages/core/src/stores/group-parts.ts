@@ -63,7 +63,7 @@ type Ask<Name> = (
   always: boolean,
 ) => readonly Answer[] | Promise<readonly Answer[]>;
 
-/** Answers for a part that failed, without charging. */
+/** Answers the steps of a part that failed, without charging. */
 type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
@@ -72,8 +72,8 @@ type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[
  * too much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the
  * answers in the order of the whole group.
  *
- * @param answerFailed without it, a failed part fails the group. If another part rejects the group, it is rejected
- * instead, and the steps of the failed part are answered with `failure`
+ * @param answerFailed if omitted, a failed part fails the group, unless another part rejects the group. Then the steps
+ * of the failed part are answered with `failure`
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],
@@ -121,7 +121,7 @@ export async function askParts<Name>(
   return isSpread ? answers.map(asProvisional) : answers;
 }
 
-/** The parts with only the `wanted` steps that were allowed, and not only because their part failed. */
+/** Reduces the parts to the `wanted` steps that the store has allowed. Steps of failed parts are left out. */
 function allowedIn<Name>(
   parts: readonly Part<Name>[],
   answers: readonly Answer[],

@@ -20,10 +20,11 @@ interface ProbeOptions {
   readonly key: string;
   readonly everyUs: number;
   readonly clock: Clock;
-  /** How long attempts must succeed until the store is back; 0: one success is enough. */
+  /** How long attempts must succeed before the store counts as back; 0: one success is enough. */
   readonly healthyUs: () => number;
   /**
-   * Called before an attempt. The returned function is called at the answer, and returns whether that came fast enough.
+   * Called before an attempt. The returned function is called when the answer arrives, and returns whether it came fast
+   * enough.
    */
   readonly startTiming: () => () => boolean;
   /** Called once, when the store is back. */

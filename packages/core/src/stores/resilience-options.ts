@@ -36,9 +36,9 @@ export interface ResilienceOptions {
     | false
     | undefined;
   /**
-   * Gets one line when the store fails and one when it recovers; further outages within a minute share one. Without
-   * `onFault`, also gets faults: at most one line per minute for each limiter and source. `false`: no logging. Default:
-   * the console.
+   * Gets one line when the store fails and one when it recovers; further outages within a minute share one line.
+   * Without `onFault`, also gets faults: at most one line per minute for each limiter and source. `false`: no logging.
+   * Default: the console.
    */
   readonly logger?: Logger | false | undefined;
 }

@@ -161,7 +161,8 @@ class NameRegistry {
         `name "${name}" is ${numbers(known)} in this store, not ${numbers(rule)}: give each limit its own name, or both the same numbers`,
       );
     }
-    // Names come from code, so there are few. An app that builds them from client input loses the check, not memory.
+    // Names come from code, so there are few. If an app builds them from client input, further names are not checked,
+    // so memory stays bounded.
     if (this.rules.size < KEPT) this.rules.set(name, rule);
     this.store.register?.(name, rule);
   }

@@ -8,8 +8,8 @@ import { unitsRefilled } from './bucket-rule.js';
 import type { BucketState } from './bucket-step.js';
 
 /**
- * Charges a `take` that passes, or a `record`, up to the limit and the debt, and forgives the rest. Exported for stores
- * that receive rules as numbers and must add this member of `Machine`.
+ * Charges a `take` that passes, or a `record`. Units beyond limit and debt are forgiven, that is, not charged. Exported
+ * for stores that receive rules as numbers and must add this member of `Machine`.
  *
  * @param nowUs the store's clock
  * @example

@@ -74,7 +74,7 @@ export function bucketNumbers(
   const divisor = gcd(limit, windowUs);
   const den = limit / divisor;
   const period = windowUs / divisor;
-  // Only the burst is rounded, and down: a smaller burst never admits more.
+  // Only the burst is rounded. It is rounded down, because a smaller burst never admits more.
   const burst = Math.min(declaredBurst, mulDiv(MAX_TOLERANCE_US, den, period).whole);
   const { whole: tolUs, rest: tolNum } = mulDiv(burst, period, den);
   return { limit, windowUs, burst, den, period, tolUs, tolNum };
@@ -105,12 +105,15 @@ export function refillTime(rule: BucketNumbers, cost: number): { us: number; num
   return { us: whole, num: rest };
 }
 
-/** The whole units that refill in a time of whole microseconds and a numerator, which may be negative. */
+/** How many whole units refill in `us + num / den` microseconds. `num` may be negative. */
 export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: number): number {
   return mulAddDiv(us, den, num, period);
 }
 
-/** Measures a bucket with any numbers. `waitUs`: how long a taker may wait for units that have not refilled yet. */
+/**
+ * Measures a bucket, even if units don't refill in whole microseconds. `waitUs`: how long a taker may wait for units
+ * that have not refilled yet.
+ */
 export function measureParts(
   rule: BucketNumbers,
   answer: BucketAnswer,
@@ -139,7 +142,7 @@ export function measureParts(
   };
 }
 
-/** Units that have not refilled, rounded up. They exceed the burst while takers wait or in debt. */
+/** Units that have not refilled, rounded up. More than the burst while takers wait or the bucket is in debt. */
 export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer): number {
   const { nowUs, tatUs, tatNum } = answer;
   return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);

@@ -1,5 +1,5 @@
 /**
- * The token bucket, stored as one instant: pure functions that change its state (see docs/algorithms.md;
+ * The token bucket, stored as one instant: functions that change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
  */
 

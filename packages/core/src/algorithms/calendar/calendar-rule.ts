@@ -11,7 +11,7 @@ import { BILLING } from './periods.js';
 /** The longest billing period. */
 export const LONGEST_MS = 34_560_000_000;
 
-/** Without {@link Machine.complete}, which only limiters in apps need. */
+/** Lacks {@link Machine.complete}, which only limiters in apps need. */
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
@@ -73,7 +73,7 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
 }
 
 /**
- * The script in Redis replies with one number: twice the count, plus a bit. With 2^52 that could exceed 2^53 - 58, and
+ * The script in Redis replies with one number: twice the count, plus 0 or 1. With 2^52 that could exceed 2^53 - 58, and
  * the parser of ioredis reads larger integers wrong.
  */
 export const MOST_COUNTED: number = 2 ** 51;

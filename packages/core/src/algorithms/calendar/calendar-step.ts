@@ -23,7 +23,8 @@ export interface CalendarState {
 }
 
 /**
- * Periods that begin at most this far apart are the same: an app's clock may be off, or it may learn of a renewal late.
+ * Periods that begin at most this far apart are the same: an app's clock may be off, or the app may learn of a renewal
+ * late.
  */
 const SAME_US = 3_600_000_000;
 
@@ -67,7 +68,7 @@ export function stepCalendar(
     return true;
   }
   if (op === 'put') {
-    // Charged when the period was unknown, or in this period.
+    // The grant was charged in this period, or while its period was unknown.
     const isOwn = receipt?.atUs === 0 || receipt?.atUs === state.startUs;
     if (!isOwn || state.current === 0) return false;
     const units = givenBack(cost, receipt);

@@ -42,11 +42,10 @@ const NAMES: NamesOf<CalendarOptions> = { timeZone: 1, on: 1 };
 
 /**
  * A window that begins with a day, week or month of a time zone, or with the caller's billing period. For the option
- * `window`: a count per period, without `algorithm`, `burst` and `anchor`. The clock of the store decides which period
- * it is.
+ * `window`, without `algorithm`, `burst` and `anchor`. The store's clock decides which period is current.
  *
  * - Days of 23 and 25 hours are one day. A day whose midnight does not exist begins when the clocks go forward.
- * - A function returns the billing period of a request, and may be async. If it fails, the key's stored period
+ * - The function that returns the billing period of a request may be async. If it fails, the key's stored period
  *   continues.
  * - After the end of a billing period, the limit continues with periods of equal length and reports faults, until the
  *   function returns a later period. Units used in between count in the later period.

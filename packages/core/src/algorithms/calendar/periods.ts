@@ -170,8 +170,8 @@ function dayIn(year: number, month: number, day: number): number {
 }
 
 /**
- * The periods around `us` in a row of periods of equal length, one of which is `own`. The row says when a period before
- * `own` ends, but not when the key's period began: it has the start 0, so it never ends a stored period.
+ * The periods around `us`, if periods as long as `own` follow each other. A period before `own` gets the start 0,
+ * because the key's real period may have begun at another time. A period with start 0 never ends a stored period.
  */
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;
@@ -194,8 +194,8 @@ function nth(own: Period, at: number): Period {
 const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 
 /**
- * The periods of a key whose billing period is unknown. They begin in 1970, so any stored period of the key is later:
- * an earlier period never ends a later one.
+ * The periods of a key whose billing period is unknown. They begin in 1970, before any stored period of the key, so
+ * they never end it.
  */
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;

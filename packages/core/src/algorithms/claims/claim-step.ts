@@ -9,7 +9,8 @@ import type { ClaimsRule } from '../../contract/rule.js';
 import { MAX_LEASE_US } from '../leases/lease-step.js';
 
 /**
- * The longest time that a done claim stays stored: 400 days. If it ends later, the clock went back after it was done.
+ * The longest time that a done claim stays stored: 400 days. A claim that ends later was done before the clock went
+ * back.
  */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 

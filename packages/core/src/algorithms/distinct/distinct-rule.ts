@@ -7,7 +7,7 @@ import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Without {@link Machine.complete}, which only limiters in apps need. */
+/** Lacks {@link Machine.complete}, which only limiters in apps need. */
 export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,
@@ -31,7 +31,7 @@ export const distinctMachine: Machine = {
   // Rejections are not cached: the key may have other items that pass, because they are already counted.
 };
 
-/** Numbers as for `makeRule`; `limit` at most 10,000. */
+/** Makes a rule from checked numbers, as `makeRule` does. `limit` is at most 10,000. */
 export function makeDistinctRule(
   limit: number,
   windowUs: number,

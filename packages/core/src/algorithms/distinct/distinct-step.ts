@@ -113,7 +113,7 @@ function freshOf(places: readonly number[]): number {
   return places.filter((at) => at < 0).length;
 }
 
-/** The time of the item that must expire before all `wanted` ones pass; -1 if they pass now. */
+/** The time of the item that must expire before all wanted items pass; -1 if they pass now. */
 function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
   const known = new Set(places);
   const fresh = freshOf(places);
@@ -150,8 +150,8 @@ function unsharedOf(list: string, places: readonly number[]): number[] {
 }
 
 /**
- * The list with the items at `places` marked as shared, or without them. It is built once: with a new list for each
- * item, the first repeat of 100 of 10,000 items took 150 ms instead of 2.5 ms.
+ * Marks the items at `places` as shared, or removes them. It is built once: with a new list for each item, the first
+ * repeat of 100 of 10,000 items took 150 ms instead of 2.5 ms.
  */
 function edited(list: string, places: number[], marks: boolean): string {
   let text = '';

@@ -34,10 +34,10 @@ const MAX_LIMIT = 10_000;
  * - `limit` is at most 10,000. `burst`, `cost`, `overage` and calendars are not allowed.
  * - A request with several items adds all of them or is rejected. A request with more than 100 distinct items, or a
  *   list of more than 10,000 entries, is rejected (`never`).
- * - Items are stored as 16 bytes of a SHA-256. A value that is not a string, number or bigint is a fault, and all
- *   such values of a key are one item.
+ * - Items are stored as 16 bytes of a SHA-256. A value that is not a string, number or bigint is a fault, and all such
+ *   values of a key are one item.
  *
- * At most `limit` items of a key are added in any interval as long as the window.
+ * At most `limit` items of a key are added in any interval of a window's length.
  *
  * @param itemOf finds the items of a request; null and undefined mean none. If it fails, that is a fault, and the
  * request has one unknown item. Without HTTP, omit it and write `consume(key, { item })`

@@ -18,8 +18,8 @@ const PIECE = 2 ** 15;
  * are not items. Values of all other types are the same item, so a client can't use them to avoid the limit or to
  * exhaust it.
  *
- * @param step its limiter and key are part of the fingerprints. Otherwise an item would be a repeat for all keys that
- * share a count in a full memory store
+ * @param step its limiter and key are part of the fingerprints. Otherwise an item of one key would count as a repeat
+ * for all keys that share its count in a full memory store
  * @param junk reports the first value of an invalid type
  */
 export function fingerprintsOf(

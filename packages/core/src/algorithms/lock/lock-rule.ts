@@ -70,7 +70,7 @@ export function makeLockRule(
   locksUs: readonly number[],
   forgetUs: number,
 ): LockRule {
-  // Without window and locks: otherwise changing them would end running locks.
+  // The code omits window and locks: otherwise changing them would end running locks.
   const code = `x${forgetUs.toString(36)}`;
   return { machine: 'lock', logic: lockMachine, code, limit, windowUs, locksUs, forgetUs };
 }

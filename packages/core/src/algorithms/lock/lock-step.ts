@@ -84,7 +84,9 @@ export function stepLock(
 
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
-/** Starts a lock, or extends the running one. A `hold` may need a higher level, at which a lock is that long. */
+/**
+ * Starts a lock, or extends the running one. A long `hold` raises the level until locks of that level are long enough.
+ */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;
   while (nowUs + longestUs(rule, state) < untilUs) state.level += 1;

@@ -25,7 +25,8 @@ const logMachine: Machine = {
     holdsMs({ limit }: LogRule, { used, retryAfterMs, resetMs }, cost) {
       // If entries expire before this cost passes, `used` changes at times that the answer doesn't contain.
       if (used + cost > limit + 1) return 0;
-      // Valid at most until the log is empty, even for a cost that can never pass: the store's answer changes then.
+      // Valid at most until the log is empty, even for a cost that can never pass, because the store's answer changes
+      // then.
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
     /** The entry that must expire depends on the cost, so a cached answer applies to one cost only. */

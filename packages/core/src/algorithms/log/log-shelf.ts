@@ -29,8 +29,9 @@ const FEW = 64;
 const LONG = 31;
 
 /**
- * A slot has the last instant at which its newest entry counts, and two numbers. {@link PackedEntries} explains those
- * of packed logs. Those of a long log are 32 times its index in `long`, plus 31, and 0.
+ * A slot stores the last instant at which its newest entry counts, and two numbers. For packed logs,
+ * {@link PackedEntries} explains the numbers. For a long log, the first is 32 times its index in `long`, plus 31; the
+ * second is 0.
  */
 export class LogShelf implements Shelf<LogRule, LogEntries> {
   readonly grows = true;
@@ -164,7 +165,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return this.packed;
   }
 
-  /** The log, with room for another entry. */
+  /** The log with room for another entry: a packed log that is full becomes a long one. */
   private roomy(log: LogEntries): LogEntries {
     if (log !== this.packed || log.count < MOST_PACKED) return log;
     const long = copyOf(log);

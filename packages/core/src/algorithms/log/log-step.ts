@@ -53,7 +53,7 @@ export function stepLog(
   return allowed;
 }
 
-/** Whether the clock went back by more than a window. Then all units that still count become one entry at `nowUs`. */
+/** Whether the clock went back by more than a window. If so, all units that still count become one entry at `nowUs`. */
 export function isAhead(rule: LogRule, entries: LogEntries, nowUs: number): boolean {
   return entries.lastUs > nowUs + rule.windowUs;
 }

@@ -48,7 +48,7 @@ export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
 
-/** A rough instant has 12 bits. All instants of a log are within half of its range, so they can be compared. */
+/** A rough instant has 12 bits. All instants of a log lie within half of that range, so they can be compared. */
 const ROUGH_BITS = 12;
 const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
 
@@ -295,7 +295,7 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** Lowers the total and the sums from an entry on. */
+  /** Lowers the total, and the sums of entry `from` and all later ones. */
   private lower(from: number, units: number): void {
     this.total -= units;
     if (this.address === 0 || this.sumSize === 0) return;
@@ -304,7 +304,7 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** Requires `sumSize` to be set. */
+  /** Switches to the block at `address`. Requires `sumSize` to be set. */
   private turnTo(address: number): void {
     this.address = address;
     const { room } = this.blocks.findBlock(address, this.block);

@@ -104,7 +104,7 @@ export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number 
     us += refill.us;
     num += refill.num;
   }
-  // Rounded up; the fraction is above -1 and below 2.
+  // Rounds up. The fraction is above -1 and below 2.
   if (num > 0) us += num > rule.den ? 2 : 1;
   return Math.max(0, us) / 1000;
 }

@@ -20,8 +20,8 @@ export interface QueueState {
   num: number;
   den: number;
   /**
-   * The longest `spanUs` of the rules that charged it. Unless the clock goes back, the instant is at most this far
-   * ahead of now or of the end of a pause.
+   * The longest `spanUs` of the rules that charged this queue. Unless the clock goes back, the instant is at most this
+   * far ahead of now or of the end of a pause.
    */
   spanUs: number;
   /** The end of the last pause, possibly past; 0 if there was none. */
@@ -97,7 +97,7 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   return wasAhead;
 }
 
-/** After the clock went back, the pause and the instant may be further ahead than any rule allows. */
+/** Cuts the pause and the instant if they are further ahead than any rule allows, because the clock went back. */
 function cut(state: QueueState, nowUs: number): boolean {
   const { pauseUs } = state;
   state.pauseUs = Math.min(pauseUs, nowUs + MAX_HOLD_US);
@@ -158,7 +158,7 @@ function raise(state: QueueState, us: number, num: number): void {
   if (!isLater(state, us, num)) setTo(state, us, num);
 }
 
-/** Sets the state of an unused key. Property by property: `Object.assign` takes ten times as long. */
+/** Sets the state of an unused key. It sets each property, because `Object.assign` takes ten times as long. */
 function resetState(state: QueueState, nowUs: number): void {
   setTo(state, nowUs, 0);
   state.den = 1;

@@ -12,8 +12,8 @@ interface Codes<Thing> {
 
 /**
  * Names of limiters are constants in code, so there are few. One limiter may have many codes, because plans and live
- * settings may change its numbers, so idle objects are evicted. The number of others is limited, because each has at
- * least one entry in its store.
+ * settings may change its numbers, so idle objects are evicted. The number of other objects is limited, because each
+ * has at least one entry in its store.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();

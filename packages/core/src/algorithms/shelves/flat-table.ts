@@ -7,7 +7,7 @@
 /**
  * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot is
  * [fingerprint lo, fingerprint hi | instant], followed by two whole numbers or by any other cells. If slots have only
- * one number, which few tables use, these numbers are in a separate array.
+ * one number, which is zero in most tables, these numbers are in a separate array.
  */
 interface Slots {
   readonly capacity: number;
@@ -15,7 +15,7 @@ interface Slots {
   readonly words: Int32Array;
   /** The second cell of a slot is its instant in microseconds. */
   readonly cells: Float64Array;
-  /** If it is a separate array, it is allocated with the first number that is not zero. */
+  /** A separate array is allocated with the first number that is not zero. */
   numbers: Uint32Array | undefined;
   /** Slots taken by entries, including expired ones. */
   taken: number;
@@ -57,7 +57,10 @@ function probe({ words, capacity }: Slots, size: number, lo: number, hi: number)
 }
 
 export class FlatTable {
-  /** The cells of a slot begin at `(width + 1) * slot`, with its fingerprint. Another object in each generation. */
+  /**
+   * The cells of a slot begin at `(width + 1) * slot`, with its fingerprint. This object is replaced in each
+   * generation.
+   */
   slots: Slots;
   /** The table being moved into `slots`, if any, and how many of its slots are done. */
   private old: Slots | undefined;
@@ -71,7 +74,8 @@ export class FlatTable {
   private readonly keeper: Keeper | undefined;
 
   /**
-   * @param width numbers of a slot, one or two. A caller that uses {@link slots}: all its cells after the fingerprint
+   * @param width numbers of a slot, one or two. For a caller that uses {@link slots}: all cells of a slot after the
+   * fingerprint
    */
   constructor(width: number, keeper?: Keeper) {
     this.cellsEach = 1 + width;

@@ -109,7 +109,7 @@ export class KeySlots {
 
   private clearHot(): void {
     for (const { hot } of this.limiters) hot.clear();
-    this.last = undefined; // if it was evicted, the loop has not cleared it
+    this.last = undefined; // the loop does not reach a limiter that was evicted
     this.hotKeys = 0;
     this.epoch = this.table.generation;
   }

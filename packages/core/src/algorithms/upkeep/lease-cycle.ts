@@ -1,4 +1,4 @@
-/** The leases of one length: renews each in time, a few per turn, and retries releases that failed. */
+/** Renews the leases of one length in time, a few per turn, and retries releases that failed. */
 
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * For how many lease lengths the process retries to end a claim. If the lease expires first, another owner could run
- * the request again.
+ * For how many lease lengths the process keeps trying to end a claim. If the lease expires first, another owner could
+ * run the request again.
  */
 const DONE_LEASES = 10;
 
@@ -25,7 +25,7 @@ export class LeaseCycle {
   private readonly lost: LostReleases;
   /** For each lease that was released: the step that released it. */
   private readonly endSteps = new WeakMap<Step, Step>();
-  /** For each claim: the callback for when another owner has it. */
+  /** For each claim: the callback to call if another owner has taken the claim. */
   private readonly onLost = new WeakMap<Step, () => void>();
   /** Values to write before the end of their claim is sent. */
   private readonly lateValues = new WeakMap<Step, LateValue>();

@@ -88,14 +88,15 @@ function measureWindow(rule: WindowRule, answer: WindowAnswer, cost: number): Nu
   };
 }
 
-/** The first instant at which `cost` passes without further requests; in the past if it passes now. */
+/** The first instant at which `cost` passes if no other requests arrive; in the past if it passes now. */
 function passesAtUs(rule: WindowRule, answer: WindowAnswer, cost: number): number {
   const { limit, windowUs } = rule;
   const { startUs, current, previous } = answer;
   const room = limit - current - cost;
   if (cost === 0 || (room >= 0 && previous <= room)) return 0;
   if (room >= 0) return startUs + fadesAfterUs(previous, room, windowUs);
-  // It doesn't pass in this window. In the next one, this window counts as the previous one, with decreasing weight.
+  // The cost doesn't pass in this window. In the next one, this window counts as the previous one, with decreasing
+  // weight.
   const fadesUs = rule.kind === 'sliding' ? fadesAfterUs(current, limit - cost, windowUs) : 0;
   return startUs + windowUs + fadesUs;
 }

@@ -7,9 +7,9 @@ import { KeySlots } from '../shelves/key-slots.js';
 import { stepWindow, type WindowState } from './window-step.js';
 
 /**
- * The time of a slot is the last instant at which its window may count: one microsecond before two windows after its
- * start. The start follows from it, because all rules with the same code have the same window. The numbers of a slot
- * are the current and the previous count.
+ * The time of a slot is the last instant at which its window may count: its start plus two windows, minus one
+ * microsecond. The start follows from this time, because all rules with the same code have the same window. The numbers
+ * of a slot are the current and the previous count.
  */
 export class WindowShelf implements Shelf<WindowRule, WindowState> {
   readonly grows = false;

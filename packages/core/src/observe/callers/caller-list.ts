@@ -1,4 +1,4 @@
-/** Lists of callers with bounds for their counts, and their merge. */
+/** Lists of callers with bounds for their counts, and how lists are merged. */
 
 /** A caller, with a lower and an upper bound of the number of its requests. */
 export interface CallerCount {
