@@ -1,4 +1,4 @@
-/** What a limiter adds to a request, in each framework. */
+/** The CPU time that a limiter adds to a request, in each framework. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';

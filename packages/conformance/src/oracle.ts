@@ -79,7 +79,7 @@ export class Oracle {
     );
   }
 
-  /** The start that all takes of a key have in common if they start together, by key. */
+  /** For each key whose takes start together: the start that these takes have in common. */
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {

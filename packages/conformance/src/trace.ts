@@ -22,7 +22,7 @@ export interface StepPick {
   readonly binding: boolean;
   /** Whether a take of a shaper's rule starts together with others. */
   readonly together: boolean;
-  /** With `put`: which earlier grant, counted from the newest. */
+  /** With `put`: which earlier grant to refund, counted from the newest. */
   readonly grant: number;
   readonly given: GivenPick;
   /** With `hold`: how long, in eighths of the rule's period; 0 is one microsecond, 9 more than a day. */

@@ -564,7 +564,7 @@ export class JobQueue {
    * slots are delayed by the same time. So all processes together keep the pace, behind their old slots.
    */
   private detectLoss(slot: Slot, before: Slot): void {
-    // If the pace has changed, a burst may begin earlier.
+    // After a change of the pace, a burst may begin before earlier slots. That is no loss.
     const isSamePace = slot.steps.every(({ rule }, at) => rule === before.steps[at]?.rule);
     if (before.isLocal || !isSamePace) return;
     if (!slot.at.plus(this.lostUs).isBefore(before.at)) return;

@@ -39,9 +39,9 @@ local function log()
     return char((us - b) / 256, b, c, d, e, f, g, count % 256, i, j, k)
   end
 
-  -- Of `n` records from byte `at` on, returns how many precede the first one that is later than `us` or, if `us` is
-  -- nil, the first one whose count is at least `target`. Checks the first two records first, because it is usually one
-  -- of them.
+  -- Searches `n` records from byte `at` on for the first one that is later than `us`. If `us` is nil, for the first one
+  -- whose count is at least `target`. Returns how many records precede it. Checks the first two records first, because
+  -- it is usually one of them.
   local function search(text, at, n, us, target)
     local low, high, middle = 0, n, n > 2 and 1 or 0
     while low < high do
