@@ -2,7 +2,7 @@
 
 import { table } from './harness/table.js';
 
-/** A row for each framework: the heading of its table, and the peers in it that count in memory. */
+/** The frameworks: the heading of each one's table, and the other limiters in it that count in memory. */
 const FRAMEWORKS = [
   ['Express 5', ['express-rate-limit', 'rate-limiter-flexible']],
   ['Koa 3', ['koa-ratelimit']],
@@ -21,7 +21,7 @@ const REDIS = [
   'rate-limiter-flexible `RateLimiterRedis.consume`',
 ];
 
-/** The costs of a decision: the label, the head of its source table, the column, and the rows. */
+/** The costs of a decision: the label, the first heading of the source table, the column, and the rows. */
 const DECISIONS = [
   [
     'in memory, 10 000 keys: ns of processor time',

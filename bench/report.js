@@ -27,8 +27,8 @@ function madeWith({ versions }) {
 }
 
 /**
- * Replaces sections of the same title, in the order of `titles`, and writes the most wanted numbers into the other
- * page. Sections that were measured with other versions are dropped.
+ * Replaces sections of the same title, in the order of `titles`, and writes the numbers that most readers want into the
+ * other page. Sections that were measured with other versions are dropped.
  */
 export function writeReport(environment, sections, titles) {
   const [made, ...before] = between(readFileSync(TABLES, 'utf8')).split(/\n\n(?=### )/);

@@ -1,6 +1,6 @@
 /**
- * Runs and prints every section. --write also writes them into docs/. --only=redis,http runs some, and keeps the
- * others.
+ * Runs and prints every section. With --only=redis,http it runs only these. With --write it also writes the results
+ * into docs/, where other sections stay as they are.
  */
 
 import { environment } from './harness/environment.js';

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs tests on other versions of Node, which come from npm and are unpacked into the repository's cache (0.5 GB).
 #
-#   nodes.sh              the calendars: their time zones come from the Intl of Node, and Node 26 has Temporal
+#   nodes.sh              the calendar tests: time zones come from the Intl of Node, and Node 26 has Temporal
 #   nodes.sh FILE ...     other test files
 #   NODES=26 nodes.sh     on this version only
 set -euo pipefail

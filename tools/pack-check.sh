@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Whether the packages are as tools expect them, and their types are found. Prints what is wrong. Each is packed once,
-# and all at once: on their own, publint and attw take longer to pack than to check.
+# Checks whether the packages are as tools expect them, and whether their types are found. Prints what is wrong. Packs
+# all packages at once, and each of them once: publint and attw would take longer to pack than to check.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 PATH=$PWD/node_modules/.bin:$PATH

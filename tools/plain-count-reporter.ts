@@ -1,8 +1,8 @@
-/** Closes a run with one line that any machine can read: `N passed, N failed[, N skipped]`. */
+/** Ends the output of a run with one line that any program can read: `N passed, N failed[, N skipped]`. */
 
 import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 
-/** In CI a skipped test proves nothing: it counts as failed, and so does its run. */
+/** In CI, a skipped test counts as failed, and makes its run fail, because it proves nothing. */
 const skipsFail = Boolean(process.env['CI']);
 
 export default class PlainCountReporter implements Reporter {

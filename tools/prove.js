@@ -1,6 +1,6 @@
 /**
- * `npm run prove`, `prove:all`, `prove:bugs`, `prove:agreement`: bundles the program of each from tests/proof and the
- * sources of the packages, and runs it.
+ * `npm run prove`, `prove:all`, `prove:bugs` and `prove:agreement`. Bundles the program of the command from tests/proof
+ * and the sources of the packages, and runs it.
  */
 
 import { mkdirSync } from 'node:fs';

@@ -57,7 +57,7 @@ from_debian() {
   timeout 60 apt-get "${options[@]}" update
   (cd "$work/debs" && timeout 60 apt-get "${options[@]}" download redis-tools valkey-tools "${LIBRARIES[@]}")
   for deb in "$work"/debs/*.deb; do dpkg-deb -x "$deb" "$work/servers/root"; done
-  # In Debian's packages the servers are links to these programs, which act by the name they are started with.
+  # In Debian's packages, the servers are links to these programs, which are servers if they are started by this name.
   for name in redis valkey; do write_starter "$work/servers" "$name-server" "usr/bin/$name-check-rdb"; done
   mv -T "$work/servers" "$CACHE/$SUITE"
 }
@@ -75,6 +75,6 @@ elif [[ -n ${SPILLWAY_NO_INSTALL:-} ]]; then
 elif ! command -v apt-get dpkg-deb >/dev/null; then
   no_others 'they come from packages of Debian'
 else
-  from_debian & # in a condition, `set -e` would not hold for what it does
+  from_debian & # not called in a condition, where `set -e` has no effect
   wait $! || no_others 'they could not be fetched'
 fi

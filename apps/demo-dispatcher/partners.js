@@ -1,4 +1,4 @@
-/** The partners: how many messages each accepts per second and at once, and how long it works on one. */
+/** The partners: how many messages each accepts per second and at the same time, and how long it works on one. */
 
 export const PARTNERS = {
   north: { limit: 8, maxConcurrent: 4, workMs: 200 },

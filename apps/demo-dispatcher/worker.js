@@ -1,4 +1,4 @@
-/** One worker: a process that sends messages, at the pace and the concurrency that all workers share. */
+/** One worker: a process that sends messages, at a pace and a concurrency that all workers share. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createShaper, pacedFetch } from '@spillway/outgoing';

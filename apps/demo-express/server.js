@@ -22,9 +22,9 @@ import express from 'express';
 import { Redis } from 'ioredis';
 
 const { PORT = 3000, LIMIT = 20, WINDOW = '1m', FOUR, TRUST_PROXY, REDIS_URL } = process.env;
-const { ON_STORE_ERROR: onStoreError } = process.env; // default local: each process counts alone
+const { ON_STORE_ERROR: onStoreError } = process.env; // by default 'local': if Redis fails, each process counts alone
 
-// The only difference between one process and a fleet.
+// This is the only difference between one process and a fleet.
 const redis = REDIS_URL ? new Redis(REDIS_URL, { socketTimeout: 1000 }) : undefined;
 redis?.on('error', (error) => complain(`Redis: ${error.message || error.code}`));
 const store = redis ? redisStore(redis) : memoryStore();

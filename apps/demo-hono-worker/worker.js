@@ -10,7 +10,7 @@ export { RateLimitObject } from '@spillway/cloudflare';
 const { app } = createApp({
   env,
   store: durableObjectStore(env.LIMITS),
-  storeTimeout: '1s', // an idle object must be started first
+  storeTimeout: '1s', // the object of an idle key must first be started
   clientIp: (c) => getConnInfo(c).remote.address,
   // Otherwise the development server would buffer the lines to compress them.
   streamFields: { 'Content-Encoding': 'identity' },

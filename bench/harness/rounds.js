@@ -1,6 +1,6 @@
 /**
- * Rounds that run every contender in turn, starting with a different one: busy moments of the machine affect all
- * equally.
+ * Runs all contenders in each round, and starts each round with a different one, so that busy moments of the machine
+ * affect all equally.
  */
 
 export async function inRounds(rounds, contenders, turn) {

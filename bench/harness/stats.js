@@ -25,7 +25,7 @@ export function digits(value) {
   return value.toFixed(2);
 }
 
-/** The median, and half the inter-quartile range in percent of it. */
+/** The median, and half the inter-quartile range as a percentage of the median. */
 export function spread(values) {
   const middle = median(values);
   if (!Number.isFinite(middle)) return '–';
@@ -33,7 +33,7 @@ export function spread(values) {
   return `${digits(middle)} ±${Math.round((100 * half) / Math.abs(middle || 1))}%`;
 }
 
-/** The 95 % confidence interval of a median, from the order of the values alone. */
+/** The 95 % confidence interval of a median. It is computed from ranks, without assuming a distribution. */
 export function interval(values) {
   const sorted = values.filter(Number.isFinite).sort((a, b) => a - b);
   const place = Math.max(0, Math.floor(sorted.length / 2 - 0.98 * Math.sqrt(sorted.length)));

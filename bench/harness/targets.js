@@ -1,11 +1,11 @@
-/** The targets of Spillway: judged in the tables of a section, and summarized before them. */
+/** Spillway's targets. They are judged in the tables of a section, and summarized before these tables. */
 
 import { digits } from './stats.js';
 import { table } from './table.js';
 
 let verdicts = [];
 
-/** Formats a value with its target `[name, '<=' or '>=', bound]`. Without a target, only the number. */
+/** Formats a value with its target `[name, '<=' or '>=', bound]`. If there is no target, formats only the number. */
 export function judged(value, target) {
   if (!target || !Number.isFinite(value)) return digits(value);
   const [what, comparison, bound] = target;

@@ -1,4 +1,4 @@
-/** What a limiter adds to a request, in each framework. */
+/** The CPU time that a limiter adds to a request, in each framework. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';
@@ -13,7 +13,7 @@ import { contenders as koa } from './frameworks/koa.js';
 import { contenders as nest } from './frameworks/nest.js';
 
 const ROUNDS = 7;
-/** Requests in a turn; twice as many to warm up. */
+/** Requests in a turn. The warm-up takes twice as many. */
 const AMOUNT = 3_000;
 /** The server has one core; the load and Redis share the other. */
 const SERVER_CORE = 0;
@@ -72,7 +72,7 @@ function tableOf(framework, kind, names, results) {
 
 async function measure(framework, kind, redisPort, say) {
   const { title, contenders } = FRAMEWORKS[framework];
-  // Shedders are left out for rejections: they reject nothing, because the load does not exceed the capacity.
+  // Shedders are left out of the rejections, because the load does not exceed their capacity, so they reject nothing.
   const names = Object.keys(contenders).filter((name) => {
     const { redis, sheds } = contenders[name];
     return (redisPort || !redis) && (kind.limit > 1 || !sheds);

@@ -1,4 +1,4 @@
-/** Contenders in memory: each makes a function from a key to whether it passes, or to a promise of that. */
+/** Contenders in memory. Each makes a function that takes a key and returns whether it passes, or a promise of that. */
 
 import { createGuard, createLimiter, memoryStore, rateLimit } from '@spillway/core';
 import { makeRule } from '@spillway/core/store';
@@ -7,7 +7,7 @@ import { MemoryStore } from 'express-rate-limit';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { UserRequest } from '../harness/user-request.js';
 
-// Nothing is rejected, and only entries of `passing` expire: a unit refills in 35 s, and the burst is large.
+// Nothing is rejected: a unit refills in 35 s, and the burst is large. Only the entries of `passing` expire.
 const RATE = 1_000_000;
 const BURST = 60_000_000;
 const WINDOW_US = 400 * 86_400_000_000;
@@ -46,10 +46,10 @@ function floorWithResult() {
   return (key) => decide(key).allowed;
 }
 
-/** The number of decisions in a window of the log whose entries expire. */
+/** The window of the log whose entries expire, as a number of decisions. */
 const PASSING = 200_000;
 
-/** Takes as long to read as the system's clock, but advances by a microsecond with each decision. */
+/** A clock that takes as long to read as the system's clock, but advances by a microsecond with each decision. */
 function countingClock() {
   let us = Date.now() * 1000;
   return {
@@ -101,7 +101,7 @@ function admit(observers) {
   };
 }
 
-/** Every request but the first of a key is rejected. A correct rejection is reported as passed, for the harness. */
+/** Rejects all requests of a key but the first. A correct rejection is reported as passed, for the harness. */
 function rejection(observers) {
   const guard = guardOf({ limit: 1, window: '400d' }, observers);
   return (key) => {
@@ -121,7 +121,7 @@ function expressRateLimit() {
   return (key) => store.increment(key);
 }
 
-/** `later`: the contender returns a promise, which is awaited. */
+/** With `later`, the contender returns a promise, which is awaited. */
 export const contenders = {
   loop: { title: '_an empty loop_', make: () => (key) => key.length > 0 },
   floor: { title: '_raw `Map` of objects, fixed window, `Date.now()`_', make: floor },

@@ -42,7 +42,7 @@ async function turn(count) {
 
 answerCalls({
   async warm() {
-    // Filled in a different order than it is read later. Otherwise a `Map` would be read like an array.
+    // Filled in a different order than it is read later, because otherwise a `Map` would be read like an array.
     await run(keys, 0, keys.length);
     return turn(2 * TURN);
   },

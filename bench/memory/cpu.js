@@ -1,4 +1,4 @@
-/** CPU time of a decision in memory, as a multiple of the minimum for any limiter. */
+/** CPU time of a decision in memory, as a multiple of the minimum that any limiter needs. */
 
 import { startChild } from '../harness/child.js';
 import { inRounds } from '../harness/rounds.js';
@@ -61,7 +61,7 @@ export async function measure(names, { keys, laps, rounds }) {
     const children = names.map((name) => {
       return startChild(import.meta.url, './cpu-worker.js', { args: [name, `${keys}`] });
     });
-    // Two warm up at a time. While one is measured, the others are idle.
+    // Two contenders warm up at a time. While one is measured, the others are idle.
     for (let i = 0; i < names.length; i += 2) {
       await Promise.all(children.slice(i, i + 2).map((child) => child.call('warm')));
     }

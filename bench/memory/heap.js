@@ -6,7 +6,7 @@ import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { contenders } from './contenders.js';
 
-/** Contenders that store nothing, or as much as another row. */
+/** Contenders that store nothing, or that need as much memory as another row. */
 const SAME_SPACE = new Set(['loop', 'result', 'passing']);
 
 const KEYS = 1_000_000;
@@ -28,7 +28,7 @@ async function measure(name, times) {
   return result;
 }
 
-/** Each contender with one decision per key, and the log also with ten. */
+/** The rows: each contender with one decision per key, and the log also with ten. */
 function fillings() {
   const names = Object.keys(contenders).filter((name) => !SAME_SPACE.has(name));
   return names.flatMap((name) => {

@@ -5,7 +5,7 @@ import { table } from '../harness/table.js';
 import { judged } from '../harness/targets.js';
 import { measure } from './cpu.js';
 
-/** At most 400 callers are counted exactly: 300 fit into the tables, and 10,000 do not. */
+/** Numbers of callers. At most 400 are counted exactly: 300 fit into the tables, and 10,000 do not. */
 const KEYS = [1, 300, 10_000];
 
 const ROWS = [

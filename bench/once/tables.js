@@ -1,4 +1,4 @@
-/** What an idempotency key costs Redis, and what it costs a request that has none. */
+/** The cost of an idempotency key for Redis, and the cost of the limiter for a request that has no key. */
 
 import { startChild } from '../harness/child.js';
 import { findRedis, startRedis } from '../harness/redis-server.js';

@@ -18,7 +18,7 @@ const bucket = makeRule('token-bucket', 1_000_000, 400 * DAY_US);
 const permits = makeLeasesRule(1_000_000, 60_000_000);
 const claims = makeClaimsRule(30_000_000, DAY_US);
 const ANSWER = Buffer.alloc(1_024, '{"charge":17,"amount":5}');
-/** Has the length of the note of a request whose body was read. */
+/** As long as the note of a request whose body was read. */
 const NOTE = `1k ${'h'.repeat(22)} r${'b'.repeat(22)} 17`;
 const done = new Map();
 let asked = 0;

@@ -1,13 +1,13 @@
-/** Clients of an overloaded service, in a separate process. Requests arrive independently of the earlier responses. */
+/** Clients of an overloaded service, in a separate process. They send new requests without waiting for responses. */
 
 import http from 'node:http';
 import { setPriority } from 'node:os';
 import { answerCalls } from '../harness/child.js';
 
-/** The classes of 100 requests. */
+/** How many of 100 requests are of each class. */
 const MIX = { critical: 20, post: 30, get: 40, test: 10 };
 const DEADLINE_MS = 1_000;
-/** Even clients that wait give up after this time. */
+/** After this time, even clients that wait give up. */
 const PATIENCE_MS = 10_000;
 
 const agent = new http.Agent({ keepAlive: true });
@@ -18,7 +18,7 @@ const CLIENTS = {
   reconnect: { patienceMs: DEADLINE_MS, agent: false },
 };
 
-// This process represents other machines, so other processes must not delay it. Not every user may set the priority.
+// This process represents other machines, so it must have priority over other processes. Not every user may set that.
 try {
   setPriority(-10);
 } catch {}
@@ -75,7 +75,7 @@ async function closedLoop(ms, next) {
   return (served * 1000) / (performance.now() - start);
 }
 
-/** Makes the server compile the code that serves and the code that rejects. */
+/** Warms up the server, so that it has compiled the code that serves and the code that rejects. */
 function warm(port, ms, clients) {
   let asked = 0;
   const next = () => {
@@ -85,7 +85,7 @@ function warm(port, ms, clients) {
   return closedLoop(ms, next);
 }
 
-/** The capacity: the requests per second that are served in a closed loop. */
+/** The capacity: how many requests per second are served in a closed loop. */
 function capacity(port, ms, clients) {
   return closedLoop(ms, () => ask(port, draw(), CLIENTS[clients]));
 }
@@ -113,7 +113,7 @@ async function overload(port, rate, { calmMs, warmMs, ms }, clients) {
   return { counts, ...tally, seconds: (ms - warmMs) / 1000 };
 }
 
-/** One request after another, at most `rate` per second. */
+/** Sends one request after another, at most `rate` per second. */
 async function steady(port, rate, ms) {
   const answers = [];
   for (const start = performance.now(); performance.now() - start < ms; ) {

@@ -1,4 +1,4 @@
-/** Takes CPU time from a service that is not overloaded: by neighbours on its core, or by a limit on its CPU time. */
+/** Takes CPU time from a service that is not overloaded, by neighbours on its core or by a limit on its CPU time. */
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, rmdirSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { pin } from '../harness/child.js';
 const CGROUPS = ['/sys/fs/cgroup/cpu', '/sys/fs/cgroup'];
 const PERIOD_US = 100_000;
 
-/** Processes that burn one core; returns how to end them. */
+/** Starts processes that burn one core. Returns a function that ends them. */
 export function burners(count, core) {
   const all = Array.from({ length: count }, () => {
     const child = spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' });
@@ -37,7 +37,7 @@ export function limitCpu(pids, part) {
   return undefined;
 }
 
-/** Version 1 of control groups has two files, version 2 one. */
+/** Limits a control group. Version 1 of control groups has two files for that, version 2 has one. */
 function limit(group, quotaUs) {
   try {
     writeFileSync(join(group, 'cpu.max'), `${quotaUs} ${PERIOD_US}`, { flag: 'r+' });
@@ -47,7 +47,7 @@ function limit(group, quotaUs) {
   }
 }
 
-/** A group can be removed only when its processes have ended. */
+/** Retries, because a group can be removed only when its processes have ended. */
 function removeSoon(group, tries = 20) {
   try {
     rmdirSync(group);

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { startChild } from '../harness/child.js';
 import { burners } from './neighbours.js';
 
-/** In production, an overloaded server has been running: its code is compiled, and it has connections. */
+/** In production, a server has been running before it is overloaded: its code is compiled, and it has connections. */
 const WARM_MS = 2_000;
 const TIMES = { calmMs: 1_500, warmMs: 4_000, ms: 9_000 };
 const CAPACITY_MS = 3_000;
@@ -26,8 +26,8 @@ async function withServer(args, clients, besides, use) {
 }
 
 /**
- * The requests that a closed loop of such clients gets served without shedders: per second, and per second of CPU time.
- * The latter is independent of other processes on the core.
+ * How many requests of such clients the server can serve without shedders, in a closed loop: per second, and per second
+ * of CPU time. The second number does not depend on other processes on the core.
  */
 export function capacityOf({ clients = 'wait', besides = 0, slow } = {}) {
   return withServer(
@@ -71,9 +71,9 @@ export async function overload(args, rate, clients, besides = 0) {
 }
 
 /**
- * The served requests, in percent of the server's capacity with the CPU time available to it. This assumes that it
- * would get the same share of the core while idle as it got while busy. `times` is the offered load as a multiple of
- * that capacity. `idle` is in percent, too.
+ * The served requests, as a percentage of the capacity that the server has with the CPU time available to it. This
+ * assumes that it would get the same share of the core while idle as it got while busy. `times` is the offered load as
+ * a multiple of that capacity. `idle` is a percentage, too.
  */
 export function againstCapacity({ perSecond, offered, spent }, capacities) {
   const { processorMs, active, idle } = spent;

@@ -18,7 +18,8 @@ const works = Array.from({ length: 200 }, (_, i) => -WORK_MS * Math.log((i + 0.5
 let drawn = 0;
 
 /**
- * Exponentially distributed, but each 200 have the same sum. Otherwise runs of a few seconds would differ by some 3 %.
+ * Random work, exponentially distributed, but with the same sum for each 200 requests. Otherwise runs of a few seconds
+ * would differ by about 3 %.
  */
 function drawWork() {
   const left = works.length - (drawn % works.length);
@@ -35,7 +36,7 @@ function processorUs() {
   return user + system;
 }
 
-/** By CPU time, because the time that other processes use on the core must not count as work. */
+/** Works until this much CPU time is used. Wall time would include the time that other processes use on the core. */
 function burn(ms) {
   const endUs = processorUs() + ms * 1000;
   while (processorUs() < endUs);
@@ -66,7 +67,7 @@ function busyHandler(_req, res) {
 let free = CONNECTIONS;
 const waiting = [];
 
-/** Like a pool of connections: if all are in use, a request waits in a queue, even if its client has disconnected. */
+/** Works like a pool of connections. If all are in use, a request waits in a queue, even if its client has left. */
 function poolHandler(_req, res) {
   const query = () =>
     setTimeout(() => {
@@ -80,7 +81,7 @@ function poolHandler(_req, res) {
   query();
 }
 
-// Warms up the code that serves and the code that rejects: in production, both are compiled when an overload starts.
+// Warms up the code that serves and the code that rejects. In production, both are compiled before an overload starts.
 const late = { name: 'late', read: () => ({ value: 3, ageMs: 0 }) };
 const WARM = '/warm';
 const rejecter = () =>

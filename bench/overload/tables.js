@@ -26,7 +26,7 @@ const CLIENTS = {
     rows: ['none', 'workers', 'front'],
   },
 };
-/** Several rounds with --long, to get ranges. */
+/** With --long, there are several rounds, which give ranges. */
 const ROUNDS = process.argv.includes('--long') ? 3 : 1;
 const HEAD = ['served in time, % of capacity', 'critical, %', 'POST, %', 'GET, %', 'test, %'];
 

@@ -10,8 +10,8 @@ const NEIGHBOURS = 1;
 const KINDS = ['give up', 'wait'];
 const PLACES = { workers: 'in Express', front: 'before Express' };
 /**
- * If other processes used more or less of the core than before, the load was not twice the capacity: the run is
- * repeated.
+ * The load as a multiple of the capacity, at least and at most. A run outside of these bounds is repeated, because
+ * other processes used more or less of the core than before.
  */
 const TIMES = { least: 1.8, most: 2.2 };
 const MOST_AGAIN = 5;
@@ -23,7 +23,7 @@ export async function neighboursTable(say) {
   let again = 0;
   let before = await capacityOf({ besides: NEIGHBOURS });
   while (rows.length < 2 * RUNS) {
-    // In turns, because the CPU time that the machine provides changes from minute to minute.
+    // The kinds of runs alternate, because the CPU time that the machine provides changes from minute to minute.
     const place = runs.workers > runs.front ? 'front' : 'workers';
     const clients = KINDS[runs[place] % KINDS.length];
     say(`overload beside neighbours, ${rows.length + 1} of ${2 * RUNS}`);

@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import { answerCalls } from '../harness/child.js';
 
-/** Several connections, as in production, so one turn of the event loop may find several requests. */
+/** Several connections, as in production, so that one turn of the event loop may find several requests. */
 const CONNECTIONS = 16;
 
 const nap = new Int32Array(new SharedArrayBuffer(4));

@@ -1,4 +1,4 @@
-/** One contender. Each byte from another process is a request; measures how long each waits for its decision. */
+/** One contender. Each byte that another process sends is a request. Measures how long each waits for its decision. */
 
 import { createServer } from 'node:net';
 import { Redis } from 'ioredis';

@@ -50,7 +50,7 @@ function calm(turns) {
   return turns.filter((turn) => kept.has(turn));
 }
 
-/** The least and the largest ratio if a fifth of the rounds is left out. Shows how much it depends on a few rounds. */
+/** The least and the largest ratio if any fifth of the rounds is left out, which shows how much a few rounds matter. */
 function without(turns, yard, share) {
   const parts = Array.from({ length: PARTS }, (_, part) => {
     const some = (all) => all.filter((_, round) => round % PARTS !== part);

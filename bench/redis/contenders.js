@@ -1,4 +1,4 @@
-/** Contenders in Redis: each makes a function from a key to a promise, on one client of ioredis. */
+/** Contenders in Redis. Each makes a function that takes a key and returns a promise, on one client of ioredis. */
 
 import { readFileSync } from 'node:fs';
 import { createLimiter } from '@spillway/core';
@@ -7,7 +7,7 @@ import { redisStore } from '@spillway/redis';
 import { RedisStore } from 'rate-limit-redis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 
-// As in memory: nothing is rejected, and no key expires during a run.
+// Nothing is rejected, and no key expires during a run, as in the measurements in memory.
 const LIMIT = 1_000_000;
 const WINDOW_US = 400 * 86_400_000_000;
 const UNIT_US = WINDOW_US / LIMIT;

@@ -8,10 +8,10 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 import { answerCalls } from '../harness/child.js';
 
 const HOLD_MS = 0.25;
-/** More chunks than are ever in flight. */
+/** The size of the ring buffer: more chunks than are ever in flight. */
 const RING = 1 << 16;
 
-/** The same clock in all threads. */
+/** The time by a clock that all threads share. */
 const now = () => performance.timeOrigin + performance.now();
 
 /** Notifies the main thread of the number of chunks that have become due. */

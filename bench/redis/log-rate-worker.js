@@ -30,7 +30,7 @@ end
 return 1
 `;
 
-/** Each makes a function that counts one event, given its instant and its index among the events in flight. */
+/** Functions that each make a counter: it counts one event, given its instant and its index among those in flight. */
 const MAKERS = {
   // Each event in flight has a separate store, because a store has one clock, and sends the calls of one turn together.
   spillway(logs, size) {
@@ -81,7 +81,7 @@ let nowUs = 0;
 const names = (logs, size) =>
   Array.from({ length: logs }, (_, at) => `${kind}-${logs}-${size}-${at}`);
 
-/** Counts `many` events, each when the oldest entry of a full log expires. */
+/** Counts `many` events. Each comes when the oldest entry of a full log expires. */
 async function events(many) {
   for (let done = 0; done < many; done += IN_FLIGHT) {
     const calls = Array.from({ length: IN_FLIGHT }, (_, at) => {

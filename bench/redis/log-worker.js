@@ -55,7 +55,7 @@ async function scriptUs() {
   return Number(text.match(/cmdstat_evalsha:calls=\d+,usec=(\d+)/)?.[1] ?? 0);
 }
 
-/** Makes `count` grants, each when another entry expires. Returns their total time inside the script. */
+/** Makes `count` grants, each of them when another entry expires. Returns their total time inside the script. */
 async function grants(count) {
   const before = await scriptUs();
   for (let done = 0; done < count; done += askers.length) {

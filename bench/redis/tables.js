@@ -15,7 +15,8 @@ import { settledTable } from './settled.js';
 const IN_FLIGHT = [1, 10, 100, 1000];
 const ROUNDS = 12;
 /**
- * Additional rounds for contenders with a target and for their yardstick, because latencies vary much between rounds.
+ * How many more rounds are run for contenders with a target and for the one they are compared with. Latencies vary much
+ * between rounds.
  */
 const MORE_ROUNDS = { 1: 48, 10: 48, 100: 8 };
 const TURN_MS = 40;
@@ -45,7 +46,7 @@ const TARGETS = {
   },
 };
 
-/** Ratios are to the yardstick, except that of the rate, which is to an empty script. */
+/** Ratios are relative to `yard`, except that of the rate, which is relative to an empty script. */
 function tableOf(title, entries, results, { yard, empty, targets = {} }) {
   const pick = (name, field) => results.get(name).map((turn) => turn[field]);
   const rows = Object.entries(entries).map(([name, entry]) => [
@@ -81,7 +82,7 @@ async function measure(port, say) {
     children[name] = startChild(import.meta.url, './worker.js', { args, core: CLIENT_CORE });
     bytes[name] = await children[name].call('bytes');
   }
-  // Warms up twice: with 100 in flight, contenders that share calls make so few that V8 would not compile their code.
+  // Warms up twice: with 100 in flight, contenders that share calls make too few for V8 to compile their code.
   for (const name of Object.keys(all)) {
     await children[name].call('turn', 100, 300);
     await children[name].call('turn', 1, WARM_MS);

@@ -40,7 +40,7 @@ async function loop(until, latencies, sampleMask) {
     next = next + 1 === sequence.length ? 0 : next + 1;
     const sampled = (count & sampleMask) === 0;
     const start = sampled ? performance.now() : 0;
-    // Checked only when the time is read.
+    // `until` is checked only when the time is read.
     if (start >= until) return count;
     await decide(key);
     if (sampled) latencies.push(performance.now() - start);
@@ -53,7 +53,7 @@ async function turn(inFlight, ms) {
   const server = await serverUs();
   const own = cpuUs();
   const start = performance.now();
-  // Reading the clock takes time, so with many in flight only one decision in four is timed.
+  // Reading the clock takes time. So with many decisions in flight, only one in four is timed.
   const sampleMask = inFlight > 1 ? 3 : 0;
   const loops = Array.from({ length: inFlight }, () => loop(start + ms, latencies, sampleMask));
   const counts = await Promise.all(loops);

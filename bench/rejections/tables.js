@@ -1,6 +1,6 @@
 /**
- * CPU time of rejecting a key that was rejected before: it must not grow with the number of keys, except for CPU cache
- * misses, which the raw `Map` has too.
+ * CPU time of rejecting a key that was rejected before. It must not grow with the number of keys, except by CPU cache
+ * misses, which a raw `Map` has too.
  */
 
 import { startChild } from '../harness/child.js';

@@ -24,9 +24,9 @@ async function call() {
   starts += 1;
   const come = slots.filter((slotMs) => slotMs <= nowMs);
   const headers = {
-    // Each start needs a separate slot whose time has come.
+    // Each start needs a slot that no other start has used, and whose time has come.
     'x-early': come.length < starts ? '1' : '0',
-    // By the clock that all processes of a machine share.
+    // Converted to the clock that all processes of a machine share.
     'x-slot-ms': String(wallMs() - (nowMs - Math.max(...come))),
   };
   await (await fetch(receiver, { headers })).arrayBuffer();

@@ -20,7 +20,7 @@ const KILL_AT = 400;
 const TARGETS = {
   early: ['a fleet at 4 a second: starts before their slot', '<=', 0],
   even: ['the same: % of gaps from 248 to 252 ms', '>=', 99.9],
-  // A period, minus the largest measured lateness, minus the least gap.
+  // One period, minus the largest lateness, minus the least gap, all as measured.
   short: ['the same: least gap, below a period less the largest lateness by ms', '<=', 0.5],
 };
 

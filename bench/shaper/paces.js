@@ -1,5 +1,5 @@
 /**
- * Contenders that start jobs at a pace: each makes a function that schedules one job, and one that ends the contender.
+ * Contenders that start jobs at a pace. Each makes two functions: one schedules a job, and one ends the contender.
  */
 
 import { createRequire } from 'node:module';
@@ -42,7 +42,7 @@ function throttle(periodMs) {
   return { schedule: throttled, end: () => undefined };
 }
 
-/** This library only counts tokens, so its users need a queue: each job waits for the previous one. */
+/** This library only counts tokens, so its users need a queue, in which each job waits for the one before it. */
 function limiter(periodMs) {
   const tokens = new RateLimiter({ tokensPerInterval: 1, interval: periodMs });
   let last = Promise.resolve();
@@ -70,7 +70,7 @@ async function bottleneckRedis(periodMs, port) {
   return { schedule: (work) => paced.schedule(async () => work()), end: () => paced.disconnect() };
 }
 
-/** A timer for each start: as even as this machine allows. */
+/** Sets a timer for each start. The starts are as even as this machine allows. */
 function timer(periodMs) {
   let dueMs = -Infinity;
   const schedule = (work) => {

@@ -1,6 +1,6 @@
 /**
- * Reservations and decisions for comparison: each entry makes a function from a key to a promise, like other
- * contenders.
+ * Reservations, and decisions for comparison. Like other contenders, each entry makes a function that takes a key and
+ * returns a promise.
  */
 
 import { createLimiter, memoryStore } from '@spillway/core';
@@ -25,7 +25,7 @@ function reserveOf(store, name = WAITS.name) {
 }
 
 async function reservePausedOf(store) {
-  // With a different name, because the contenders share a Redis, and a pause holds back every shaper of that name.
+  // The name is different, because the contenders share a Redis, and a pause holds back every shaper of the same name.
   const name = 'paused';
   const shaper = createShaper({ ...WAITS, name }, { store, localShare: 1, storeTimeout: '5s' });
   for (const key of makeKeys(KEYS)) await shaper.pause(key, '24h');

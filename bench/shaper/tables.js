@@ -131,7 +131,7 @@ async function precision(say) {
   return table([`1,000 gaps of ${PACE_MS} ms, medians of ${TURNS} turns`, ...head], rows);
 }
 
-/** Jobs that are scheduled at once: many at a fast pace to measure their cost, fewer at a slower pace for the gaps. */
+/** Schedules jobs at once: many at a fast pace to measure their cost, and fewer at a slower pace for the gaps. */
 async function jobs(entries, port, say) {
   const argsOf = (name) => [name, ...(port === undefined ? [] : [`${port}`])];
   const { names, children, end } = startAll(entries, './paces-worker.js', argsOf);

@@ -1,3 +1,3 @@
 #!/usr/bin/env node
-/** The command. It is there before the package is built, so that installing a clone links it. */
+/** The command. This file exists before the package is built, so that installing a clone can link it. */
 import './dist/main.js';

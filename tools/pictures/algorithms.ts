@@ -1,4 +1,4 @@
-/** The same requests under each algorithm, decided by the algorithms themselves. */
+/** The same requests under each algorithm. The real algorithms decide. */
 
 import {
   createLimiter,

@@ -37,7 +37,7 @@ interface Row {
   readonly value: number;
 }
 
-/** Each label is above its bar, so the chart fits the width of a phone and no label is cut. */
+/** Each label is above its bar, so that the chart fits the width of a phone and no label is cut. */
 export function chart(page: string, chart: Chart): string {
   const rows = rowsOf(page, chart);
   const most = Math.max(...rows.map(({ value }) => value));

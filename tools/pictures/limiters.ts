@@ -1,4 +1,4 @@
-/** The four limiters that a request passes, from top to bottom, and the status with which each rejects. */
+/** The four limiters that a request passes, from top to bottom, and the status with which each of them rejects. */
 
 import { line, type Point, path, rectangle, svg, text } from './svg.js';
 

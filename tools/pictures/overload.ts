@@ -1,5 +1,6 @@
 /**
- * The fraction that a worker shedder rejects during and after an overload of two minutes, by the model in tests/model.
+ * The fraction that a worker shedder rejects during and after an overload of two minutes, computed by the model in
+ * tests/model.
  */
 
 import { type Loops, run } from '../../tests/model/scenarios.js';

@@ -13,8 +13,8 @@ const linesOf = ({ type, value }) =>
     : value.split('\n').map((line) => line.replace(/^\s*\*+ ?/, '').trimEnd());
 
 /**
- * A comment after code is an item of a list, because the one on the next line goes with other code. Lines that start with
- * a tag such as `@throws` begin an item, too.
+ * Makes each comment after code an item of a list, because a comment on the next line belongs to other code. Lines that
+ * start with a tag such as `@throws` begin an item, too.
  */
 export function commentsOf(path, source) {
   const page = new Array(source.split('\n').length).fill('');

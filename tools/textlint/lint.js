@@ -1,6 +1,6 @@
 /**
- * Lints our pages and comments: phrases, long sentences, and in pages also unexplained terms. Counts the words of all
- * Markdown.
+ * Lints our pages and comments. It finds phrases to avoid and long sentences, and in pages also unexplained terms.
+ * Counts the words of all Markdown.
  */
 
 import { execFileSync } from 'node:child_process';

@@ -9,7 +9,7 @@ import { RedisStore } from 'rate-limit-redis';
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible';
 
 const DAY_MS = 86_400_000;
-/** A server behind the middleware of a contender; undefined means none. */
+/** A server behind the middleware of a contender; `undefined` for a server without any. */
 export function serve(middleware) {
   const app = express();
   if (middleware) app.use(middleware);
@@ -40,7 +40,7 @@ function expressRate(limit, store) {
   });
 }
 
-/** As in its documentation, which sets the headers by hand. */
+/** Used as its documentation shows, which sets the headers by hand. */
 function flexible(limiter, limit) {
   return async (req, res, next) => {
     let state;

@@ -9,7 +9,7 @@ import Fastify from 'fastify';
 
 const DAY_MS = 86_400_000;
 
-/** A server behind the plugin of a contender, with its options; undefined means none. */
+/** A server behind the plugin of a contender, with its options; `undefined` for a server without any. */
 export async function serve(made) {
   const app = Fastify();
   if (made) await app.register(...made);

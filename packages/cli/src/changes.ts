@@ -25,9 +25,9 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly by?: string | undefined;
   readonly because: string;
   readonly for?: string | undefined;
-  /** Instead of `for`. */
+  /** The instant at which the change ends; an alternative to `for`. */
   readonly until?: string | undefined;
-  /** False: don't wait for the processes to follow. */
+  /** If false, the command doesn't wait for the processes to follow. */
   readonly wait?: boolean;
 }
 
@@ -54,7 +54,7 @@ export function change(
   return connected({ ...options, isChange: true }, async (connection) => {
     const { client, control } = connection;
     const named = await limitersNamed(control, limiter, options);
-    // Relative to the clock of Redis, by which overrides expire.
+    // Relative to the clock of Redis, because overrides expire by that clock.
     const until = untilMs !== undefined && { for: durationUntil(untilMs, await timeIn(client)) };
     await make(control, { ...note, ...until });
     const all = await control.list();
@@ -66,7 +66,7 @@ export function change(
     ];
     const waitMs = options.wait === false ? 0 : undefined;
     const followed = await untilFollowed(control, limiter, waitMs);
-    // Null if the list of names cannot be read.
+    // Null if the list of announced limiters cannot be read.
     const isFollowed = named ? named.some((one) => one.isFollowed) : null;
     const found =
       key !== undefined && resets

@@ -18,9 +18,9 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** Reconnects if Redis goes away. Only the first connection has the deadline. */
+  /** Whether to reconnect if Redis goes away. Only the first connection has the deadline. */
   readonly patient?: boolean;
-  /** The command changes something: after a timeout it is unknown whether it did. */
+  /** Whether the command changes something. If so, the error for a timeout says that the change may have been made. */
   readonly isChange?: boolean;
 }
 
@@ -87,7 +87,7 @@ export async function connected<Value>(
   }
 }
 
-/** A Cluster node gives this error, without doing anything, if another node has the key. */
+/** Whether a node of a Cluster answered that another node has the key. The node has then done nothing. */
 function isMoved(error: unknown): boolean {
   return isSpillwayError(error) && error.kind === 'moved';
 }
@@ -116,7 +116,7 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
     lazyConnect: true,
     connectTimeout: 5_000,
     maxRetriesPerRequest: 0,
-    // A hanging server never answers QUIT: don't wait for it.
+    // Don't wait for the answer to QUIT, which a hanging server never sends.
     disconnectTimeout: 100,
     ...(isSafe && { tls: {} }),
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
@@ -149,7 +149,7 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
   return { client, firstError: () => first };
 }
 
-/** User and password in the address are for Redis: those of sentinels come from the environment. */
+/** The user and password in the address are for Redis. Those of the sentinels come from the environment. */
 function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: boolean): object {
   const { SPILLWAY_SENTINEL_USERNAME: username, SPILLWAY_SENTINEL_PASSWORD: password } =
     process.env;
@@ -162,7 +162,7 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/** Drops sentinels that refuse connections, unless all do: the client would wait two seconds for each. */
+/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all do, keeps all. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(

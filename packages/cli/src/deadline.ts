@@ -14,7 +14,7 @@ export function deadline(ms: number, late: Error): Deadline {
     const timer = setTimeout(() => reject(late), ms);
     clearTimer = () => clearTimeout(timer);
   });
-  // Time may run out while nothing waits: that must not be an unhandled rejection.
+  // Time may run out while nobody awaits this promise. That must not be an unhandled rejection.
   expired.catch(() => {});
   return { race: (work) => Promise.race([work, expired]), clearTimer };
 }

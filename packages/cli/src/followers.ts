@@ -14,7 +14,7 @@ export async function followersOf(control: RedisControl): Promise<readonly Follo
   try {
     return await control.followers();
   } catch (error) {
-    // Optional information: the command itself works without it.
+    // The followers are optional information. The command itself works without them.
     if (isSpillwayError(error)) return undefined;
     throw error;
   }

@@ -1,5 +1,6 @@
 /**
- * A limiter's current settings: its override, else the override for every limiter, else the declaration in the code.
+ * A limiter's current settings. Its override applies, or else the override for every limiter, or else the declaration
+ * in the code.
  */
 
 import { distinct, type LiveLimits, type Override } from '@spillway/core';
@@ -83,7 +84,7 @@ export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimi
   return limit > (highestLimit(numbers) ?? limit);
 }
 
-/** The numbers with live limits applied, calculated as in the limiter. If they can't be applied, they stay. */
+/** The numbers with live limits applied, calculated as in the limiter. Unchanged if the limits can't be applied. */
 export function liveOf(numbers: DeclaredNumbers, live: LiveLimits | undefined): DeclaredNumbers {
   if (!live || lackedBy(numbers, live) || exceedsHighest(numbers, live)) return numbers;
   const { algorithm, windowMs } = numbers;

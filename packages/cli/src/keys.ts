@@ -31,7 +31,7 @@ import { print, printJson } from './output.js';
 import { UsageError } from './usage-error.js';
 
 export interface KeyOptions {
-  /** The key is a list of parts, written as JSON. */
+  /** Whether the key is a list of parts, written as JSON. */
   readonly parts?: true | undefined;
   readonly address?: string | undefined;
   readonly ipv6Prefix?: string | undefined;
@@ -49,7 +49,7 @@ const DONE_UNTOLD =
   'Its counts are deleted. But Redis is full, so processes were not notified: one that has cached a rejection of the ' +
   'key may repeat it until the wait that it announced has passed.';
 
-/** A reset finds all registered counts of the key, so the numbers of the rule make no difference. */
+/** Any rule will do for a reset, because it finds all registered counts of the key. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
 
 const RATES: readonly Algorithm[] = [
@@ -70,7 +70,7 @@ export function namesKey({ key, address }: KeyOptions & { readonly key?: string 
 /**
  * The key that a limiter counts.
  *
- * @throws UsageError unless there is either a key or an address, not both
+ * @throws UsageError unless exactly one of key and address is given
  */
 export function keyFrom(
   key: string | undefined,
@@ -100,12 +100,12 @@ function partsIn(key: string): readonly string[] {
     const isPart = (part: unknown) => typeof part === 'string' && part !== '';
     if (Array.isArray(parts) && parts.length > 0 && parts.every(isPart)) return parts;
   } catch {
-    // Not JSON: the same error as for a wrong list.
+    // The text is not JSON. It gets the same error as a wrong list.
   }
   throw new UsageError(`with --parts the key must be like '["acme","ada"]', got ${key}`);
 }
 
-/** Limiters mark client addresses, so a key that looks like an address is usually meant as `--address`. */
+/** Warns if a key looks like an address. Limiters mark addresses, so the user probably meant `--address`. */
 function warnOfAddress(key: string): void {
   const address = key.startsWith(ADDRESS_MARK) ? key.slice(1) : key;
   if (canonicalAddress(address, 128) === undefined) return;
@@ -118,7 +118,7 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
   return { op: 'reset', limiter, key, rule, cost: 1, binding: true };
 }
 
-/** The rules of a key's own limits: their counts may be missing in the registry, whose size is bounded. */
+/** The rules of the limits that were set for a key. The registry has a maximum size, and may lack their counts. */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
   limits: LiveLimits | undefined,
@@ -127,7 +127,7 @@ function rulesOfKey(
   return declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits)).map(inDebt(numbers)));
 }
 
-/** Gives a rule the debt of declared numbers, in proportion to its limit. */
+/** Returns a function that gives a rule the declared debt, in proportion to its limit. */
 function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
@@ -146,7 +146,8 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 }
 
 /**
- * The rules of declared numbers; none for claims, which have a count for each id, or for algorithms of a later release.
+ * The rules of declared numbers. None for claims, because each id has a separate count, and none for algorithms of a
+ * later release.
  */
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
@@ -174,7 +175,7 @@ function microseconds(ms: number): number {
   return Math.round(ms * 1000);
 }
 
-/** If this release or machine doesn't know the calendar, returns one that never ends a stored period. */
+/** The calendar of this name. If this release or machine doesn't know it, one that never ends a stored period. */
 function calendarOf(name: string): Calendar {
   try {
     return calendarNamed(name);

@@ -13,7 +13,7 @@ export const EVERY = '*';
 /** How many names a message lists. */
 const SHOWN = 10;
 
-/** Longer than a process needs to announce its limiters again after Redis has lost its data: a second. */
+/** After Redis has lost its data, processes announce their limiters again within a second. This is longer. */
 const ANNOUNCED_AGAIN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
 
@@ -21,7 +21,7 @@ export interface AnywayOption {
   readonly anyway?: true;
 }
 
-/** The command names a limiter that no process has announced. */
+/** Thrown if the command names a limiter that no process has announced. */
 export class UnknownLimiterError extends UsageError {
   /** The announced limiters, the most similar name first. */
   readonly known: readonly string[];
@@ -71,7 +71,7 @@ export async function announced(
   try {
     return await control.limiters();
   } catch (error) {
-    // If the list cannot be read, commands must still work, above all the one that turns a limiter off.
+    // Commands must work even if the list cannot be read, above all the command that turns a limiter off.
     if (!isSpillwayError(error) || error.code !== 'SPW_STORE_ERROR') throw error;
     process.stderr.write(`warning: names are not checked: ${error.message}\n`);
     return undefined;

@@ -4,7 +4,7 @@ import type { IdempotencyKeyState } from '@spillway/core/store';
 import { plain } from './plain.js';
 import { untilOf } from './table.js';
 
-/** How a body was compared: see the notes of finished claims. */
+/** How a body was compared, by the letter in the note of a finished claim. */
 const KINDS = { r: 'its bytes', p: 'as parsed', o: 'parts that the app chose' };
 
 export function claimTable(seen: IdempotencyKeyState, withBody: boolean, nowMs: number): string {
@@ -53,7 +53,7 @@ function answerRows({ note, answer, size }: IdempotencyKeyState): string[][] {
   return [['response', `${status}, ${stored}; ${size} bytes in all`], ...rows];
 }
 
-/** `body` is a string; if it is not valid UTF-8, it is null, and `bodyBase64` has the bytes. */
+/** The claim as JSON. If the body is not valid UTF-8, `body` is null and `bodyBase64` has the bytes. */
 export function claimJson(seen: IdempotencyKeyState, withBody: boolean): object {
   const { answer, ...rest } = seen;
   if (!answer) return { ...rest, note: rest.note ?? null, answer: null };

@@ -39,7 +39,7 @@ const LONGEST = 1_024;
 const DROPPED =
   'Done: the key is free, and its response is deleted. The next request with it runs.';
 
-/** Prints the stored state of an idempotency key; the body only with `--body`, otherwise its size. */
+/** Prints the stored state of an idempotency key. The body is printed only with `--body`, otherwise its size. */
 export function showClaim(options: ShowOptions): Promise<void> {
   const withBody = options.body === true;
   return connected(options, async ({ control, store }) => {
@@ -69,7 +69,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
   });
 }
 
-/** @throws UsageError if the limiter is not an `idempotency()`, so any key would appear free */
+/** @throws UsageError if the limiter is not an `idempotency()`, because any key of it would appear free */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);
   const declared = named?.flatMap((one) => one.declared) ?? [];

@@ -28,7 +28,7 @@ function jsonOf(value: unknown): string {
 
 export function printError(error: unknown, json: boolean): void {
   const text = error instanceof Error ? error.message : String(error);
-  // Commander adds the prefix for people.
+  // For people, commander prints the prefix itself.
   const message = error instanceof CommanderError ? text.replace(/^error: /, '') : text;
   const help = isSpillwayError(error) ? error.help : undefined;
   if (json) {

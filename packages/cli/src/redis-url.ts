@@ -5,7 +5,7 @@ import { UsageError } from './usage-error.js';
 /** The URL with the first address, and all addresses. */
 export interface RedisPlace {
   readonly url: URL;
-  /** More than one for sentinels. */
+  /** There are several only for sentinels. */
   readonly at: readonly { readonly host: string; readonly port: number }[];
 }
 

@@ -1,4 +1,4 @@
-/** @spillway/cli/replay: what `spillway replay` does, for programs. */
+/** @spillway/cli/replay: the function behind `spillway replay`, for use in programs. */
 
 export type { Log } from './replay/bytes.js';
 export type { CallerPeaks } from './replay/caller-table.js';

@@ -17,7 +17,7 @@ export async function run(args: readonly string[]): Promise<number> {
     return DONE;
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return DONE;
-    // For people, commander has already printed what is wrong.
+    // Without JSON, commander has already printed what is wrong.
     if (json || !(error instanceof CommanderError)) printError(error, json);
     return isWrongUse(error) ? WRONG : FAILED;
   }

@@ -163,7 +163,7 @@ function factorOf(text: string): number {
   return given(fractionOf(text.replace(/^x/i, '')), '--factor must be like 2, 0.5 or 150%', text);
 }
 
-/** @throws UsageError, with the user's text, if the value is NaN */
+/** Returns the value. @throws UsageError, with the user's text, if the value is NaN */
 function given(value: number, must: string, text: string): number {
   if (Number.isNaN(value)) throw new UsageError(`${must}, got ${text}`);
   return value;

@@ -18,7 +18,7 @@ interface Count {
   readonly numbers: DeclaredNumbers;
   readonly used: number;
   readonly remaining: number;
-  /** NaN if it can't be known. */
+  /** The time until the reset; NaN if it can't be known. */
   readonly resetMs: number;
 }
 
@@ -65,7 +65,7 @@ export async function lookAtAll(
       : inForce(known, overrides).numbers;
     for (const numbers of own) {
       for (const rule of rulesOf(numbers)) {
-        // One call each: two sets of numbers may share a count.
+        // One call for each set of numbers, because two sets may share a count.
         const [answer] = await store.apply([lookAt(known.name, key, rule)]);
         looks.push({ limiter: known.name, numbers, rule, answer: answer as Answer });
       }

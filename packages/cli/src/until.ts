@@ -31,7 +31,7 @@ export function durationUntil(untilMs: number, nowMs: number): number {
   throw new UsageError(`--until must be at most 30 days from now, got ${at}; or use --for forever`);
 }
 
-/** `Date.parse` takes February 30 for March 2. */
+/** Whether a day exists. `Date.parse` takes February 30 for March 2. */
 function isDay(day: string): boolean {
   const date = new Date(`${day}T00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);

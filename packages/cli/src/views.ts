@@ -74,7 +74,7 @@ function limiterJson(
   return { ...limiter, inForce: own, followed };
 }
 
-/** Names with live settings that no process has announced. */
+/** Names that have live settings, but which no process has announced. */
 function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]): string[] {
   const names = new Set(overrides.map(({ limiter }) => limiter));
   for (const { name } of known) names.delete(name);

@@ -22,7 +22,7 @@ export interface ApproximateLimitOptions<Raw = unknown> {
   readonly name: string;
   /** The binding, such as `env.FLOOD`. */
   readonly binding: RateLimitBinding;
-  /** The limit of the binding, as in its configuration. Only shown: the platform decides. */
+  /** The limit of the binding, as in its configuration. It is only shown: the platform decides. */
   readonly limit: number;
   /**
    * The period of the binding in seconds, as in its configuration. It is the `Retry-After` of rejected requests.
@@ -50,10 +50,10 @@ const NAMES: NamesOf<ApproximateLimitOptions> = {
 const DEADLINE_MS = 100;
 /** After this many failures in a row, requests pass without calling the binding. */
 const MOST_FAILURES = 5;
-/** After that, one request per this time probes it. */
+/** After these failures, one request per this time still calls the binding, as a probe. */
 const PROBE_INTERVAL_US = 1_000_000;
 
-/** The key of core for requests whose address is unknown. */
+/** The key that core uses for requests whose address is unknown. */
 const UNKNOWN_ADDRESS = '@unknown';
 
 /**
@@ -87,7 +87,7 @@ export function approximateLimit<Raw = unknown>(
   return new ApproximateLimiter(options);
 }
 
-/** A stored limiter whose `step` returns a decision, so the guard never calls the store for it. */
+/** A stored limiter whose `step` already returns a decision, so the guard never calls the store for it. */
 class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
   readonly named = true;

@@ -25,7 +25,7 @@ function kindOf({ overloaded, remote }: PlatformError): string {
   return remote === true ? 'object' : 'connection';
 }
 
-/** Whether the platform recommends a retry. Never for an overloaded object, to which retries would do harm. */
+/** Whether the platform recommends a retry. It never does for an overloaded object, which retries would harm. */
 export function isRetryable(cause: unknown): boolean {
   const { retryable, overloaded } = asPlatformError(cause);
   return retryable === true && overloaded !== true;
@@ -40,7 +40,7 @@ export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was called');
 }
 
-/** The reply is not one of our object. Whether the call was charged is unknown. */
+/** The reply does not come from our object. Whether the call was charged is unknown. */
 export function noReply(cause?: unknown): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
@@ -49,7 +49,7 @@ export function noReply(cause?: unknown): SpillwayError {
   );
 }
 
-/** The object is of an older release than the Worker and can't handle the call. Nothing was charged. */
+/** The object runs an older release than the Worker and can't handle the call. Nothing was charged. */
 export function unknownCall(what: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',

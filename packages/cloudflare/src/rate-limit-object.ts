@@ -44,7 +44,7 @@ export class RateLimitObject {
 /** The header that sets the time of a {@link RateLimitObjectAt}. */
 export const NOW_FIELD = 'spillway-now-us';
 
-/** The class for {@link durableObjectStoreAt}: callers set its clock, and expired rows are never deleted. */
+/** The class for {@link durableObjectStoreAt}. Callers set its clock, and expired rows are never deleted. */
 export class RateLimitObjectAt {
   declare readonly __DURABLE_OBJECT_BRAND: never;
   private readonly service: Service;

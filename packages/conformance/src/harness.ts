@@ -17,13 +17,13 @@ export interface Harness {
 
 /** Options of {@link storeConformance}. */
 export interface ConformanceOptions {
-  /** How many traces each check generates. Default: 100. */
+  /** How many traces each generated check runs. Default: 100. */
   readonly runs?: number;
   /** The seed of the generator. Default: {@link DEFAULT_SEED}, which makes every run of the suite the same. */
   readonly seed?: number;
 }
 
-/** A sentence about a store or service, and its proof. `run` rejects with a readable error if the sentence is false. */
+/** A sentence about a store or service, and its proof: `run` rejects with a readable error if the sentence is false. */
 export interface Check {
   readonly name: string;
   run(): Promise<void>;

@@ -18,7 +18,7 @@ export interface Verdict extends Numbers {
   readonly delayMs: number;
   /** The end of the pause, in microseconds since the epoch; 0 if there is none, NaN under rules without waits. */
   readonly pausedUntilUs: number;
-  /** Units that were not charged, because the count is at the limit and debt of its rule. */
+  /** Units that were not charged, because the count had reached the limit and the debt of its rule. */
   readonly forgiven: number;
   /** A claim's state, owner, end and note as one string; `''` under other rules. */
   readonly claim: string;
@@ -34,9 +34,9 @@ export interface Verdict extends Numbers {
  * 3. All takes are decided, on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with two exceptions. If the clock went back and left a state that
- * the rule does not allow, a take with a cost above 0 cuts that state, even if it is rejected. A rejection may start a
- * lock.
+ * Only steps that charge or refund change a state, with two exceptions. The first is a state that the rule does not
+ * allow, because the clock went back: a take with a cost above 0 cuts it, even if the take is rejected. The second is a
+ * rejection that starts a lock.
  *
  * @example
  * ```ts run
@@ -70,8 +70,8 @@ export class Oracle {
   }
 
   /**
-   * The counts with a part that a store may have dropped by `nowUs`, but that would count again if the clock went back
-   * to `earlierUs`.
+   * The counts of which a store may have dropped a part by `nowUs`, although that part would count again if the clock
+   * went back to `earlierUs`.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
     return [...this.counts].filter(({ rule, state }) =>
@@ -79,7 +79,7 @@ export class Oracle {
     );
   }
 
-  /** By key: the common start of its takes that start together. */
+  /** For each key whose takes start together: the start that these takes have in common. */
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {
@@ -157,7 +157,7 @@ export class Oracle {
     } else if (op === 'done') {
       const done = machine.done?.(rule, view, now, step);
       allowed = done !== undefined;
-      // A retry changes nothing.
+      // If this is a retry, it changes nothing.
       if (done !== view) after = done;
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);

@@ -66,7 +66,7 @@ export function claim(id: string, owner: number, note?: string): Required<Pick<S
   return { claim: { id, owner: `${owner}`.padStart(16, 'o'), ...kept } };
 }
 
-/** An answer with its numbers, calculated as every user of a store does. */
+/** An answer with its numbers, calculated from the rule in the same way as by limiters. */
 export function seen(rule: Rule, answer: Answer, cost: number): Seen {
   const waits = rule.machine === 'queue' && 'pausedUntilUs' in answer;
   return {
@@ -124,7 +124,7 @@ export class Probe {
   async apply(steps: readonly Step[]): Promise<readonly Seen[]> {
     const answers = await this.open.store.apply(steps);
     expectEqual('number of answers', steps.length, answers.length);
-    // The answer to a merged step is about the summed cost.
+    // If steps are merged, the store answers each of them for the summed cost.
     const merged = mergedSteps(steps);
     const places = placesOf(steps, merged);
     return steps.map(({ rule }, at) => {

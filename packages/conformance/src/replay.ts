@@ -74,7 +74,7 @@ class Replay {
     }
   }
 
-  /** Moves the clock. Before it goes back, resets the counts that a store may have dropped in part. */
+  /** Moves the clock. Before the clock goes back, resets those counts of which a store may have dropped a part. */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {
@@ -136,7 +136,7 @@ class Replay {
     return this.subjects[rule % this.subjects.length] as Subject;
   }
 
-  /** One of the periods that begin or end a second apart or overlap, or none. */
+  /** A period for a step, or none. The periods overlap, or begin or end a second apart. */
   private periodOf({ rule, grant, given }: StepPick): Pick<Subject, 'period'> {
     const own = this.subject({ rule }).rule;
     if (own.machine !== 'calendar' || own.calendar.name !== 'billing') return {};

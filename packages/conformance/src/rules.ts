@@ -84,7 +84,7 @@ const bursts = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(1, 1_000_000_000) },
 );
 
-/** Rules of one algorithm that options of a limiter can produce. */
+/** Rules of one algorithm, as the options of a limiter can produce them. */
 export function rulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(quotas, bursts)
@@ -199,7 +199,7 @@ export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.ar
   { minLength: 2, maxLength: 4 },
 );
 
-/** Queues of shapers that wait not at all, for a while, or for the longest possible time. */
+/** Queues of shapers in which jobs may wait not at all, for a while, or for the longest possible time. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
     quotas,

@@ -21,9 +21,9 @@ export interface Failure {
 }
 
 export interface SimulateOptions extends Focus {
-  /** The seed of the first history; each further one has the next number. Default 1. */
+  /** The seed of the history. Default 1. */
   readonly seed?: number | undefined;
-  /** About how many acts a history has. Default 300. */
+  /** About how many acts (things that processes do) a history has. Default 300. */
   readonly size?: number | undefined;
   /** Whether to shrink a failing plan. Default true. */
   readonly shrinks?: boolean | undefined;
@@ -40,7 +40,7 @@ export interface Result {
 /**
  * Runs one history and judges it. The same subject and options give the same result.
  *
- * @throws Error what the program throws when it is evaluated
+ * @throws Error that the program throws when it is evaluated
  * @example
  * ```ts
  * import { simulate, type Subject } from '@spillway/conformance/simulator';

@@ -6,7 +6,7 @@ import { type Move, moves, nearMoves } from './moves.js';
 import { weighted } from './property.js';
 import { periodUs } from './rules.js';
 
-/** How many units to take: a number is a percentage of the capacity, `rest` is what remains. */
+/** How many units to take. A number is a percentage of the capacity; `rest` is what remains. */
 type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
 
 /** How many units of an earlier grant to refund. */
@@ -17,12 +17,12 @@ export interface StepPick {
   readonly rule: number;
   readonly key: number;
   readonly cost: CostPick;
-  /** Under a rule with debt: the units that are owed. */
+  /** Under a rule with debt: the units that are charged in addition to the cost, even if they would not pass. */
   readonly owed: number;
   readonly binding: boolean;
   /** Whether a take of a shaper's rule starts together with others. */
   readonly together: boolean;
-  /** With `put`: which earlier grant, counted from the newest. */
+  /** With `put`: which earlier grant to refund, counted from the newest. */
   readonly grant: number;
   readonly given: GivenPick;
   /** With `hold`: how long, in eighths of the rule's period; 0 is one microsecond, 9 more than a day. */
@@ -41,7 +41,7 @@ interface Group {
 
 export interface Trace {
   readonly rules: readonly Rule[];
-  /** Whether all rules have the same limiter name, and therefore meet on the same keys. */
+  /** Whether all rules have the same limiter name, and are therefore used on the same keys. */
   readonly meet: boolean;
   readonly startUs: number;
   readonly groups: readonly Group[];
@@ -103,8 +103,8 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
 }
 
 /**
- * Traces of hundreds of groups, microseconds apart and mostly of one unit or a few, which give a log many entries. They
- * are not shrunk, because it would take minutes.
+ * Traces of hundreds of groups, microseconds apart and mostly of one or a few units, which give a log many entries.
+ * These traces are not shrunk, because that would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const pick: fc.Arbitrary<StepPick> = fc.record({

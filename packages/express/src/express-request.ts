@@ -6,7 +6,7 @@ import { NodeLimitRequest } from '@spillway/core/node';
 import type { Request } from 'express';
 import type { ExpressAddressing } from './trust.js';
 
-/** `req.ip` may have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
+/** Reads `req.ip` like an entry of X-Forwarded-For, because it may come from this header and have a port. */
 const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 export class ExpressRequest extends NodeLimitRequest<Request> {

@@ -11,7 +11,7 @@ import {
 import type { Request } from 'express';
 
 export interface ExpressAddressing extends Addressing {
-  /** Whether `trust proxy` is a function: then Express' `req.ip` is used. */
+  /** Whether `trust proxy` is a function, so that Express' `req.ip` is used. */
   readonly byExpress?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The exchange of Fastify: answers through the reply, where onSend and onResponse hooks see headers and rejections. */
+/** The exchange of Fastify. It answers through the reply, so that onSend and onResponse hooks see its headers. */
 
 import { isLater } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
@@ -31,7 +31,7 @@ export class FastifyExchange extends NodeExchange {
     this.watchSend();
     return this.answerWith((admission) => {
       const own = onRejected(admission, reply.request, reply);
-      // A returned reply is not awaited: it is thenable, and resolves only when it has been sent.
+      // A returned reply is not awaited, because it is a thenable that resolves only when it has been sent.
       return own !== reply && isLater(own) ? own.then(this.sendReply) : this.sendReply(own);
     }, report);
   }
@@ -47,7 +47,7 @@ export class FastifyExchange extends NodeExchange {
       super.sendRejection();
       return;
     }
-    // `onRejected` called `reply.hijack()` but never answered. The reply can't send any more, Node's response can.
+    // `onRejected` called `reply.hijack()` but never answered. The reply can't send any more, but Node's response can.
     this.copyHeaders();
     const exchange = new NodeExchange(reply.request.raw, reply.raw, true);
     exchange.reject(rejection);
@@ -69,7 +69,7 @@ export class FastifyExchange extends NodeExchange {
     else if (!this.reply.sent) super.end(body);
   }
 
-  /** Bypasses the app's hooks: they have already processed the stored response. */
+  /** Sends past the app's hooks, because they have already processed the stored response. */
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
     if (reply.sent) return;

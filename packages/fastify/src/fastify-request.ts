@@ -16,11 +16,11 @@ const UNSAFE =
   "Fastify's trustProxy must not trust everyone: any client could then name itself in X-Forwarded-For and never be " +
   'limited; write the addresses of the proxies in front of this server. Until you change it, no proxy is trusted';
 
-/** `request.ip` may have a port if it comes from X-Forwarded-For, so it is parsed like an entry of that header. */
+/** Reads `request.ip` like an entry of X-Forwarded-For, because it may come from this header and have a port. */
 const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 interface FastifyAddressing extends Addressing {
-  /** Whether Fastify's own `trustProxy` decides: then its `request.ip` is used. */
+  /** Whether Fastify's own `trustProxy` decides, so that `request.ip` is used. */
   readonly byFastify?: boolean;
 }
 

@@ -43,7 +43,7 @@ export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOp
     | undefined;
 }
 
-/** Fastify passes the options of `register` itself to the plugin too. */
+/** Options of `register` itself, which Fastify passes to the plugin too. */
 type RegisterOptions = { readonly [Name in 'prefix' | 'logLevel' | 'logSerializers']?: unknown };
 
 export const OWN: OwnNames<SpillwayOptions & RegisterOptions> = {

@@ -27,12 +27,12 @@ const TWICE =
 export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
   private readonly limiters: readonly FastifyLimiter[];
-  /** The limiters that outer registrations run. */
+  /** The limiters that outer registrations run, so that this one leaves them out. */
   private readonly outside = new Set<FastifyLimiter>();
   private readonly groups: ReadonlyMap<string, Limiters>;
   private readonly addressingOf: ReturnType<typeof addressingFinder>;
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
-  /** By `config.spillway` of routes; null if no limiter is left. */
+  /** The gates by `config.spillway` of routes; null if no limiter is left. */
   private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>();
   /** Requests that `preHandler` has decided on: the hook runs again if a handler calls `reply.callNotFound()`. */
   private readonly decided = new WeakSet<FastifyRequest>();
@@ -44,7 +44,7 @@ export class Registration implements GuardHandle {
    * @throws SpillwayError for wrong options, and as `createGuard`
    */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
-    checkGateOptions(options, OWN); // a gate would check them, but without limiters there is none
+    checkGateOptions(options, OWN); // without limiters, no gate would check them
     this.options = options;
     this.limiters = [options.limiters ?? []].flat();
     this.outer = outer;
@@ -63,7 +63,7 @@ export class Registration implements GuardHandle {
     await Promise.all(this.made.map(({ gate }) => gate.close()));
   }
 
-  /** Leaves shared limiters to `others` and its outer registrations. Must be called before the first request. */
+  /** Leaves shared limiters to `others` and to its outer registrations. Must be called before the first request. */
   leaveTo(others: Registration | undefined): void {
     for (let other = others; other; other = other.outer) {
       for (const limiter of other.limiters) this.outside.add(limiter);
@@ -112,7 +112,7 @@ export class Registration implements GuardHandle {
       // If several registrations apply to a route, only the innermost adds the route's limits.
       return this.gateOf(limits && request.server.spillway !== this ? undefined : limits);
     } catch (error) {
-      // Only routes declared before the plugin was loaded can fail here. All others were checked in onReady.
+      // This can fail only for routes that were declared before the plugin was loaded. Others were checked in onReady.
       const { onFault, logger } = this.options;
       tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
       return this.gateOf(undefined);

@@ -40,8 +40,8 @@ export function replaceResponse(c: Context, response: Response): void {
 }
 
 /**
- * Calls `onRejected` and returns its response; undefined (and a report) if it gave none. If it throws, the status is
- * 500, not that of the rejection.
+ * Calls `onRejected` and returns its response. If it gave none, reports a fault and returns undefined. If it throws,
+ * the status is 500, not that of the rejection.
  */
 export async function ownAnswer(
   onRejected: OnRejected,
@@ -73,7 +73,7 @@ export async function ownAnswer(
   return answer;
 }
 
-/** Tested by shape, not `instanceof`: runtimes and frameworks have several Response classes. */
+/** Tests the shape, not `instanceof`, because runtimes and frameworks have several Response classes. */
 function isResponse(value: unknown): value is Response {
   const { status, headers } = (value ?? {}) as Partial<Response>;
   return typeof status === 'number' && typeof headers === 'object';

@@ -47,7 +47,7 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     try {
       await next();
     } catch (error) {
-      // Hono handles errors, but rethrows other values.
+      // Hono has turned errors into responses. What reaches this line is a thrown value that is not an Error.
       this.fail();
       throw error;
     }

@@ -94,9 +94,9 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
 
   private problem({ body, status }: Admission): Response {
     const { c, res } = this;
-    // For HEAD, Hono drops the body of the GET response together with its length.
+    // For HEAD, Hono would drop the body of the GET response and, with it, its length.
     if (c.req.method === 'HEAD') res.setHeader('Content-Length', body.length);
-    // Without this header Hono would set its own Content-Type. All other headers are already on Node's response.
+    // Without this header, Hono would set a different Content-Type. All other headers are already on Node's response.
     return c.body(body, status as ContentfulStatusCode, { 'Content-Type': PROBLEM_TYPE });
   }
 }

@@ -17,7 +17,7 @@ export async function watchResponse(
   try {
     result = await next();
   } catch (error) {
-    // If the client is connected, the response of the error handler is recorded while it is sent.
+    // If the client is still connected, the error handler's response is recorded while it is sent.
     if (!ctx.writable) await showResponse(ctx, watcher, statusOf(error), undefined);
     throw error;
   }
@@ -45,7 +45,7 @@ function isJson(body: object): boolean {
   return typeof (body as { readonly pipe?: unknown }).pipe !== 'function';
 }
 
-/** Reads a body stream to its end: the client is gone, so Koa won't. */
+/** Reads a body stream to its end, because Koa doesn't if the client is gone. */
 async function drain(ctx: Context, watcher: ResponseWatcher): Promise<void> {
   const { body } = ctx as { body?: AsyncIterable<Uint8Array | string> | null };
   watcher.head(ctx.status, (name) => fieldOf(ctx, name));

@@ -7,7 +7,7 @@ import type { Context } from 'koa';
 import { targetOf } from './koa-request.js';
 
 export class KoaExchange extends NodeExchange {
-  /** Stores the response of this request (idempotency); undefined if it isn't stored. */
+  /** Receives the response of this request, to store it (idempotency); undefined if it isn't stored. */
   watcher: ResponseWatcher | undefined;
   private readonly ctx: Context;
   /** Status and body of the context before `onRejected` ran. */
@@ -32,7 +32,7 @@ export class KoaExchange extends NodeExchange {
 
   override replay(answer: StoredResponse): void {
     super.replay(answer);
-    // When a body is set, Koa guesses the type; some versions overwrite any type with JSON's.
+    // When a body is set, Koa guesses the type. Some versions overwrite any type with that of JSON.
     const type = answer.headers.find(([name]) => name === 'Content-Type')?.[1];
     if (type === undefined) this.ctx.remove('Content-Type');
     else if (!isBodiless(answer.status)) this.setHeader('Content-Type', type);
@@ -68,7 +68,7 @@ export class KoaExchange extends NodeExchange {
 
   protected override end(body: string): void {
     const { ctx } = this;
-    // Koa would append the body to the sent bytes, or, with `respond` false, send nothing.
+    // Otherwise Koa would append the body to the sent bytes or, with `respond` false, send nothing.
     if (ctx.headerSent || ctx.respond === false) super.end(body);
     else ctx.body = body;
   }

@@ -7,16 +7,16 @@ import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 export interface PlatformRequest {
   readonly method?: string;
   readonly url?: string;
-  /** HTTP on both platforms: the target as the client sent it. */
+  /** On both platforms, for HTTP: the target as the client sent it. */
   readonly originalUrl?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly socket?: { readonly remoteAddress?: string | undefined };
-  /** Express: where an app is mounted, and the matched route. */
+  /** On Express: where an app is mounted, and the matched route. */
   readonly baseUrl?: string;
   readonly route?: { readonly path?: unknown };
-  /** Express: its response. */
+  /** On Express: its response. */
   readonly res?: PlatformResponse;
-  /** Fastify: the matched route, and Node's request. */
+  /** On Fastify: the matched route, and Node's request. */
   readonly routeOptions?: { readonly url?: string };
   readonly raw?: NodeRequest;
   /** The parsed body. */
@@ -26,7 +26,7 @@ export interface PlatformRequest {
 /** The parts we need of Fastify's reply. */
 export interface FastifyReply {
   readonly raw: NodeResponse;
-  /** Sent, or hijacked by code that writes to `raw`. */
+  /** Whether the reply was sent, or hijacked by code that writes to `raw`. */
   readonly sent: boolean;
   getHeader(name: string): unknown;
   header(name: string, value: string): unknown;
@@ -56,13 +56,13 @@ interface GraphqlContext {
 }
 
 interface SocketClient {
-  /** socket.io: the request that opened the connection. */
+  /** With socket.io: the request that opened the connection. */
   readonly request?: PlatformRequest;
-  /** ws: the connection. */
+  /** With ws: the connection. */
   readonly _socket?: NonNullable<PlatformRequest['socket']>;
 }
 
-/** Never throws, because an app may put anything into its contexts. */
+/** Finds the call of a context. Never throws, because an app may put anything into its contexts. */
 export function callOf(context: ExecutionContext): Call {
   try {
     return findCall(context);
@@ -106,8 +106,8 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
 }
 
 /**
- * The object that identifies one call, for its guard and for the decorators of its parameters: the request; for a
- * resolver, the description of its field; for a message, its data.
+ * The object that identifies one call, for its guard and for the decorators of its parameters. It is the request; for a
+ * resolver, the description of its field; and for a message, its data.
  */
 export function holderOf(context: ExecutionContext): object {
   const args = context.getArgs<unknown[]>();
@@ -121,8 +121,8 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * A resolver's arguments are (root, args, context, info). The app decides what is in the context; these are the usual
- * names.
+ * Finds the call of a resolver, whose arguments are (root, args, context, info). The app decides what is in the
+ * context; the names used here are the usual ones.
  */
 function graphql(context: ExecutionContext): Call {
   const shared = context.getArgByIndex<GraphqlContext | undefined>(2);
@@ -143,7 +143,7 @@ function socket(context: ExecutionContext): Call {
   return { request, own: false, operation: String(context.switchToWs().getPattern()) };
 }
 
-/** Whether these really are a request and a response: in subscriptions and other transports they may be anything. */
+/** Whether these are a real request and response. In subscriptions and other transports they may be anything. */
 function isHttp(
   request: PlatformRequest | undefined,
   response: PlatformResponse | undefined,
@@ -163,7 +163,7 @@ export function nodeResponse(response: PlatformResponse): NodeResponse {
 }
 
 /**
- * Uses `hasOwn`, because a lookup on the prototypes costs microseconds on Express, which changes them at each request.
+ * Uses `hasOwn`, because Express changes the prototypes at each request, and a lookup on them then costs microseconds.
  */
 export function isFastify(response: PlatformResponse): response is FastifyReply {
   return Object.hasOwn(response, 'raw');

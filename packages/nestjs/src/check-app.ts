@@ -20,7 +20,8 @@ export function checkRegistration(modules: ModulesContainer, ours: object): void
 }
 
 /**
- * Creates the gates of all decorated handlers: conflicting decorators then fail at startup, not at the first request.
+ * Creates the gates of all decorated handlers, so that conflicting decorators fail at startup and not at the first
+ * request.
  *
  * @throws SpillwayError as `createGuard`
  */

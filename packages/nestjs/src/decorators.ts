@@ -21,7 +21,7 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
 /**
  * Limits the rate of a method, or of each method of a class. Without a name, each method has a separate count named
  * `Class.method`. With a name, all methods share the count of that name, and the limit overrides one of the same name
- * further out (class, module).
+ * that is declared on the class or in the module.
  *
  * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` if the target has another limit of that name, or another
  * limit without a name
@@ -79,7 +79,7 @@ export function ConcurrencyLimit(
 /**
  * Runs a method once for each idempotency key: {@link idempotency} of core. On a class, it applies to each method. Only
  * HTTP routes can have it. Methods with the same name (default `'once'`) share their keys: a key that was used for
- * another method gets 422. It overrides an outer one (class, module) of the same name.
+ * another method gets 422. It overrides one of the same name that is declared on the class or in the module.
  *
  * @throws SpillwayError as `idempotency`; `SPW_NAME_CONFLICT` for a second one of that name on the same target. At
  * startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route
@@ -104,7 +104,7 @@ export function Idempotent(
 }
 
 /**
- * Removes limiters that come from further out (module, class): all, or those named. This includes load shedders.
+ * Removes limiters of the module and, on a method, of its class: all, or those named. This includes load shedders.
  *
  * @example
  * ```ts
@@ -162,7 +162,7 @@ function declare(
         `${(on as { name?: string }).name} has two limits ${which}: give each a different name`,
       );
     }
-    // Decorators run from the last to the first: prepending restores the order of the source.
+    // Decorators run from the last to the first, so prepending restores the order of the source.
     const list: readonly Declaration[] = [{ on, name, suffix, make, isOnce }, ...known];
     applyDecorators(SetMetadata(LIMITS, list))(target, key, descriptor);
   };

@@ -30,8 +30,8 @@ export interface FeatureShaper {
 export type MakeShaper = (settings: FeatureShaperSettings, name: string) => FeatureShaper;
 
 /**
- * How a limiter of a feature handles a store that is slow or fails. Default: the module's settings, with a `localShare`
- * of 1.
+ * How a limiter of a feature handles a store that is slow or fails. Default: the module's settings, but with 1 as the
+ * `localShare`.
  */
 export interface FeatureStoreOptions
   extends Pick<KeyedLimiterOptions<Store>, 'onStoreError' | 'localShare' | 'storeTimeout'> {}
@@ -39,7 +39,7 @@ export interface FeatureStoreOptions
 /** A limiter of a feature. Its name is the key under which it is declared. */
 export interface FeatureLimiter extends RuleOptions, FeatureStoreOptions {}
 
-/** Several limiters that decide together. Each has a name; the name of the whole is for `@InjectLimiter` only. */
+/** Several limiters that decide together. Each has a name. The name of the group is only for `@InjectLimiter`. */
 export interface FeatureLimiters extends FeatureStoreOptions {
   /** The rules by name, as for `createLimiters`. */
   readonly limits: Readonly<Record<string, RuleOptions>>;
@@ -47,9 +47,9 @@ export interface FeatureLimiters extends FeatureStoreOptions {
 
 /** The shapers and limiters of a feature, which use the store of the module. */
 export interface SpillwayFeature {
-  /** By their names for `@InjectShaper`. */
+  /** The shapers, by their names for `@InjectShaper`. */
   readonly shapers?: Readonly<Record<string, MakeShaper>> | undefined;
-  /** By their names for `@InjectLimiter`. A single limiter also has this name in the store. */
+  /** The limiters, by their names for `@InjectLimiter`. A single limiter also has this name in the store. */
   readonly limiters?: Readonly<Record<string, FeatureLimiter | FeatureLimiters>> | undefined;
 }
 

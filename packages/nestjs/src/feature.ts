@@ -80,7 +80,7 @@ export function InjectLimiter(name: string): PropertyDecorator & ParameterDecora
   return Inject(getLimiterToken(name));
 }
 
-/** A separate class, because `forRoot`'s module must exist once, and this one once per feature. */
+/** A separate class, because the module of `forRoot` may exist only once, but this one exists once per feature. */
 class SpillwayFeatureModule {}
 
 Module({})(SpillwayFeatureModule);
@@ -102,7 +102,7 @@ export function describeFeature(feature: SpillwayFeature): DynamicModule {
   );
   return {
     module: SpillwayFeatureModule,
-    // Nest merges dynamic modules that look equal: the feature as a value distinguishes them.
+    // Nest merges dynamic modules that look equal. The feature as a value keeps them distinct.
     providers: [{ provide: FEATURE, useValue: feature }, Made, ...providers],
     exports: tokens,
   };
@@ -124,8 +124,7 @@ class Made implements OnApplicationShutdown {
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
     const { storeTimeout, breaker, logger, validate, clock, control, observers, onFault } = module;
-    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait. A shaper has a separate
-    // option.
+    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait. They have another option.
     const reporting = { logger, validate, observers, onFault };
     const forShapers = { storeTimeout, breaker, clock, control, store, ...reporting };
     const { onStoreError, denialCache } = module;

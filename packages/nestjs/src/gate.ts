@@ -73,7 +73,7 @@ export class NestGate {
       : this.goesOn(passage, context, exchange);
   }
 
-  /** Reports a guard that is bound twice; once per app, because it is a mistake in its configuration. */
+  /** Reports a guard that is bound twice. Reported once per app, because it is a mistake in the app's configuration. */
   tellTwice(context: ExecutionContext): void {
     if (this.isTwiceReported) return;
     this.isTwiceReported = true;
@@ -106,11 +106,11 @@ export class NestGate {
       const gate = this.handlers.gateFor(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
       const request = new NestRequest(context, call, this.addressing);
-      // A message keeps its admissions on its exchange, which ends with the call. On the client, they would pile up.
+      // A message keeps its admissions on its exchange, which ends with the call. On the client, they would accumulate.
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {
-      this.report(error); // conflicting decorators
+      this.report(error); // decorators that conflict
       return 'pass';
     }
   }
@@ -151,7 +151,7 @@ function handlerName(context: ExecutionContext): string {
   return `${context.getClass().name}.${context.getHandler().name}`;
 }
 
-/** In the module's own memory store, a limiter needs no explicit name: the one derived from its numbers is enough. */
+/** Lets a limiter without an explicit name use the module's own memory store, under a name derived from its numbers. */
 function named(limiter: Limiter<ExecutionContext>): Limiter<ExecutionContext> {
   if (limiter?.kind !== 'stored' || limiter.named) return limiter;
   return Object.create(limiter, { named: { value: true } }) as typeof limiter;

@@ -30,14 +30,14 @@ const MOST_BUFFERED = 65_536;
  */
 export function rejectedMessage(error: RejectionError, context: ExecutionContext): Error {
   if (catchesError(context, error)) return error;
-  // Required here, because only apps with gateways have the package. Jest has no import() in CommonJS.
+  // Loaded here, because only apps with gateways have the package. `require`, because Jest lacks import() in CommonJS.
   const require = createRequire(import.meta.url);
   const { BaseWsExceptionFilter, WsException } = require('@nestjs/websockets') as Websockets;
   const said = error.getError?.() ?? error.getResponse?.() ?? error.message;
   const data = typeof said === 'object' ? said : { status: 'error', message: said };
   const [client, , ack] = context.getArgs<[NativeClient, unknown, unknown]>();
   if (typeof ack === 'function') ack(data);
-  // Nest 12 sends the frame in this method. Before, it emitted an event on the server's own socket object.
+  // Nest 12 sends the frame in this method. Earlier versions emitted an event on the server's own socket object.
   const isSentByNest = 'emitMessage' in BaseWsExceptionFilter.prototype;
   const isReading = (client.bufferedAmount ?? 0) < MOST_BUFFERED;
   if (!isSentByNest && client.readyState === OPEN && isReading) {

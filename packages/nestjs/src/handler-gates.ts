@@ -11,14 +11,14 @@ type NestLimiter = Limiter<ExecutionContext>;
 type Named = { readonly name: string };
 
 export class HandlerGates {
-  /** By handler, then by class: a method may be inherited. */
+  /** The gates by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
   /** The class, and possibly method, for which each name was derived. */
   private readonly places = new Map<string, readonly object[]>();
-  /** For undecorated HTTP routes. */
+  /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';
-  /** For other undecorated handlers: without `idempotency`, because their answers can't be recorded. */
+  /** The gate of other undecorated handlers. It has no `idempotency`, because their answers can't be recorded. */
   private readonly messages: HandlerGate | 'none';
   private readonly limiters: readonly NestLimiter[];
   private readonly options: GuardOptions<ExecutionContext>;
@@ -62,8 +62,8 @@ export class HandlerGates {
   }
 
   /**
-   * Merges the limiters from the outside in. First the class, then the method can skip limiters, override them by name,
-   * and add others.
+   * Merges the limiters of the module with those of the class, then with those of the method. Class and method can skip
+   * limiters, override them by name, and add others.
    */
   private compose(handler: object & Named, owner: object & Named): HandlerGate | 'none' {
     const merged = new Map(this.limiters.map((limiter) => [limiter.name, limiter]));
@@ -95,8 +95,8 @@ export class HandlerGates {
   }
 
   /**
-   * A limiter with other numbers than the one it overrides needs a separate count, and therefore a different name: the
-   * name identifies the count.
+   * A limiter that overrides another one with other numbers needs a separate count. It gets a different name, because
+   * the name identifies the count.
    */
   private override(
     outer: NestLimiter,

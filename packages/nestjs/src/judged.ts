@@ -1,11 +1,11 @@
-/** Marks a call as decided: it is counted once, even if guards and interceptors are bound several times. */
+/** Marks a call as decided, so that it is counted once even if guards and interceptors are bound several times. */
 
 import type { ExecutionContext } from '@nestjs/common';
 
 /** `deferred`: the guard left the decision to the interceptor, which also sees the end of the call. */
 type Stage = 'judged' | 'deferred' | undefined;
 
-// In the global registry, because another copy of this package must see the mark.
+// In the global symbol registry, because another copy of this package must see the mark, too.
 const STAGE = Symbol.for('spillway.nestjs.stage');
 
 /** The argument list is the only object that the guards and interceptors of a call share. */

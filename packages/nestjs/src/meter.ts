@@ -1,4 +1,4 @@
-/** Meters, for costs that are known afterwards; they find a call by Nest's ExecutionContext. */
+/** Meters, for costs that are known only afterwards. They identify a call by Nest's ExecutionContext. */
 
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import * as core from '@spillway/core';
@@ -8,7 +8,7 @@ type NestMeter<Usage> = core.Meter<Usage, ExecutionContext>;
 
 /**
  * {@link core.meter}, whose callbacks get Nest's ExecutionContext as `raw`. Handlers get the usage from
- * {@link Metered}; interceptors and guards from `of(context)`. The platform's request works too, for HTTP.
+ * {@link Metered}; interceptors and guards get it from `of(context)`, or for HTTP also from `of(request)`.
  */
 export function meter<Usage = number>(
   options?: core.MeterOptions<Usage, ExecutionContext>,

@@ -10,7 +10,7 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
   readonly limiters?: readonly Limiter<ExecutionContext>[] | undefined;
   /**
    * How an HTTP request is rejected. `answer` (default): the guard sends the problem document; interceptors and
-   * exception filters don't see the request. `throw`: the exception filters get a {@link SpillwayException}. Calls
+   * exception filters don't see the rejection. `throw`: the exception filters get a {@link SpillwayException}. Calls
    * without a separate HTTP response (GraphQL, WebSockets, RPC) always throw.
    */
   readonly rejection?: 'answer' | 'throw' | undefined;
@@ -52,8 +52,8 @@ export const ASYNC_OPTIONS: NamesOf<SpillwayAsyncOptions> = {
   useFactory: 1,
 };
 
-/** Injects the options of the module. */
+/** The token by which an app injects the options of the module. */
 export const SPILLWAY_OPTIONS: unique symbol = Symbol.for('spillway.nestjs.options');
 
-/** Injects the store of the module, for your own limiters, as in `createLimiter(rule, { store })`. */
+/** The token by which an app injects the module's store, for its own limiters: `createLimiter(rule, { store })`. */
 export const SPILLWAY_STORE: unique symbol = Symbol.for('spillway.nestjs.store');

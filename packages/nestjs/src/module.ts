@@ -1,4 +1,4 @@
-/** The module: takes the options; provides the guard, the store, and the shapers and limiters of features. */
+/** The module. It takes the options, and provides the guard, the store, and the shapers and limiters of features. */
 
 import {
   type DynamicModule,

@@ -14,7 +14,7 @@ import {
 
 const encoder = new TextEncoder();
 
-/** An HTTP request and response; in GraphQL several calls share them. */
+/** An HTTP request and response. In GraphQL, several calls share them. */
 export class HttpExchange extends NodeExchange {
   /** A rejection that the gate must throw. */
   unanswered: Admission | undefined;
@@ -69,8 +69,8 @@ export class HttpExchange extends NodeExchange {
     const { fastify } = this;
     if (fastify?.sent) return;
     if (!fastify || fastify.raw.headersSent) super.end(body);
-    // Sent through Fastify, whose hooks add headers such as CORS, and as bytes, because Fastify adds a charset to
-    // strings.
+    // Sent through Fastify, whose hooks add headers such as those of CORS. Sent as bytes, because Fastify adds a
+    // charset to strings.
     else fastify.send(encoder.encode(body));
   }
 
@@ -123,8 +123,8 @@ export class MessageExchange implements Exchange {
 const BEFORE = Symbol('spillway.fields-before');
 
 /**
- * A header's value before the first call set it. Calls that share a response overwrite each other's headers instead of
- * appending to them.
+ * The value that a header had before the first call set it. Calls that share a response thus overwrite each other's
+ * headers instead of appending to them.
  */
 function fieldBefore(response: PlatformResponse, name: string): unknown {
   const holder = response as PlatformResponse & { [BEFORE]?: Map<string, unknown> };

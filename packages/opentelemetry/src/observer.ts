@@ -52,7 +52,7 @@ export function openTelemetryObserver(options: OpenTelemetryOptions = {}): OpenT
 
 class TallyObserver extends Tally implements OpenTelemetryObserver {
   private readonly latency: Histogram;
-  /** By outcome. */
+  /** The attributes by outcome. */
   private readonly attributes = new Map<string, { outcome: string }>();
 
   constructor(meter: Meter) {

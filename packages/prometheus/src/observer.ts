@@ -109,8 +109,8 @@ function addGauge(metric: Metric, tally: Tally, register: Registry, prefix: stri
     help: metric.help,
     labelNames: metric.labels,
     registers: [register],
-    // How the values of node:cluster workers are combined: permits and breakers are added; of loads, the highest is
-    // shown.
+    // How prom-client combines the values of node:cluster workers. Permits and breakers are added. For loads, the
+    // highest value is shown.
     aggregator: metric.labels.length === 0 ? 'sum' : 'max',
     collect() {
       this.reset();

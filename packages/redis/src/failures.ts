@@ -29,8 +29,8 @@ const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']
 const DENIED =
   /^-?NOPERM\b|ACL failure in script|user executing the script can't|no permissions? to/i;
 /**
- * The command in that message. Redis 7.2 and later always name it, older ones only if it is the command of the call,
- * not one in the script.
+ * The command in that message. Redis 7.2 and later always name it. Older versions name it only if it is the command of
+ * the call, and not one in the script.
  */
 const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
@@ -69,7 +69,7 @@ export function failedCall(cause: unknown, isCluster = false): SpillwayError {
   return new SpillwayError('SPW_STORE_UNAVAILABLE', message, { cause, kind: 'connection' });
 }
 
-/** A call failed in this process before it was sent. Nothing was charged, and the server is not to blame. */
+/** A call failed in this process before it was sent. Nothing was charged, and the server is not the cause. */
 export function unsent(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   const name = cause instanceof Error ? cause.name : 'unknown';
@@ -114,12 +114,12 @@ export function unanswered(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time');
 }
 
-/** Whether Redis does not know the script. Then nothing was run. */
+/** Whether Redis reports that it does not know the script. In that case nothing was run. */
 export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
 }
 
-/** The Redis user lacks a right. This concerns one call: other limiters may need only rights that the user has. */
+/** The Redis user lacks a permission for this call. Other limiters may not need that permission. */
 function deniedCall(text: string, cause?: unknown): SpillwayError {
   const command = DENIED_COMMAND.exec(text)?.[1];
   const what =
@@ -148,7 +148,7 @@ function hintFor(word: string, isCluster: boolean): string {
     : '';
 }
 
-/** An error reply of Redis; without a word, an error of the script. */
+/** The error for an error reply of Redis, or of the script if the reply does not begin with an error word. */
 function errorReply(word: string, message: string, cause?: unknown): SpillwayError {
   const kind = word === '' ? 'script' : (KINDS[word] ?? 'other');
   const code = SERVER_WIDE.has(kind) ? 'SPW_STORE_UNAVAILABLE' : 'SPW_STORE_ERROR';

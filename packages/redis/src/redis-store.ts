@@ -139,7 +139,7 @@ export class Redis implements RedisStore {
     this.nameOf = keyNamer(hashKeys, prefix);
     this.isCluster = client.isCluster === true;
     if (testClock) this.testClock = testClock;
-    // A rejection may be due to a group across slots whose charges are refunded a moment later.
+    // A rejection may be caused by a group across slots whose charges are refunded a moment later.
     if (this.isCluster) this.denialsLastUs = DENIALS_LAST_US;
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';

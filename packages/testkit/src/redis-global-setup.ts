@@ -17,7 +17,7 @@ declare module 'vitest' {
 }
 
 /**
- * Provides a real Redis for the tests, the first of:
+ * Provides a real Redis for the tests. It is the first of these that exists:
  *
  * 1. `REDIS_URL`
  * 2. the program of `SPILLWAY_REDIS_SERVER`, or one on PATH, started on a free loopback port

@@ -23,8 +23,8 @@ export interface ServerProgram {
 export function findRedis(): string | null;
 
 /**
- * All available servers: that of {@link findRedis}, then those that `tools/servers.sh` has downloaded. If
- * `SPILLWAY_REDIS_SERVER` is set, only that server.
+ * All available servers: first that of {@link findRedis}, then those that `tools/servers.sh` has downloaded. If
+ * `SPILLWAY_REDIS_SERVER` is set, only that one.
  */
 export function findServers(): ServerProgram[];
 
@@ -34,7 +34,7 @@ export function freePort(): Promise<number>;
 /**
  * Starts an empty server on loopback without persistence, and waits until it accepts connections.
  *
- * @throws Error if it does not start on `port`; without a port, if it does not start on any of ten
+ * @throws Error if it does not start on `port` or, without `port`, on any of ten free ports
  */
 export function startRedis(
   program: string,

@@ -45,14 +45,14 @@ export class RedisServer {
     this.program = program;
   }
 
-  /** Reserves an address without starting a server. `whenDone` is by default the end of the test. */
+  /** Reserves an address without starting a server. By default, `whenDone` waits for the end of the test. */
   static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = new RedisServer(await freePort());
     whenDone(() => void server.kill());
     return server;
   }
 
-  /** Starts a server until `whenDone`, by default the end of the test. */
+  /** Starts a server that runs until `whenDone`, by default the end of the test. */
   static async up(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = await startServer();
     whenDone(() => void server.kill());

@@ -1,8 +1,8 @@
-/** Tracks, in a process of a fleet, the clock of its Redis and the slots that its shaper takes there. */
+/** For a process of a fleet: tracks the clock of its Redis, and the slots that its shaper takes there. */
 
 import { delayOf, remoteStore } from '@spillway/core/store';
 
-/** Number of answers that are kept. The fastest one determines the time. */
+/** How many answers are kept. The fastest of them determines the time. */
 const SAMPLES = 20;
 
 export class StoreClock {
@@ -14,7 +14,7 @@ export class StoreClock {
     this.redis = redis;
   }
 
-  /** Asks Redis for the time, now and then every 100 ms until `stop` is called. */
+  /** Asks Redis for the time at once, and then every 100 ms until `stop` is called. */
   async start() {
     for (let i = 0; i < SAMPLES; i += 1) await this.learn();
     this.timer = setInterval(() => this.learn(), 100);

@@ -11,11 +11,12 @@ const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 /** The default `storeTimeout` of a guard. */
 const STORE_TIMEOUT_MS = 50;
 
-/** The warning threshold for an idle round trip: a call under load takes several times as long. */
+/** The round trip of an idle server from which on a check warns. Under load, a call takes several times as long. */
 const SLOW_MS = 10;
 
 /**
- * Live settings and windows end by the clock of Redis. Windows of fallback counters end by the clock of the process.
+ * The clock difference from which on a check warns. Live settings and windows end by the clock of Redis. Windows of
+ * fallback counters end by the clock of the process.
  */
 const CLOCKS_APART_MS = 1_000;
 

@@ -1,4 +1,4 @@
-/** Collects the facts for `doctor`, each by a separate call: a missing right then hides only one of them. */
+/** Collects the facts for `doctor`, each by a separate call, so that a missing permission hides only one of them. */
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -23,7 +23,7 @@ export interface Facts {
   readonly isCluster: boolean;
   readonly servers: readonly ServerFacts[];
   readonly prefix: string;
-  /** The rights, or the error if the script as a whole failed. */
+  /** The permissions of the user, or the error if the script as a whole failed. */
   readonly rights: Rights | Error;
   /** The announced limiters, or the error of reading them. */
   readonly limiters: readonly KnownLimiter[] | Error;

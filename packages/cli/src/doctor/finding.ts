@@ -1,6 +1,6 @@
 /** The result of a check. */
 
-/** `problem`: limits fail or are not enforced. `unknown`: not visible from here, or the user lacks the right. */
+/** `problem`: limits fail or are not enforced. `unknown`: not visible from here, or the user lacks the permission. */
 export type Verdict = 'ok' | 'warning' | 'problem' | 'unknown';
 
 export interface Finding {

@@ -11,10 +11,10 @@ const FIXED: Readonly<Record<ServerVersion['product'], Readonly<Record<string, n
   Valkey: { '7.2': 11, '8.0': 6, '8.1': 4 },
 };
 
-/** The last major and minor version whose first release lacked the fix: all later versions have it. */
+/** The last version whose first release lacked the fix. All later versions have it from the start. */
 const LAST = { Redis: [8, 2], Valkey: [8, 1] } as const;
 
-/** Valkey reports its version besides that of the compatible Redis. */
+/** Valkey reports its version in a separate field, beside the version of the compatible Redis. */
 export function versionFrom(info: ReadonlyMap<string, string>): ServerVersion | undefined {
   const valkey = info.get('valkey_version');
   if (valkey) return { product: 'Valkey', text: valkey };
@@ -27,7 +27,7 @@ export function isSupported({ product, text }: ServerVersion): boolean {
   return product === 'Valkey' || major > 6 || (major === 6 && minor >= 2);
 }
 
-/** Versions that are not listed but older than the last, such as 7.0, never got the fix. */
+/** Versions that are not listed but are older than `LAST`, such as 7.0, never got the fix. */
 export function isSafeVersion({ product, text }: ServerVersion): boolean {
   const [major, minor, patch] = partsOf(text);
   const fixed = FIXED[product][`${major}.${minor}`];

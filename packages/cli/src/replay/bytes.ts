@@ -9,7 +9,7 @@ import { UsageError } from '../usage-error.js';
 export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
-/** How many bytes before damage can be lost: they are decompressed, but not yet passed on. */
+/** How many bytes before a damaged part can be lost, because they are decompressed but not yet passed on. */
 const DECOMPRESSED_BYTES = 16_384;
 
 /** Undefined before Node 22.15, which added zstd. */
@@ -17,7 +17,7 @@ const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () =>
 
 export interface Bytes {
   readonly name: string;
-  /** Undefined if it cannot be known. */
+  /** The size in bytes; undefined if it cannot be known. */
   readonly size: number | undefined;
   /** Whether {@link read} can be called more than once. */
   readonly isFile: boolean;

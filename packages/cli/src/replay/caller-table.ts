@@ -10,15 +10,15 @@ const REJECTED = 1;
 const PEAKS = 3;
 const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
-/** Rows are stored in blocks, because a growing array takes twice the memory while it is copied. */
+/** Rows are stored in blocks, because an array that grows takes twice the memory while it is copied. */
 const BLOCK_ROWS = 16_384;
 
-/** Further callers share one row, so an attack cannot fill the memory. */
+/** Callers beyond this number share one row, so an attack cannot fill the memory. */
 export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
 /**
- * When requests with whole-second stamps are decided. 0: all at the start of their second, 1: evenly spread over it.
+ * When requests with whole-second stamps are decided. 0: all at the start of their second. 1: spread evenly over it.
  */
 export type Timing = 0 | 1;
 
@@ -121,7 +121,7 @@ function rowOf(id: number): number {
 }
 
 /**
- * The first `count` of the callers 0 to `size` - 1.
+ * The callers from 0 to `size` - 1, sorted by `compare`. Returns only the first `count` of them.
  *
  * @param compare negative if `a` comes before `b`
  */
@@ -135,7 +135,7 @@ export function firstOf(
   for (let id = 0; id < size; id += 1) {
     if (last !== undefined && compare(id, last) >= 0) continue;
     first.push(id);
-    // Sorts only now and then, because the count may be large.
+    // Sorts only when the list has become long, because `count` may be large.
     if (first.length < 2 * count + 1_000) continue;
     first.sort(compare).splice(count);
     last = first.at(-1);

@@ -94,7 +94,7 @@ async function run(logs: readonly string[], options: ReplayCommandOptions): Prom
   }
 }
 
-/** Called after the report is printed, so a page that cannot be written doesn't lose the result of minutes. */
+/** Writes the page. Called after the report was printed, so a page that cannot be written doesn't lose the result. */
 function writePage(path: string, page: string): void {
   try {
     writeFileSync(path, page);

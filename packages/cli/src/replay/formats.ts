@@ -48,7 +48,7 @@ export class FormatFinder {
     return isRead;
   }
 
-  /** The first of several with the best score. */
+  /** The format with the best score. Of several, it is the first. */
   best(): LineFormat {
     const most = Math.max(...this.scores.map(({ read }) => read));
     return (this.scores.find(({ read }) => read === most) as { format: LineFormat }).format;

@@ -22,8 +22,8 @@ export const CLOUDFLARE: FieldMap = {
 };
 
 /**
- * The names in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is part of the name, or leads to a member
- * of an object.
+ * The names in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is either part of a name, or separates the
+ * name of an object from that of its member.
  */
 const USUAL: Usual = {
   remote_addr: [

@@ -1,6 +1,6 @@
 /** Splits chunks of bytes into lines. */
 
-/** Longer lines are not requests: a header block of nginx is at most 32 kB. */
+/** Longer lines are not requests, because the headers of a request have at most 32 kB in nginx. */
 export const MAX_LINE_BYTES = 65_536;
 
 /** The byte order mark with which some programs begin a file. */
@@ -38,7 +38,7 @@ export class Lines {
     this.keep(chunk.subarray(start));
   }
 
-  /** Call it at the end: a last line without a line break counts too. */
+  /** Call it at the end, because the last line may lack a line break. */
   flush(): void {
     if (this.restBytes === 0) return;
     const line = this.rest.length === 1 ? (this.rest[0] as Buffer) : Buffer.concat(this.rest);
@@ -50,7 +50,7 @@ export class Lines {
   private keep(part: Buffer): void {
     const room = MAX_LINE_BYTES + 2 - this.restBytes;
     if (part.length === 0 || room <= 0) return;
-    // A copy, because a line that ends much later would retain the whole chunk.
+    // Copied, because a line that ends much later would otherwise keep the whole chunk in memory.
     this.rest.push(Buffer.from(part.subarray(0, room)));
     this.restBytes += Math.min(part.length, room);
   }

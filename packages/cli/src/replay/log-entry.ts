@@ -22,12 +22,12 @@ export class LogEntry implements LimitRequest<LogEntry> {
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
-  /** When the request is decided if the requests of a second are spread evenly over it. */
+  /** When the request is decided if the requests of its second are spread evenly over that second. */
   spreadUs: number;
   /** Whether only the second of the request is known. */
   isWholeSecond = false;
   private readonly format: LineFormat;
-  /** The line, for its format: bytes from `start` to `end`, or the parsed object. */
+  /** The line as its format needs it: bytes from `start` to `end`, or the parsed object. */
   readonly line: unknown;
   readonly start: number;
   readonly end: number;

@@ -11,14 +11,14 @@ const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
 const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
- * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. A variable ends where the text that
- * follows it in the format begins. A line is skipped if it lacks such a text, or continues after the last one.
+ * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. A variable ends where the text after it
+ * in the format is found. A line is skipped if it lacks one of these texts, or continues after the last one.
  *
- * @throws UsageError if two variables touch, or the client or the time is missing
+ * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */
 export function compileLogFormat(name: string, format: string): LineFormat {
   const [first = '', ...parts] = format.split(VARIABLE);
-  // Three parts for each variable: its name, in one of two groups, and the text after it.
+  // The split has three parts for each variable: its name, in one of two groups, and the text after it.
   const names: string[] = [];
   const gaps: string[] = [];
   for (let at = 0; at + 2 < parts.length; at += 3) {
@@ -115,7 +115,7 @@ class LogFormat implements LineFormat {
     return at === end && !(this.endsInNumber && line.subarray(last, end).includes(SPACE));
   }
 
-  /** Empty if the client sent no request line. */
+  /** The method; empty if the client sent no request line. */
   private methodIn(line: Buffer): string {
     const from = this.spans[2 * this.request] as number;
     const to = this.spans[2 * this.request + 1] as number;
@@ -129,7 +129,7 @@ class LogFormat implements LineFormat {
   }
 }
 
-/** Three digits; undefined for `-`, NaN for anything else. */
+/** The status of three digits; undefined for `-`, NaN for anything else. */
 function statusIn(line: Buffer, at: number): number | undefined {
   if (line[at] === 45) return undefined;
   const [a = 0, b = 0, c = 0] = [line[at], line[at + 1], line[at + 2]];

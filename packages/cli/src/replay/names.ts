@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto';
 
-/** Longer names are cut in their middle. In UTF-16 units. */
+/** The longest name, in UTF-16 units. Longer names are cut in their middle. */
 const LONGEST = 256;
 const BLOCK_BYTES = 1_048_576;
 /** The size of the length before each name. */
@@ -44,7 +44,7 @@ export class Names {
     }
   }
 
-  /** Assigns the next number to the name that {@link find} has just not found. */
+  /** Assigns the next number to the last name passed to {@link find}, which must have found none. */
   add(): number {
     const id = this.count;
     if (this.used + HEAD_BYTES + this.length > BLOCK_BYTES) {

@@ -6,10 +6,10 @@ const MINUTE_US = 60_000_000;
 const DAY_US = 86_400_000_000;
 
 /**
- * Servers write a line when the response has ended, and buffer lines, so stamps may go back a little. Such a request is
- * decided at the latest stamp before it. A request that goes back by more than a minute is left out. A line that is
- * more than a day ahead is left out too, unless the next line confirms it: one wrong clock would move all later
- * requests to one instant.
+ * Servers write a line when the response has ended, and buffer lines, so stamps may go back a little. A request with
+ * such a stamp is decided at the latest stamp before it. A request that goes back by more than a minute is left out. A
+ * line that is more than a day ahead is left out too, unless the next line confirms it. Otherwise one wrong stamp would
+ * move all later requests to one instant.
  */
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };

@@ -5,7 +5,7 @@ import { count, instant } from './words.js';
 
 const WIDTH = 720;
 const HEIGHT = 160;
-/** For the texts above and below. */
+/** The heights of the texts above and below a picture. */
 const [HEAD, FOOT] = [20, 20];
 
 export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineReport): string {
@@ -27,7 +27,7 @@ export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineR
   ]);
 }
 
-/** A bar for each step, with a logarithmic height: a few callers stay visible beside many. */
+/** A bar for each step. Its height is logarithmic, so that a few callers stay visible beside many. */
 export function barsOver(use: JudgedLimiter['use']): string {
   const height = (callers: number): number => Math.log2(callers + 1);
   const most = Math.max(...use.map(({ callers }) => height(callers)), 1);

@@ -10,7 +10,7 @@ import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
-/** With stamps of whole seconds, the result for a shorter window depends on times that the log lacks. */
+/** If stamps are whole seconds, the result for a shorter window depends on times that the log lacks. */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
@@ -23,12 +23,12 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
-  /** Why other numbers are not tried; undefined if they are. */
+  /** Why no other numbers are tried; undefined if they are. */
   whyUntried: string | undefined;
 }
 
 export class PolicyRun {
-  /** The latest request, with stamps evenly spread: the caller it was counted for, and whether it would be rejected. */
+  /** The caller of the latest request, and whether the request would be rejected with stamps evenly spread. */
   readonly latest: { caller: string | undefined; isRejected: boolean } = {
     caller: undefined,
     isRejected: false,
@@ -145,14 +145,14 @@ export class PolicyRun {
 
 const HAS_PLANS = 'its callers have plans or overage';
 
-/** Why other numbers cannot be tried. Trials can only charge each request of the trace with its cost. */
+/** Why other numbers cannot be tried. A trial only charges each recorded request with its cost. */
 function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;
   return rule?.machine === 'distinct' ? 'it counts different things' : undefined;
 }
 
-/** Why a log does not judge a limiter that has no window of a fixed length. */
+/** Why a log cannot judge a limiter that has no window of a fixed length. */
 function whyNot(rule: GuardLimiter['rule']): string {
   if (rule?.machine === 'calendar') return 'Limits by calendar are not judged.';
   if (rule?.machine === 'lock') return 'Limits that lock callers are not judged.';

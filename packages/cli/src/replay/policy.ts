@@ -28,7 +28,7 @@ export async function loadPolicy(path: string): Promise<Policy> {
   } catch (error) {
     const why = error instanceof Error ? error.message : inspect(error);
     const [, missing] = /^Cannot find package '([^']+)'/.exec(why) ?? [];
-    // npx puts the packages of this program elsewhere.
+    // With npx, the packages of this program are in another folder.
     const advice = missing === undefined ? '' : `. In its folder, run: npm install ${missing}`;
     throw new UsageError(`cannot load the policy ${path}: ${why}${advice}`);
   }
@@ -48,7 +48,7 @@ export async function loadPolicy(path: string): Promise<Policy> {
 export function guardOf(policy: Policy, options: GuardOptions): Guard {
   if ('admit' in policy) return (policy as unknown as Guard).withOptions(options);
   const limiters = (Array.isArray(policy) ? policy : [policy]) as Limiter[];
-  // A log cannot judge the other limiters: they need responses, or hold permits until a request ends.
+  // A log cannot judge other limiters, because they need responses, or hold permits until a request ends.
   const rates = limiters.filter((limiter) => isRate(limiter));
   return createGuard(rates.length > 0 ? rates : limiters, options);
 }
@@ -72,7 +72,7 @@ export function numbersOf(limiter: {
 }
 
 function isRate(limiter: object): boolean {
-  // The guard throws for anything that is not a limiter.
+  // `limiter` can be anything that a policy exports. The guard throws later if it is not a limiter.
   const rule = (limiter as Partial<GuardLimiter> | undefined)?.rule;
   return rule !== undefined && ['bucket', 'window', 'log', 'distinct'].includes(rule.machine);
 }

@@ -32,7 +32,7 @@ export interface ReplayOptions {
    * the status.
    */
   readonly fields?: FieldMap | undefined;
-  /** Whose `X-Forwarded-For` to trust, if the log has it, as in the option of the adapters. Default: nobody's. */
+  /** Whose `X-Forwarded-For` to trust, if the log has this header: as the option of the adapters. Default: nobody's. */
   readonly trustProxy?: TrustProxy | undefined;
   /** Find the smallest limit that rejects at most this share of requests, 0 to 1. Default 0.01. */
   readonly maxRejected?: number | undefined;
@@ -41,8 +41,8 @@ export interface ReplayOptions {
   /** How many callers to list for each limiter: an integer from 0. Default 10. */
   readonly top?: number | undefined;
   /**
-   * Called for each decision of each limiter of `policy`, with stamps evenly spread, as a guard in shadow mode calls
-   * its `onDecision`. Use it for your own statistics.
+   * Called for each decision of each limiter of `policy`, as a guard in shadow mode calls its `onDecision`. Requests
+   * with whole-second stamps are spread evenly over their second. Use it for your own statistics.
    */
   readonly onDecision?: OnDecision | undefined;
   /** Called after each chunk with the bytes and requests read so far; `size` is undefined if it cannot be known. */

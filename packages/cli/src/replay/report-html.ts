@@ -1,4 +1,4 @@
-/** A replay as one static page without scripts and external resources. Its Content-Security-Policy forbids both. */
+/** A replay as one static page without scripts or external resources. Its Content-Security-Policy forbids both. */
 
 import { createHash } from 'node:crypto';
 import { barsOver, barsOverTime } from './pictures.js';

@@ -3,8 +3,9 @@
 import type { CallerPeaks } from './caller-table.js';
 
 /**
- * A number that depends on times which whole-second stamps lack. It is computed with all requests of a second at its
- * start, and with them evenly spread over it; `low` is the smaller result. With finer stamps, both are equal.
+ * The range of a number, because whole-second stamps leave its exact value open. The number is computed twice: with all
+ * requests of a second at its start, and with them spread evenly over it. `low` is the smaller result. With finer
+ * stamps, both results are equal.
  */
 export interface Range {
   readonly low: number;
@@ -41,13 +42,13 @@ export interface Trial {
   readonly algorithm: string;
   /** Units per window of the declared length. */
   readonly limit: number;
-  /** For a token bucket. */
+  /** Only for a token bucket. */
   readonly burst?: number;
   readonly rejected: Range;
   readonly rejectedCallers: Range;
 }
 
-/** The smallest numbers that keep a bound at both timings; null if no number up to 1,000,000,000 does. */
+/** The smallest numbers with which a bound is kept at both timings; null if no number up to 1,000,000,000 keeps it. */
 export interface Smallest {
   /** At most this share of the requests is rejected. */
   readonly maxRejected: number;
@@ -55,7 +56,7 @@ export interface Smallest {
   readonly maxCallers: number;
   readonly limitByRejected: number | null;
   readonly limitByCallers: number | null;
-  /** The burst of a token bucket that refills as declared. */
+  /** The smallest burst of a token bucket whose refill rate stays as declared. */
   readonly burstByRejected: number | null;
   readonly burstByCallers: number | null;
 }
@@ -76,24 +77,24 @@ export interface JudgedLimiter {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst?: number;
-  /** Requests that it counted. */
+  /** Requests that the limiter counted. */
   readonly requests: number;
   readonly callers: number;
   readonly rejected: Range;
   readonly rejectedCallers: Range;
-  /** The share of the rejected requests that the most rejected caller sent, 0 to 1; 0 if none was rejected. */
+  /** The share of rejected requests, from 0 to 1, that came from the most rejected caller; 0 if none was rejected. */
   readonly shareOfFirst: number;
   /** The callers with the most rejected requests, then those with the most requests. */
   readonly top: readonly CallerReport[];
   /** The number of rejected requests by the status of their logged response, with stamps evenly spread. */
   readonly statuses: Readonly<Record<string, number>>;
   /**
-   * Callers by their peak use of the limit in a window: up to `percent`, but more than in the row before. Null: no
-   * upper end.
+   * The callers by their peak use of the limit in a window. A row counts the callers that used up to `percent`, but
+   * more than in the row before. Null: no upper end.
    */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;
-  /** Empty if other numbers cannot be tried: with refunds, plans, or overage. */
+  /** Empty if other numbers cannot be tried, because the limiter has refunds, plans or overage. */
   readonly table: readonly Trial[];
   readonly smallest: Smallest | null;
 }
@@ -102,7 +103,7 @@ export interface JudgedLimiter {
 export interface UnjudgedLimiter {
   readonly name: string;
   readonly judged: false;
-  /** A sentence. */
+  /** The reason, as a sentence. */
   readonly why: string;
 }
 
@@ -128,7 +129,7 @@ export interface ReplayReport {
   readonly requests: number;
   /** Lines that are not requests: cut, of another format, longer than 64 kB, or binary. */
   readonly unparsed: number;
-  /** Requests whose stamp is before that of an earlier line of their log, or far ahead of the next line. */
+  /** Requests whose stamp is earlier than that of a line before, or far later than that of the next line. */
   readonly outOfOrder: number;
   /** Out-of-order requests that were not replayed, because they are more than a minute off, or a day ahead. */
   readonly notReplayed: number;

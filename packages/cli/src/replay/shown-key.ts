@@ -1,6 +1,6 @@
 /** Counted keys in the form that people know. */
 
-/** Limiters prefix addresses and lists of parts with `@`, and keys that begin with `@` with another one. */
+/** Limiters put an `@` before addresses and lists of parts. A key that begins with `@` gets a second one. */
 export function shownKey(key: string): string {
   return key.startsWith('@') ? key.slice(1) : key;
 }

@@ -10,7 +10,7 @@ import type { LineFormat, LogEntry } from './log-entry.js';
 import { Order } from './order.js';
 import type { LogReport } from './report.js';
 
-/** The format, and whether stamps are whole seconds, are detected from this many lines. */
+/** How many lines are used to detect the format, and whether stamps are whole seconds. */
 const SAMPLE_LINES = 100;
 const SHOWN_LINES = 3;
 const SHOWN_CHARACTERS = 120;
@@ -89,7 +89,7 @@ export class Source {
       this.parse(bytes, start, end);
       return;
     }
-    // Copied, because the first lines could otherwise retain many chunks.
+    // Copied, because the first lines could otherwise keep many chunks in memory.
     const line = Buffer.from(bytes.subarray(start, end));
     const isRead = this.format?.parse(line, 0, line.length) ?? this.finder?.look(line);
     // Lines before the first readable one are not sampled: a log may begin with the rest of a long line.
@@ -122,7 +122,7 @@ export class Source {
     this.counts.requests += 1;
     const { addressing } = this.options;
     const address = withoutPort(entry.clientIp);
-    // Addresses may have been replaced by names, which distinguish callers as well.
+    // The log may contain names in place of addresses. They distinguish callers as well.
     entry.clientIp = addressing
       ? clientOf(addressing, address, entry)
       : (canonicalAddress(address) ?? entry.field('remote_addr'));

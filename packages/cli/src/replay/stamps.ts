@@ -32,7 +32,7 @@ function epochStampUs(number: number): number {
   return Math.round(number * perUnit);
 }
 
-/** Times of callers are seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
+/** Times of callers are stored as seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
 const END_US = 2 ** 32 * 1e6;
 
 /** Parses any of these three forms, from 1970 to 2106. */

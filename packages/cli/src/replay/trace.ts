@@ -3,7 +3,7 @@
 const CHUNK = 65_536;
 const SECOND_US = 1_000_000;
 
-/** Takes 24 MB, and 16 MB more with costs. Further requests are not used for trials. */
+/** So many requests take 24 MB, or 40 MB with costs. Requests beyond this number are not used for trials. */
 export const MAX_TRACED = 2_000_000;
 
 interface Chunk {
@@ -21,7 +21,7 @@ export class Trace {
   private readonly chunks: Chunk[] = [];
 
   /**
-   * @param timeUs with the requests of a second evenly spread over it
+   * @param timeUs the time of the request, with the requests of a second evenly spread over it
    * @param isWholeSecond whether only the second of the request is known
    */
   push(caller: number, timeUs: number, cost: number, isWholeSecond: boolean): void {
@@ -46,7 +46,8 @@ export class Trace {
   /**
    * Visits each request in the order of time, until a visit returns false.
    *
-   * @param atStart true: at the start of its second, if only that is known; false: as it was pushed
+   * @param atStart if true, a request of which only the second is known is visited at the start of that second;
+   * otherwise at the time that was pushed
    */
   each(atStart: boolean, visit: (caller: number, timeUs: number, cost: number) => boolean): void {
     let latestUs = 0;

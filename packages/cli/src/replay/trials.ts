@@ -65,8 +65,8 @@ class Trials {
     this.own = { algorithm, limit: numbers.limit, burst: numbers.burst ?? numbers.limit };
     const room = roomFor(tally);
     this.use = this.useOf(this.unitsPer(numbers.windowMs * 1_000, 1, room));
-    // An interval of two windows, plus the second by which timings differ, always lies within two consecutive spans of
-    // its length.
+    // Each interval of two windows plus one second lies within two consecutive spans of this length. The second is the
+    // difference between the timings.
     this.peaks = this.unitsPer(numbers.windowMs * 2_000 + 1_000_000, 2, room);
   }
 
@@ -169,7 +169,7 @@ class Trials {
     for (const numbers of [now, before, most]) numbers.fill(0);
     span.fill(-2);
     this.tally.trace.each(false, (caller, timeUs, cost) => {
-      // Cut to 32 bits. Spans with the same number are far apart.
+      // The number of the span, cut to 32 bits. Two spans with the same number are very far apart.
       const place = Math.floor(timeUs / spanUs) | 0;
       const last = span[caller] as number;
       if (place !== last) {

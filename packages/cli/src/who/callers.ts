@@ -61,7 +61,7 @@ export function numberText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** Whether a secret hides the caller. An app's key may begin with `#`, too, but rarely matches the rest. */
+/** Whether a secret hides the caller. A key of an app may also begin with `#`, but rarely matches the whole pattern. */
 export function isSealed(caller: string): boolean {
   return /^#[\w-]{16,}$/.test(caller);
 }

@@ -16,21 +16,21 @@ export interface Rates {
 interface Reading {
   readonly counts: OutcomeCounts;
   readonly forMs: number;
-  /** The rates between the process's previous report, with another `forMs`, and this one; undefined for the first. */
+  /** The rates between this report and the process's report before it; undefined for the first report. */
   readonly rates: Rates | undefined;
 }
 
-/** A running process makes a call every 10 s. */
+/** A process that has made no call for this time has ended: a running process makes a call every 10 s. */
 const DEAD_MS = 20_000;
 
 export class RateMeter {
-  /** By process and limiter. */
+  /** The last readings, by process and limiter. */
   private last = new Map<string, Reading>();
 
   /**
-   * The rates since the last call, by limiter. They are computed between two reports of a process, by the clock of that
-   * process. A process that is seen for the first time has no rates. A process with many limiters doesn't publish all
-   * of them every second: until the next report, the rates of the last one apply.
+   * The rates since the last call, by limiter. A rate is computed from two reports of one process, by the clock of that
+   * process, so a process that is seen for the first time has none. A process with many limiters doesn't publish all of
+   * them every second. Until it publishes a limiter again, the last rates of that limiter apply.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();

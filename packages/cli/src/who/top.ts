@@ -98,7 +98,7 @@ function show(rows: readonly Row[], { json, once }: TopOptions): void {
       plain(row.minute.callers[0]?.caller ?? ''),
     ]);
   const isTerminal = process.stdout.isTTY && !once;
-  // No more lines than the screen has. The terminal cuts lines that are too long, such as those with a client's key.
+  // Prints no more lines than the screen has. The terminal cuts long lines, such as those with a client's key.
   const fitting = isTerminal ? cells.slice(0, Math.max(1, (process.stdout.rows || 24) - 2)) : cells;
   const shown = table(HEAD, fitting);
   if (isTerminal) print(`${REDRAW}${NO_WRAP}${shown}${WRAP}`);

@@ -66,8 +66,8 @@ function isActive({ rejected, wouldReject }: LimiterReport): boolean {
 }
 
 /**
- * Limiters with the most rejections in the last minute come first. Limiters in shadow mode, which reject nobody, come
- * last.
+ * Sorts limiters: those with the most rejections in the last minute come first, and those in shadow mode, which reject
+ * no request, come last.
  */
 function byRejections(a: Shown, b: Shown): number {
   return (

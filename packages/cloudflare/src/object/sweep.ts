@@ -3,7 +3,7 @@
 import type { ObjectStorage } from '../platform.js';
 import type { Rows } from './rows.js';
 
-/** The shortest time between alarms: setting one costs as much as a row's write, and its run as much as a request. */
+/** The shortest time between alarms. Setting one costs as much as writing a row, and its run as much as a request. */
 const PAUSE_MS = 600_000;
 
 export class Sweep {
@@ -19,12 +19,12 @@ export class Sweep {
     this.pauseMs = pauseMs;
   }
 
-  /** Must be called first: an alarm outlives the memory of its object. */
+  /** Call it first: the alarm may have been set before this object was loaded into memory. */
   async load(): Promise<void> {
     this.alarmMs = (await this.storage.getAlarm()) ?? Infinity;
   }
 
-  /** Notes that a row expires at `endsUs`. Sets the alarm only if it is not due by then. */
+  /** Notes that a row expires at `endsUs`. Sets the alarm unless it is due by then. */
   async scheduleAlarm(endsUs: number, nowUs: number): Promise<void> {
     const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + this.pauseMs));
     if (dueMs >= this.alarmMs) return;

@@ -26,7 +26,7 @@ import { plainStep } from '../wire/calls.js';
 import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
-/** How long rejections are cached. Not longer, because a group over several objects may soon refund what it took. */
+/** How long rejections are cached. It is short, because a group over several objects may soon refund its charges. */
 const DENIALS_LAST_US = 1_000_000;
 
 /**
@@ -84,7 +84,7 @@ export function durableObjectStore(
   return remoteStore(new ObjectStore(namespace, options));
 }
 
-/** The store, on the clock of its objects, or on a test's clock that is sent with each call. */
+/** The store. It uses the clock of its objects, or the clock of a test, which is then sent with each call. */
 export class ObjectStore implements DurableObjectStore {
   readonly sync = false;
   readonly label = 'Durable Objects';
@@ -149,7 +149,7 @@ export class ObjectStore implements DurableObjectStore {
     const untilUs = steps.every(isEnd) ? Infinity : deadlineUs;
     if (systemClock.nowUs() > untilUs) throw tooLate();
     const latestUs = untilUs === Infinity ? undefined : untilUs + SKEW_US;
-    // Keys are replaced by the object's name, a digest: they never leave the Worker.
+    // Keys never leave the Worker: they are replaced by the object's name, which is a digest.
     const nowUs = (this.testClock ?? systemClock).nowUs();
     const plain = steps.map((step) => plainStep(step, name, nowUs));
     const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
@@ -177,7 +177,7 @@ export class ObjectStore implements DurableObjectStore {
   }
 }
 
-/** Whether a step is safe to retry: it is idempotent, because it only reads or resets, or names a permit or claim. */
+/** Whether a step can be retried safely, because it only reads or resets, or because it names a permit or claim. */
 function mayRepeat({ op, lease, claim }: Step): boolean {
   if (op === 'look' || op === 'reset') return true;
   return op !== 'take' && (lease !== undefined || claim !== undefined);

@@ -24,7 +24,7 @@ export class ObjectCalls {
   }
 
   /**
-   * @param isRepeatable whether the call is idempotent: then it is retried once if the platform fails
+   * @param isRepeatable whether the call is idempotent, so that it is retried once if the platform fails
    * @throws SpillwayError
    */
   async sendCall(name: string, call: Call, isRepeatable: boolean): Promise<Reply> {
@@ -39,7 +39,7 @@ export class ObjectCalls {
     });
   }
 
-  /** Uses a new stub each time: a stub stops working once its object has failed. */
+  /** Uses a new stub for each call, because a stub stops working once its object has failed. */
   private async fetchReply(name: string, body: string): Promise<Reply> {
     const { namespace, fields } = this;
     const stub = namespace.get(namespace.idFromName(name), this.place);

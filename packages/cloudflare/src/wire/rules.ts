@@ -36,7 +36,7 @@ interface SentCalendar {
   readonly periods: readonly [previous: Period, current: Period, next: Period];
 }
 
-/** A calendar with the periods that were sent. They suffice: clocks of Workers and objects are never a period apart. */
+/** A calendar with the periods that were sent. They suffice, because clocks of Workers and objects differ by less. */
 function calendarOf({ name, periods }: SentCalendar): Calendar {
   const [previous, current, next] = periods;
   return {

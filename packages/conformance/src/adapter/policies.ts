@@ -7,7 +7,7 @@ export interface Quotas {
   readonly perKey?: number;
 }
 
-/** Requests per hour, and the seconds in which one unit refills. */
+/** The quota per hour, and the seconds in which one unit refills. */
 const PER_ADDRESS = { quota: 60, seconds: 60 };
 const PER_KEY = { quota: 5, seconds: 720 };
 const IN_FLIGHT = 5;

@@ -34,8 +34,8 @@ export class Visit {
   }
 
   /**
-   * Sends a request. Retries it after a 503 by the worker shedder, or because the store was late with an idempotency
-   * key: both happen on a busy machine.
+   * Sends a request. Retries it if the worker shedder answers with 503, or if the store was late with an idempotency
+   * key. Both happen on a busy machine.
    */
   async openReply(path: string, ask: Ask): Promise<Opened> {
     const end = performance.now() + SHED_PATIENCE_MS;
@@ -154,7 +154,7 @@ export class Caller {
   }
 
   /**
-   * Like the method above, for a caller that the limit per address has rejected before: the rejection may be cached.
+   * Like `refused`, for a caller that the limit per address has rejected before: the rejection may be cached.
    */
   async refusedAgain(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<void> {
     this.visit.showsRefusalAgain(await this.ask(path, ask), refusal, quotas);

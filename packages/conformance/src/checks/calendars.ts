@@ -60,7 +60,7 @@ async function goesOn(probe: Probe): Promise<void> {
 
 const START_US = us('2026-11-01T00:00:00Z');
 
-/** Days since {@link START_US}. */
+/** Returns a subject whose billing period runs between two days. Days are counted from {@link START_US}. */
 function billing(probe: Probe) {
   const subject = probe.fresh(makeCalendarRule(10, calendarNamed('billing')));
   return (label: string, from: number, to: number): Subject => {
@@ -121,7 +121,7 @@ async function waitsForTheNext(probe: Probe): Promise<void> {
   }
 }
 
-/** The app may not know a subscription at first, or only the one that begins next. */
+/** The app may not know a subscription at first. Or it may know only the one that begins next. */
 async function goesOnWhenKnown(probe: Probe): Promise<void> {
   const within = billing(probe);
   const own = within('own', 0, 31);

@@ -21,7 +21,7 @@ export function countChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Pairs of rules that one limiter may have during a deploy, but that must not share a count. */
+/** Pairs of rules that one limiter may have during a deploy, but which must not share a count. */
 const STRANGERS: readonly (readonly [Rule, Rule])[] = [
   [bucket(10, 1, 50), bucket(10, 1, 5)],
   [bucket(1_000, 1, 100), bucket(10, 1, 100)],
@@ -122,7 +122,7 @@ async function refusesConflicts(probe: Probe): Promise<void> {
     [step('take', permits, 1, lease('a')), step('take', permits, 1, lease('b'))],
     [step('take', permits, 1, lease('a')), step('put', permits, 1, lease('b'))],
   ];
-  // Also in a large group, where stores find repeated counts by another method.
+  // Also runs each group behind 20 others, because stores find repeated counts of large groups by another method.
   const others = Array.from({ length: 20 }, () => step('look', probe.fresh(bucket(10, 1))));
   for (const group of [...groups, ...groups.map((group) => [...others, ...group])]) {
     const ops = group.slice(-2).map(({ op, rule }) => `${op} of ${describe(rule)}`);

@@ -35,7 +35,7 @@ class Things {
     this.subject = probe.fresh(makeDistinctRule(limit, WINDOW_US));
   }
 
-  /** The same count under another limit. */
+  /** A subject with the same count and these items, but with another limit. */
   at(limit: number, ...items: readonly (number | string)[]): Subject {
     const named = items.map((one) => (typeof one === 'string' ? one : item(one)));
     return { ...this.subject, rule: makeDistinctRule(limit, WINDOW_US), items: named };

@@ -96,14 +96,14 @@ async function givesBackNothing(probe: Probe, algorithm: RateAlgorithm): Promise
   const rule = rateRule(algorithm, 10, 1_000_000);
   const subject = probe.fresh(rule);
   const unspent = await probe.ask('take', subject, 10);
-  // Two windows later the grant no longer counts. `put` must not refund what was charged since.
+  // Two windows later the grant no longer counts. `put` must not refund what was charged after the grant.
   await probe.pass(2 * periodUs(rule));
   await probe.ask('take', subject, 10);
   const put = await probe.ask('put', subject, 10, { receipt: receiptOf(unspent.answer, 10) });
   expectEqual('put two windows later: allowed', false, put.allowed);
   expectEqual('put two windows later: remaining', 0, put.remaining);
 
-  // Even after several refunds, a key has at most the capacity of an unused one.
+  // Even after several refunds, a key has no more units left than an unused one.
   const rested = probe.fresh(rule);
   const { answer } = await probe.ask('take', rested, 4);
   for (const allowed of [true, false, false]) {

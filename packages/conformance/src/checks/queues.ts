@@ -152,14 +152,14 @@ async function cutsTheQueue(probe: Probe): Promise<void> {
   await probe.pass(-60 * SECOND_US);
   const refused = await probe.ask('take', subject);
   expectEqual('the clock went back: passes', false, refused.allowed);
-  // The bucket is as far ahead as the rule that charged it allows: 250 ms plus the longest wait.
+  // The clock went back, so the bucket is as far ahead as its rule allows: 250 ms plus the longest wait.
   expectEqual('the clock went back: until it passes', 250, refused.retryAfterMs);
   await probe.pass(250_000);
   await expectDelays(probe, 'the clock went back, after the promised wait', subject, [500]);
 
   await expectDelays(probe, 'with a longer wait', longer, [750, 1000]);
   await probe.pass(-60 * SECOND_US);
-  // The longest wait of all rules that charged applies: their units are not dropped.
+  // The longest wait of all rules that charged the bucket applies, so that none of their units are dropped.
   const far = await probe.ask('look', subject);
   expectEqual('the clock went back, after a longer wait: until all are back', 30_250, far.resetMs);
 }

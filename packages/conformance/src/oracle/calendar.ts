@@ -35,7 +35,7 @@ function localOf(timeZone: string, ms: number): number {
   return Date.parse(`${format.format(ms).replace(' ', 'T')}Z`);
 }
 
-/** The instant of midnight. If the clocks are set forward over midnight, the instant at which that happens. */
+/** The instant of midnight. If the clocks are set forward over midnight, it is the instant at which that happens. */
 function midnight(timeZone: string, day: number): number {
   const offsets = [-1, 1].map((side) => {
     const near = day + side * DAY_MS;
@@ -45,7 +45,7 @@ function midnight(timeZone: string, day: number): number {
   return instants.find((ms) => localOf(timeZone, ms) === day) ?? (instants.at(-1) as number);
 }
 
-/** The last day not after `local` on which a period begins, as midnight in UTC. */
+/** The last day on which a period begins and which is not after `local`, as midnight in UTC. */
 function firstDay(unit: string, on: number, local: number): number {
   let day = local - (((local % DAY_MS) + DAY_MS) % DAY_MS);
   while (!begins(unit, on, new Date(day))) day -= DAY_MS;

@@ -13,7 +13,7 @@ interface Thing {
 }
 
 interface DistinctState {
-  /** In the order in which they were added. */
+  /** The items, in the order in which they were added. */
   readonly things: readonly Thing[];
 }
 

@@ -8,7 +8,7 @@ import { isCount } from './counts.js';
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
-  /** Units that are charged with the cost, even if they would not pass. */
+  /** Units that are charged in addition to the cost, even if they would not pass. */
   readonly owed: bigint;
   readonly binding: boolean;
   /** Whether it starts together with other takes of its key. */
@@ -20,12 +20,12 @@ function isOneCount(a: Step, b: Step): boolean {
   return a.limiter === b.limiter && a.key === b.key && isCount(a, b);
 }
 
-/** Whether steps under the rule name a permit or a claim. Such steps are never merged. */
+/** Whether a step of this rule names a permit or a claim. Such steps are never merged. */
 function names(rule: Rule): boolean {
   return rule.machine === 'leases' || rule.machine === 'claims';
 }
 
-/** Whether a step acts separately, in order: it renews or releases the permit or claim that it names. */
+/** Whether a step acts separately and in order, because it renews or releases the permit or claim that it names. */
 function isInOrder({ op, rule }: Step): boolean {
   return names(rule) && op !== 'take';
 }

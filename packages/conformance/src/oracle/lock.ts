@@ -1,6 +1,6 @@
 /**
- * The oracle's limits with a penalty. It keeps the ends of all locks that count, in order. The last one may be running;
- * a refund removes it.
+ * The oracle's limits with a penalty. It keeps the ends of all locks that count, in order. Only the last lock can still
+ * be running; a refund removes that one.
  */
 
 import type { LockRule } from '@spillway/core/store';
@@ -81,7 +81,7 @@ export const lockMachine: Machine<LockRule, LockState> = {
     const end = now + smaller(holdUs, longest(rule));
     if (view.locked && end <= last(view)) return undefined;
     const held = locked(view, end);
-    // As many locks count as it takes until one is that long.
+    // The number of counted locks rises until a lock of this length is possible.
     const past = held.locks.slice(0, -1);
     while (now + longest(rule, past.length + 1) < end) past.push(past.at(-1) ?? 0n);
     return { ...held, locks: [...past, end] };

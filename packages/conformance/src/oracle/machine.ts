@@ -32,7 +32,7 @@ export interface Machine<R extends Rule, S> {
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
-  /** For rules with waits: when a cost could start, in whole microseconds; undefined if never. */
+  /** For rules with waits: when a take of this cost could start, in whole microseconds; undefined if never. */
   start?(rule: R, view: S, now: bigint, cost: bigint): bigint | undefined;
   /** For rules with waits: the view of a take that cannot start before `start`. */
   from?(rule: R, view: S, start: bigint): S;
@@ -44,8 +44,8 @@ export interface Machine<R extends Rule, S> {
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
-   * The units that a charge of `units` did not charge, because of the debt of the rule; rounded up. Only for rules that
-   * can have debt.
+   * How many of the charged `units` were dropped, because the count had reached the debt of the rule; rounded up. Only
+   * for rules that can have debt.
    */
   forgiven?(rule: R, view: S, after: S, now: bigint, units: bigint): bigint;
   /** The state after a refund; undefined if nothing was refunded. */
@@ -61,7 +61,7 @@ export interface Machine<R extends Rule, S> {
   reject?(rule: R, view: S, now: bigint, cost: bigint): S | undefined;
   /** The state after a `hold`; undefined if nothing changes. Only for rules with waits or penalties. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S | undefined;
-  /** For claims: the state after a `done`. The view itself if it was done before, undefined if not allowed. */
+  /** For claims: the state after a `done`. The view itself if it was already done; undefined if not allowed. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
   /** The view as a store's answer. */

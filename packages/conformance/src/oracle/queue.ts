@@ -8,7 +8,7 @@ import { larger, type Machine, smaller } from './machine.js';
 interface QueueState {
   /** When the bucket is full again, in microseconds since the epoch. */
   readonly tat: Fraction;
-  /** The denominator of the rule that set it. */
+  /** The denominator of the rule that set `tat`. */
   readonly den: bigint;
   /** How far `tat` may be ahead of now, or of the pause: the maximum of all rules that charged. */
   readonly span: bigint;
@@ -27,7 +27,7 @@ function reach(rule: QueueRule): Fraction {
   return tolerance(rule).plus(Fraction.of(rule.waitUs));
 }
 
-/** The earliest `TAT` during a pause. It leaves no burst: after the pause, units start one by one. */
+/** The earliest `tat` during a pause. It leaves no burst: after the pause, units start one by one. */
 function afterPause(rule: QueueRule, pause: bigint): Fraction {
   return Fraction.of(pause).plus(tolerance(rule).minus(unit(rule)));
 }
@@ -37,7 +37,7 @@ function rests(state: QueueState, now: bigint): boolean {
   return state.tat.atMost(Fraction.of(now)) && state.pause <= now;
 }
 
-/** Converts a state to a rule's denominator. If that changes, the instant is rounded up to an integer microsecond. */
+/** Converts a state to a rule's denominator. If the denominator changes, `tat` is rounded up to a whole microsecond. */
 function readBy(rule: QueueRule, state: QueueState): QueueState {
   const den = denominator(rule);
   return state.den === den ? state : { ...state, den, tat: Fraction.of(state.tat.ceil()) };

@@ -9,7 +9,7 @@ import type { Process } from './world.js';
 /** A call of a store, as the code above the store makes it. */
 export interface Call {
   readonly process: Process;
-  /** The act that made it synchronously, if any. */
+  /** The act during which it was made synchronously, if any. */
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
@@ -32,15 +32,15 @@ export interface Outcome {
   endUs?: number;
   decisions?: readonly Decision[];
   allowed?: boolean;
-  /** Of a refund: how often the store has refunded its decision so far. */
+  /** For a refund: how often the store has refunded its decision so far. */
   refunds?: number;
-  /** Of a request with a meter: the units added so far. */
+  /** For a request with a meter: the units added so far. */
   added?: number;
-  /** Of a job: when its caller gave it up. */
+  /** For a job: when its caller aborted it. */
   abortedUs?: number;
-  /** Of a request with a meter: whether its end was reported. */
+  /** For a request with a meter: whether its end was reported. */
   hasEnded?: boolean;
-  /** Of a request with an idempotency key. */
+  /** For a request with an idempotency key: its response. */
   response?: { readonly status: number; readonly body: string };
   error?: unknown;
 }
@@ -62,15 +62,15 @@ export interface Units {
   readonly units: number;
 }
 
-/** The units spent per key, as stored when nothing runs any more. */
+/** The units spent per key, as the store has them when all processes have finished. */
 type Spent = ReadonlyMap<string, number>;
 
-/** What became of `quota` acts. */
+/** The results of `quota` acts. */
 interface Quotas {
   readonly records: readonly UsageRecord[];
   readonly told: readonly Told[];
   readonly loads: readonly Load[];
-  /** The counts per key at the end, when each key has been used twice more. */
+  /** The counts per key at the end of the history, after each key was used twice more. */
   readonly counts: ReadonlyMap<
     string,
     { readonly startUs: number; readonly endUs: number; readonly used: number }
@@ -84,7 +84,7 @@ export interface Start {
   readonly key: string;
   readonly atUs: number;
   readonly serverUs: number;
-  /** When it has ended. */
+  /** When the job has ended. */
   endUs?: number;
 }
 
@@ -98,12 +98,12 @@ export interface History {
   readonly runs: readonly Run[];
   readonly starts: readonly Start[];
   readonly units: readonly Units[];
-  /** Undefined if nothing was spent, or the store did not answer. */
+  /** Undefined if there were no `spend` acts, or if the store did not answer. */
   readonly spent: Spent | undefined;
   /** Undefined without `quota` acts, or if the store did not answer. */
   readonly quotas: Quotas | undefined;
-  /** Keys that the server still has when everything has expired. */
+  /** How many keys the server still has after all keys should have expired. */
   readonly keysAtEnd: number;
-  /** Whether the server was asked again once it was back, and its answers were used. */
+  /** Whether processes called the server again once it was back, and used its answers. */
   readonly recovered: boolean;
 }

@@ -1,4 +1,4 @@
-/** The laws that every history must keep. Each returns a sentence about a violation, or undefined. */
+/** The laws that every history must keep. A law returns a sentence about a violation, or undefined if there is none. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { DistinctRule, Rule } from '@spillway/core/store';
@@ -14,10 +14,10 @@ type Law = (history: History) => string | undefined;
 /** A call that the store has answered. */
 type Answered = Call & { readonly answers: readonly Answer[] };
 
-/** How far off a process may be about a time: network delay, late timers, and drift over a minute. */
+/** How wrong a process may be about a time, because of network delay, late timers, and drift over a minute. */
 const TOLERANCE_US = 40_000;
 
-/** The deadline of a store call, plus the time that a process needs around it. */
+/** The deadline of a store call, plus the time that a process needs before and after the call. */
 const PATIENCE_US = 50_000 + 5_000;
 
 const nameOf = ({ limiter, key, rule }: Step): string => `${limiter}/${key}/${rule.code}`;
@@ -40,13 +40,13 @@ function decided({ calls, executions }: History): { call: Answered; order: numbe
     .sort((a, b) => a.order - b.order);
 }
 
-/** Law 5: answers carry the time of an execution, by the server's clock. */
+/** Answers carry the time of an execution, by the server's clock. */
 const theStoresClockDecides: Law = (history) => {
   const stray = decided(history).find(({ order }) => order < 0);
   return stray && `an answer of ${stray.call.answers[0]?.nowUs}, when the server decided nothing`;
 };
 
-/** Steps applied to an oracle, which are replayed on a new one after a restart. */
+/** Steps that were applied to an oracle. After a restart, a new oracle replays them. */
 interface Applied {
   readonly order: number;
   readonly steps: readonly Step[];
@@ -58,7 +58,7 @@ function repeatsRequests({ faults }: Plan): boolean {
   return faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
 }
 
-/** Laws 1 to 5: every answer equals that of the oracle, as long as no reply of the same count was lost. */
+/** Every answer equals that of the oracle, unless a reply about the same count was lost. */
 const decidesExactly: Law = (history) => {
   const { restarts, calls, plan } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // expired counts don't come back
@@ -92,7 +92,7 @@ const decidesExactly: Law = (history) => {
     );
     const sure = steps.filter((step) => !unsure.has(nameOf(step)));
     if (sure.length === 0) continue;
-    // If an unsure count may have rejected the group, steps that passed become looks. Rejected steps may start a lock.
+    // A count that is unsure may have rejected the group, so passed steps become looks. Rejected steps may start locks.
     const passed = (step: Step) => answers[steps.indexOf(step)]?.allowed;
     const asked =
       sure.length < steps.length && isRefused
@@ -124,11 +124,11 @@ interface Grant {
   readonly atUs: number;
   readonly order: number;
   readonly cost: number;
-  /** Of limits on different items. */
+  /** For limits on distinct items. */
   readonly items?: readonly string[] | undefined;
 }
 
-/** Law 1: in any interval, a limit admits no more than its rule says. Counts only grants whose reply arrived. */
+/** In any interval, a limit admits no more than its rule says. Counts only grants whose reply arrived. */
 const admitsAtMostTheLimit: Law = (history) => {
   const { restarts, plan } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
@@ -165,7 +165,8 @@ const admitsAtMostTheLimit: Law = (history) => {
 };
 
 /**
- * Groups of grants that were in the store at the same time. A restart loses those after its first `kept` executions.
+ * Groups of grants that were in the store at the same time. A restart loses the grants after its first `kept`
+ * executions.
  */
 function sharingState(grants: readonly Grant[], restarts: History['restarts']): Grant[][] {
   const groups: Grant[][] = [];
@@ -212,7 +213,7 @@ function over(rule: Rule, grants: readonly Grant[]): string | undefined {
   return undefined;
 }
 
-/** Finds a window with more different items than the limit. An item counts for one window after it was added. */
+/** Finds a window with more distinct items than the limit. An item counts for one window after it was added. */
 function tooMany(
   { limit, windowUs }: Pick<DistinctRule, 'limit' | 'windowUs'>,
   grants: readonly Grant[],
@@ -229,10 +230,10 @@ function tooMany(
   return undefined;
 }
 
-/** Algorithms whose `retryAfter` only refunds, changes and other takes can make wrong. */
+/** Algorithms whose `retryAfter` is right unless refunds, changes of the limit or other takes intervene. */
 const PROMISE: ReadonlySet<string> = new Set(['bucket', 'window', 'log', 'lock']);
 
-/** Law 2: without other traffic, a caller is admitted after the promised wait, and not earlier. */
+/** Without other traffic, a caller is admitted after the promised wait, and not earlier. */
 const waitsAreHonest: Law = (history) => {
   const { plan, restarts } = history;
   if (plan.faults.length > 0 || restarts.length > 0) return undefined;
@@ -245,7 +246,7 @@ const waitsAreHonest: Law = (history) => {
       const name = nameOf(step);
       const before = told.get(name);
       const { limit } = step.rule;
-      // A changed limit doesn't keep earlier promises.
+      // After a change of the limit, earlier waits are no longer right.
       if (before?.limit === limit && step.op === 'take' && step.cost === before.cost) {
         const isDue = answer.nowUs >= before.dueUs;
         if (answer.allowed !== isDue) {
@@ -268,7 +269,7 @@ const waitsAreHonest: Law = (history) => {
   return undefined;
 };
 
-/** Law 2: the denial cache rejects only what the store has rejected and would still reject. */
+/** The denial cache rejects only what the store has rejected and would still reject. */
 const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
   if (plan.faults.length > 0) return undefined;
   const asked = new Set(calls.map(({ act }) => act));
@@ -278,12 +279,12 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
     for (const { limiter, outcome, cost, retryAfterMs, reason } of decisions) {
       if (outcome !== 'denied' || reason !== 'rate') continue;
       const { key } = asks;
-      // A reply may arrive in the microsecond in which the request begins.
+      // A reply that arrives in the microsecond in which the request begins counts as known.
       const own = calls.filter(
         ({ process: by, endUs = Number.POSITIVE_INFINITY }) => by === process && endUs <= startUs,
       );
       const about = (step: Step): boolean => step.limiter === limiter && step.key === key;
-      // Refunds by this process may have made room since.
+      // Refunds by this process may have freed units since then.
       const givenBackUs = own
         .filter(({ steps }) => steps.some((step) => step.op === 'put' && about(step)))
         .reduce((latest, { endUs = 0 }) => Math.max(latest, endUs), 0);
@@ -313,7 +314,7 @@ function startsLock({ op, rule }: Step, answer: Answer | undefined): boolean {
   return rule.locksUs.includes(answer.untilUs - answer.nowUs);
 }
 
-/** Law 3: a script call that rejects everything writes nothing, except to start a lock. */
+/** A script call that rejects everything writes nothing, except to start a lock. */
 const rejectionsWriteNothing: Law = (history) => {
   const { plan, executions } = history;
   if (plan.faults.length > 0) return undefined;
@@ -335,7 +336,7 @@ const rejectionsWriteNothing: Law = (history) => {
   return undefined;
 };
 
-/** Law 3: a charge is refunded at most once, however many refunds are asked. */
+/** A charge is refunded at most once, even if several refunds are requested. */
 const refundsWorkOnce: Law = ({ outcomes }) => {
   const one = outcomes.find(({ refunds = 0 }) => refunds > 1);
   return one && `one charge was given back ${one.refunds} times`;
@@ -349,7 +350,7 @@ function frozenUs({ plan }: History, { process, startUs, endUs }: Outcome): numb
   }, 0);
 }
 
-/** Law 6: whatever fails, every decision arrives within the deadline, and none throws. */
+/** Whatever fails, every decision arrives within the deadline, and none throws. */
 const failuresFailNobody: Law = (history) => {
   for (const outcome of history.outcomes) {
     const { act, process, startUs, endUs, error } = outcome;
@@ -364,7 +365,7 @@ const failuresFailNobody: Law = (history) => {
   return undefined;
 };
 
-/** Law 6: without faults, no call fails and the fallback is not used. */
+/** Without faults, no call fails and the fallback is not used. */
 const calmMeansNoErrors: Law = ({ plan, outcomes, calls }) => {
   if (plan.faults.length > 0) return undefined;
   const failed = calls.find(({ error }) => error !== undefined);
@@ -375,7 +376,7 @@ const calmMeansNoErrors: Law = ({ plan, outcomes, calls }) => {
   return one && `act ${one.act} was answered by the fallback`;
 };
 
-/** Law 6: in an outage, requests soon stop waiting for the store. */
+/** In an outage, requests soon stop waiting for the store. */
 const outagesCostNoTime: Law = ({ plan, outcomes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze')) return undefined;
   for (const fault of plan.faults) {
@@ -397,8 +398,8 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
 const WELL_US = 400_000;
 
 /**
- * Law 6: a flapping server is used again only after it has been healthy for a while. A process that keeps probing after
- * a good answer must wait for this time, and wait again from the start after each bad answer.
+ * A flapping server is used again only after it has been healthy for a while. A process that probes it waits for this
+ * time after the first good answer, and starts to wait again after each bad answer.
  */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -409,7 +410,7 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
     for (const { steps, act, answers, sentUs, endUs = Number.POSITIVE_INFINITY } of own) {
       const isProbe = steps[0]?.limiter === '\u0001probe';
       if (isProbe) {
-        // A slow answer may count as good or bad, so it changes nothing.
+        // A process may take a slow answer for good or bad, so it is ignored here.
         const isSlow = answers && endUs - sentUs >= 2_000;
         if (!isSlow) wellUs = answers ? (wellUs ?? endUs) : undefined;
         isIllAgain ||= wasWell && wellUs === undefined;
@@ -417,7 +418,7 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
         lastUs = endUs;
       } else {
         const forUs = lastUs - (wellUs ?? Number.NEGATIVE_INFINITY);
-        // A slow store is still called for decisions that a process can't make alone.
+        // Decisions that a process can't make alone still call a slow store.
         const isOwn = act !== undefined && plan.onStoreError === 'local' && !isQueue(steps);
         if (isOwn && isIllAgain && sentUs > lastUs && forUs < WELL_US / 2) {
           return `a server that was well for ${forUs} us was used again`;
@@ -431,11 +432,11 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
 
 const isQueue = ([step]: readonly Step[]): boolean => step?.rule.machine === 'queue';
 
-/** Law 6: once the server is back, its answers are used again. */
+/** Once the server is back, its answers are used again. */
 const itRecovers: Law = ({ recovered }) =>
   recovered ? undefined : 'the store is back, and is not used';
 
-/** Law 7: holders that renew their leases never hold more permits than the limit. */
+/** Holders that renew their leases never hold more permits than the limit. */
 const permitsAreCounted: Law = (history) => {
   const { plan, restarts, calls } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
@@ -505,7 +506,7 @@ function joined(spans: readonly Span[]): Span[] {
   return all;
 }
 
-/** Law 7: in an outage, a process rejects a request for a lack of permits only while it holds all of them. */
+/** In an outage, a process rejects a request for a lack of permits only while it holds all of them. */
 const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local') return undefined;
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -533,10 +534,10 @@ const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
 const endsArrive: Law = ({ plan, calls, runs }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   const wellUs = Math.max(0, ...plan.faults.map(endOf));
-  // A round of retries is due after a third of a lease, or once a probe has found the store well.
+  // A retry is due after a third of a lease, or once a probe has found the store healthy.
   const dueUs = wellUs + plan.leaseMs * 400 + 500_000;
   if ((calls.at(-1)?.sentUs ?? 0) < dueUs) return undefined;
-  // The end of a request whose claim the server has lost, which a renewal was told, is sent once.
+  // If a renewal was told that the server has lost the claim, the end of the request is sent only once.
   const arrived = new Set(
     calls.flatMap(({ steps, answers }) =>
       steps.flatMap(({ op, claim }, at) => {
@@ -554,7 +555,7 @@ const endsArrive: Law = ({ plan, calls, runs }) => {
   return undefined;
 };
 
-/** Idempotency: while a request runs, its process does not give up its claim, not even when it closes. */
+/** Idempotency: while a request runs, its process keeps the claim, even when the process closes. */
 const claimsStay: Law = ({ calls, runs }) => {
   const byOwner = runsByOwner(calls, runs);
   for (const { steps, sentUs } of calls) {
@@ -589,13 +590,13 @@ function runsByOwner(
   );
 }
 
-/** When the last effect of a fault has passed: late messages may still arrive after it. */
+/** When the last effect of a fault has passed. Late messages can arrive after the fault itself. */
 function endOf(fault: Plan['faults'][number]): number {
   const forUs = 'forUs' in fault ? fault.forUs : 0;
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
-/** Law 7: a permit lasts until its release, however late, if its process can renew it. */
+/** A permit lasts until its release, however late that is, if its process can renew it. */
 const permitsLast: Law = (history) => {
   if (history.plan.faults.length > 0) return undefined;
   const ends = new Map<string, number>();
@@ -620,7 +621,7 @@ function takes({ steps, answers }: Answered): boolean {
   return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
 }
 
-/** Law 7: no two permits share an id, and no two claims an owner. */
+/** No two permits share an id, and no two claims an owner. */
 const namesAreNew: Law = ({ calls }) => {
   const names = new Set<string>();
   for (const { steps } of calls) {
@@ -638,10 +639,10 @@ const namesAreNew: Law = ({ calls }) => {
 /** How many timers a process may have for itself: it polls settings, measures its load and checks its store. */
 const IDLE_TIMERS = 12;
 
-/** Law 8: all stored keys expire, and the number of timers follows the work in flight. */
+/** All stored keys expire, and the number of timers follows the work in flight. */
 const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
-  // A failed release may be pending for a second before it is given up.
+  // A failed release may be pending for a second before the process gives it up.
   const [afterwardsUs, others] = plan.faults.length > 0 ? [1_200_000, 30] : [10_000, IDLE_TIMERS];
   for (const process of processes) {
     const requests = outcomes
@@ -659,7 +660,7 @@ const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   return undefined;
 };
 
-/** The time span of each permit's release. After an outage many can overlap, one per permit. */
+/** The time span in which each permit is released. After an outage many spans can overlap, one per permit. */
 function releasesOf(process: Process, calls: readonly Call[]): readonly Span[] {
   const spans = new Map<string, Span>();
   for (const { process: own, steps, sentUs, endUs = sentUs } of calls) {
@@ -693,7 +694,7 @@ function mostAtOnce(spans: readonly Span[]): number {
   return most;
 }
 
-/** Law 9: a limit in shadow rejects nobody. */
+/** A limit in shadow mode rejects no request. */
 const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
   const shadows = new Set(
     plan.rates.filter(({ mode }) => mode === 'shadow').map(({ name }) => name),
@@ -710,8 +711,8 @@ const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * Law 14: in an outage, a process admits no more of a key than the limit, including what it admitted before. Grants
- * after the outage are counted anew, because the store does not know those of the fallback.
+ * In an outage, a process admits no more units of a key than the limit, including those it admitted before. After the
+ * outage the count starts anew, because the store does not know the grants of the fallback.
  */
 const fallbackIsBounded: Law = ({ plan, outcomes }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -739,7 +740,7 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
       admitted.set(asked.key, all);
       const own = all.findLast((one) => one.process === process);
       const isLocal = decision.outcome === 'error';
-      // A new count begins when the store answers again after an outage, or has lost its data.
+      // A new count begins when the store answers again after an outage, or when it has lost its data.
       const lastUs = own?.grants.at(-1)?.atUs ?? 0;
       const isNew = !own || (!isLocal && (own.failed || hasLost(lastUs, endUs)));
       const count = isNew ? { process, grants: [], failed: false } : own;
@@ -762,8 +763,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * Law 14: in an outage, a process rejects for a rate only if the units that all processes may have used in the whole
- * history leave no room.
+ * In an outage, a process rejects a request by a rate only if the units that all processes may have used in the whole
+ * history leave too few.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -783,7 +784,7 @@ const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
       if (op === 'record' || (op === 'take' && !isRejected)) add(limiter, key, cost);
     }
   }
-  // No outcome tells whether the retry of a rejected request was admitted.
+  // Outcomes don't say whether the retry of a rejected request was admitted, so it is counted.
   for (const [act, asked] of plan.acts.entries()) {
     if (!('asks' in asked) || asked.again === undefined) continue;
     const call = calls.find((one) => one.act === act);
@@ -796,7 +797,7 @@ const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
     for (const { limiter, outcome } of decisions) {
       if (outcome === 'error') add(limiter, asked.key, asked.cost);
       const rate = plan.rates.find(({ name }) => name === limiter);
-      // The fallback counts what is charged afterwards, too.
+      // The fallback also counts what limits with debt charge after the work.
       if (rate?.debt !== undefined) add(limiter, asked.key, lateCost(asked.cost, act));
     }
   }
@@ -818,8 +819,8 @@ const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
 };
 
 /**
- * All units spent, and no others, are charged, forgiven or counted as lost. If a reply was lost, it is unknown whether
- * the store charged.
+ * All units spent are charged, forgiven or counted as lost, and no other units are. If a reply was lost, it is unknown
+ * whether the store charged.
  */
 const spendingIsCharged: Law = (history) => {
   const { plan, spent, calls, restarts, outcomes, units } = history;
@@ -857,8 +858,8 @@ function refillOf(limit: number, calls: readonly Call[]): number {
 }
 
 /**
- * A request that shares its key with no other is charged exactly its cost, up to the limit plus its debt. Lost calls
- * may lose units or charge them twice.
+ * A request that shares its key with no other is charged exactly its cost, up to the limit plus its debt. If a call is
+ * lost, its units may be lost too, or be charged twice.
  */
 const aloneIsChargedExactly: Law = (history) => {
   const { plan, spent, outcomes, calls, restarts, units } = history;
@@ -888,7 +889,7 @@ const aloneIsChargedExactly: Law = (history) => {
   return undefined;
 };
 
-/** The units of a key's calls that may or may not have been charged: no reply came in time. */
+/** The units of a key's calls for which no reply came in time, so that they may or may not have been charged. */
 function unheard(calls: readonly Call[], key: string): number {
   return calls
     .filter(({ answers, sentUs, endUs = Infinity }) => !answers || endUs - sentUs > PATIENCE_US / 2)
@@ -910,7 +911,7 @@ const chargesAreSentTwice: Law = ({ plan, calls }) => {
       }
     }
     for (const [cost, count] of sent) {
-      // Several additions may have the same cost. The reservation pays for a part of the first.
+      // Several additions may have the same cost. The reservation pays for a part of the first one.
       const { adds, reserve } = act;
       const most = 2 * (1 + adds.filter((units) => [0, reserve].includes(units - cost)).length);
       if (count > most) return `a charge of ${cost} for ${act.key} was sent ${count} times`;
@@ -925,7 +926,7 @@ function isUnsent(error: unknown): boolean {
   return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
 }
 
-/** Few calls within a second release a permit, however many of its renewals fail. */
+/** Within a second, only a few calls release a permit, however many of its renewals fail. */
 const releasesAreFew: Law = ({ calls }) => {
   const spans = new Map<string, Span[]>();
   for (const { process, steps, sentUs } of calls) {
@@ -945,7 +946,7 @@ const releasesAreFew: Law = ({ calls }) => {
 /** A release without an answer is sent again after a second. */
 const RETRY_US = 1_000_000;
 
-/** The most: the release, and a second one after a renewal that overtook it. */
+/** A permit is released once, and again after a renewal that overtook the release. Each of the two may be retried. */
 const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or its final cost if that is less. */
@@ -990,13 +991,13 @@ function spendingOf(
   if (decision.outcome === 'error') return { least: 0, most: Math.max(added, units), held: 0 };
   const held = Math.min(reserved, units, owed);
   if (hasEnded && !process.isDead) return { least: units, most: units, held };
-  // It is unknown how far a killed process got.
+  // It is unknown how many of its units a killed process had charged.
   return { least: held, most: Math.max(reserved, added, units), held };
 }
 
 const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
 
-/** Whether a step counts a request by calendar. `restoreFrom` counts too, without a billing period. */
+/** Whether a step counts requests in the calendar limit. Steps of `restoreFrom` do too, without a billing period. */
 function isOfQuota({ limiter, rule, period }: Step): boolean {
   if (limiter !== 'quota' || rule.machine !== 'calendar') return false;
   return period !== undefined || rule.calendar.name !== 'billing';
@@ -1026,12 +1027,12 @@ const quotasHold: Law = (history) => {
       const sums = new Map<number, number>();
       let [lastUs, seenUs] = [0, 0];
       for (const { startUs, cost } of some) {
-        // The store's clock went back over the end of the period, where the count had expired.
+        // The store's clock went back to before the period, whose count had expired by then.
         if (startUs < seenUs) sums.clear();
         seenUs = startUs;
         if (startUs < lastUs)
           return `the period of ${key} since ${lastUs} is followed by ${startUs}`;
-        if (cost > 0) lastUs = startUs; // a rejection begins no period
+        if (cost > 0) lastUs = startUs; // a rejected request begins no period
         const sum = (sums.get(startUs) ?? 0) + cost;
         sums.set(startUs, sum);
         if (sum > plan.quota.limit) {
@@ -1043,7 +1044,7 @@ const quotasHold: Law = (history) => {
   return undefined;
 };
 
-/** Quotas: each share that is used is reported; without faults once, and always with the id of its period. */
+/** Quotas: a share of the limit that is used is reported with the id of its period, and without faults only once. */
 const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   if (!plan.quota || !quotas) return undefined;
   const { limit } = plan.quota;
@@ -1054,7 +1055,7 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
       const told = quotas.told
         .filter((one) => one.key === key && one.threshold === share)
         .map(({ id }) => periodOf(id))
-        // A period that was unknown at first has two names.
+        // A period whose start was unknown at first can be reported under two names.
         .filter((name) => name === timeOf(startUs) || name === `until ${timeOf(endUs)}`);
       if (used < share * limit) continue;
       if (told.length === 0)
@@ -1090,7 +1091,7 @@ function timeOf(us: number): string {
 const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
   if (!plan.quota || !quotas || repeatsRequests(plan)) return undefined;
   const lost = restarts.filter(({ executions, kept }) => kept < executions);
-  // A snapshot brings back the mark that nothing is missing.
+  // A restart from a snapshot also restores the mark that nothing is missing.
   if (lost.some(({ kept }) => kept > 0)) return undefined;
   const lostUs = lost.at(-1)?.trueUs ?? Infinity;
   for (const [key, { startUs, used }] of quotas.counts) {
@@ -1139,7 +1140,7 @@ const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
     if (!isClaimed) return `${id} ran without a claim`;
   }
   const calm = plan.faults.length === 0;
-  // A response is kept even if its own client has left.
+  // A response is kept even if the client that caused it has left.
   for (const { id, endUs, status } of calm ? runs : []) {
     if (endUs === undefined || status === 503) continue;
     const isAgain = runs.some(
@@ -1172,7 +1173,7 @@ const idsRunOnce: Law = ({ plan, runs, outcomes, calls }) => {
   return undefined;
 };
 
-/** Claims, as the store's callers see them: while one owner holds an id under its lease, no other gets it. */
+/** Claims: while one owner holds the claim of an id under its lease, the store gives it to no other owner. */
 const claimsExclude: Law = (history) => {
   const { plan, restarts } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
@@ -1220,8 +1221,8 @@ const claimsExclude: Law = (history) => {
 };
 
 /**
- * Shapers: over all processes, jobs start at the pace. Timers may be late, so a few starts may be close together. Skips
- * keys for which a call got no reply in time, unless it only cancelled slots.
+ * Shapers: over all processes, jobs start at the pace. Timers may be late, so a few starts may be close together. The
+ * law skips keys for which a call got no reply in time, unless that call only cancelled slots.
  */
 const jobsKeepThePace: Law = ({ plan, starts, calls }) => {
   if (plan.faults.some(({ kind }) => kind !== 'weather')) return undefined;
@@ -1266,14 +1267,14 @@ function wasPaused({ acts }: Plan, key: string, atUs: number): boolean {
   );
 }
 
-/** How long after a pause jobs may still wait for their turn. */
+/** After a pause, jobs may wait this much longer until they start. */
 const PAUSE_LATE_US = 3_000_000;
-/** A job this close to its start may start despite a new pause. */
+/** A job whose start is this near may start despite a new pause. */
 const PAUSE_NEAR_US = 60_000;
 
 /**
- * Shapers: no job of a paused key starts. In the process that paused the key this holds whatever the store does, in
- * the others only without faults.
+ * Shapers: no job of a paused key starts. In the process that paused the key, this holds whatever the store does. In
+ * other processes, it holds only without faults.
  */
 const pausesHold: Law = ({ plan, outcomes, starts, restarts }) => {
   const calm = plan.faults.length === 0;
@@ -1294,7 +1295,7 @@ const pausesHold: Law = ({ plan, outcomes, starts, restarts }) => {
   return undefined;
 };
 
-/** Shapers: if the store tells a process of a pause while a job waits, the job waits for its end in any outage. */
+/** Shapers: if a process has learned of a pause while a job waits, the job waits for its end, even in an outage. */
 const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
   if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -1322,7 +1323,7 @@ const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
   return undefined;
 };
 
-/** Shapers: a job that is given up before it starts is rejected at once, and never starts. */
+/** Shapers: a job that is aborted before it starts is rejected at once, and never starts. */
 const abortsSettle: Law = ({ outcomes, starts }) => {
   const started = new Map(starts.map(({ act, atUs }) => [act, atUs]));
   for (const { act, process, abortedUs, endUs = Number.POSITIVE_INFINITY } of outcomes) {
@@ -1351,7 +1352,7 @@ const jobsSettle: Law = (history) => {
   return undefined;
 };
 
-/** `maxWait`, and how long after it a job may start on a slot that comes late. */
+/** `maxWait`, plus the time by which a job on a late slot may exceed it. */
 const LONGEST_WAIT_US = 2_000_000 + 300_000;
 
 /** Shapers: each granted slot starts a job or is cancelled, unless its job was aborted or its key paused. */
@@ -1374,7 +1375,7 @@ const slotsAreUsed: Law = ({ plan, calls, starts }) => {
   return undefined;
 };
 
-/** Shapers: over all processes, no more jobs of a key run at once than allowed. A process that was killed runs none. */
+/** Shapers: over all processes, no more jobs of a key run at once than allowed. A killed process runs none. */
 const jobsRunFew: Law = ({ plan, starts }) => {
   const { jobsAtOnce = Infinity, faults } = plan;
   if (faults.some(({ kind }) => kind !== 'kill' && kind !== 'deploy')) return undefined;
@@ -1386,7 +1387,7 @@ const jobsRunFew: Law = ({ plan, starts }) => {
   return undefined;
 };
 
-/** Shapers: a job of a key that nobody else uses starts at once, whatever the clock of its process shows. */
+/** Shapers: a job of a key that no other job uses starts at once, whatever the clock of its process shows. */
 const idleJobsStart: Law = ({ plan, outcomes, starts }) => {
   if (plan.faults.length > 0) return undefined;
   const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');
@@ -1395,7 +1396,7 @@ const idleJobsStart: Law = ({ plan, outcomes, starts }) => {
     const { startUs, error, abortedUs } = one;
     const waitedUs = (starts.find(({ act }) => act === one.act)?.atUs ?? Infinity) - startUs;
     if (abortedUs !== undefined) continue;
-    // A queue is empty after 2 s, the longest wait.
+    // The queue of a key is empty after 2 s, the longest wait.
     const isAlone = jobs.every(
       (other) =>
         other === one ||
@@ -1426,12 +1427,12 @@ const changesApply: Law = ({ plan, outcomes }) => {
     for (const { decisions = [], startUs, endUs = startUs, process } of outcomes) {
       const own = decisions.find(({ limiter }) => limiter === name)?.policy?.limit;
       if (own === undefined) continue;
-      // A process looks for changes from its first request on.
+      // A process polls for changes from its first request on.
       const firstUs = first.get(process) ?? startUs;
       first.set(process, firstUs);
       if (startUs < firstUs + APPLIES_US) continue;
       const settled = changes.filter((change) => change.endUs + APPLIES_US < startUs).at(-1);
-      // Of two concurrent changes, either may win.
+      // If two changes are concurrent, either may be the later one.
       const since = settled?.startUs ?? Number.NEGATIVE_INFINITY;
       const recent = changes.filter((change) => change.startUs < endUs && change.endUs > since);
       const known = [
@@ -1444,7 +1445,7 @@ const changesApply: Law = ({ plan, outcomes }) => {
   return undefined;
 };
 
-/** The limits that may apply at an instant because of a change: after its end, the declared one. */
+/** The limits that may apply at an instant because of a change. After the change, the declared limit applies. */
 function limitsIn(
   {
     startUs,
@@ -1459,7 +1460,7 @@ function limitsIn(
   return nowUs < startUs + forUs - APPLIES_US ? [limit] : [limit, declared];
 }
 
-/** By default processes look for changes twice a second. */
+/** When all processes have applied a change, at the latest. By default they poll twice a second. */
 const APPLIES_US = 600_000;
 
 /** All laws by their names. */
@@ -1508,7 +1509,7 @@ export const LAWS: Readonly<Record<string, Law>> = {
   changesApply,
 };
 
-/** The names of the laws that a history breaks, each with a sentence. */
+/** The laws that a history breaks, by name, each with a sentence about the violation. */
 export function judge(history: History): ReadonlyMap<string, string> {
   const broken = new Map<string, string>();
   for (const [name, law] of Object.entries(LAWS)) {
@@ -1518,7 +1519,7 @@ export function judge(history: History): ReadonlyMap<string, string> {
   return broken;
 }
 
-/** Answers can be so wrong that a law cannot read them. */
+/** Judges by one law. If answers are so wrong that the law throws, this is a violation, too. */
 function sentenceOf(law: Law, history: History): string | undefined {
   try {
     return law(history);

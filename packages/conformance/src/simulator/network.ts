@@ -2,7 +2,7 @@
 
 import { EPOCH_US, type Process, type World } from './world.js';
 
-/** A server, or a model of one. For the processes, it answers in zero time. */
+/** A server, or a model of one. By the clocks of the simulation, it answers in zero time. */
 export interface Server {
   /**
    * Runs a request at an instant by the server's clock, in microseconds since the epoch. May return a promise: the
@@ -25,7 +25,7 @@ export interface Server {
 export interface Execution {
   readonly process: Process;
   readonly trueUs: number;
-  /** The server's clock. No two executions between two restarts have the same, unless the clock was set back. */
+  /** By the server's clock. Between two restarts, each execution has another time, unless the clock was set back. */
   readonly serverUs: number;
   /** How many changes it made. */
   readonly writes: number;
@@ -64,7 +64,7 @@ export class Host {
   /** How often the clock was set back. */
   backSteps = 0;
   weather: Weather = FAIR;
-  /** Whether the server will be restarted. */
+  /** Whether to take snapshots, because the server will be restarted. */
   keepsSnapshots = false;
   isDown = false;
   hungUntilUs = 0;
@@ -122,7 +122,7 @@ export class Host {
     const last = this.snapshots.findLast(({ atUs }) => atUs <= before) ?? this.snapshots[0];
     const kept = keeps === 'nothing' || last?.all === undefined ? undefined : last;
     world.waitFor(this.server.restart(kept?.all));
-    // Data of a replica that was never promoted is gone.
+    // The data of a replica that was not promoted is dropped.
     this.snapshots = [];
     this.restarts.push({
       trueUs: world.nowUs,
@@ -187,7 +187,7 @@ interface Pending {
 /** The connection of one process. Like TCP, it delivers requests and replies in the order in which they were sent. */
 export class Link {
   state: 'ready' | 'connecting' = 'ready';
-  /** The true time at which the next request should arrive, if it is not in the past. */
+  /** The true time at which the next request should arrive; ignored if it is in the past. */
   wishUs: number | undefined;
   private readonly host: Host;
   private readonly process: Process;
@@ -244,7 +244,7 @@ export class Link {
     };
   }
 
-  /** The connection ends; the process learns it, and connects again when the server is up. */
+  /** Ends the connection. The process is notified, and connects again when the server is up. */
   drop(): void {
     const { world } = this.host;
     this.connection += 1;

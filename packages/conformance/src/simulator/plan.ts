@@ -10,7 +10,7 @@ interface RatePlan {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number | undefined;
-  /** Units beyond the limit that are charged after the fact; of token buckets only. */
+  /** Only for token buckets: units beyond the limit that may be charged after the work. */
   readonly debt: number | undefined;
   /** The locks of its penalty, if it has one. */
   readonly locksMs: readonly number[] | undefined;
@@ -23,10 +23,10 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly kind: 'consume' | 'peek';
       readonly key: string;
       readonly cost: number;
-      /** Its items, for limits on different items. */
+      /** The items of the request, for limits on distinct items. */
       readonly items: readonly string[];
       readonly asks: readonly number[];
-      /** Whether to try again after the promised wait: 0 for exactly then, -1 for a microsecond earlier. */
+      /** When to try again: 0 for exactly after the promised wait, -1 for a microsecond earlier; undefined: never. */
       readonly again: number | undefined;
     }
   | { readonly kind: 'refund'; readonly of: number; readonly twice: boolean }
@@ -43,9 +43,9 @@ export type Act = { readonly atUs: number; readonly process: number } & (
   | {
       readonly kind: 'job';
       readonly key: string;
-      /** After how long its caller gives it up, if it has not started; undefined: never. */
+      /** When its caller aborts it, if it has not started by then; undefined: never. */
       readonly abortUs: number | undefined;
-      /** How long it runs, in plans that limit the jobs that run at once. */
+      /** How long the job runs, in plans with `jobsAtOnce`. */
       readonly holdUs: number;
     }
   /** Pauses the key in all processes. */
@@ -58,11 +58,11 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       /** Units added while it runs, `gapUs` apart. */
       readonly adds: readonly number[];
       readonly gapUs: number;
-      /** Undefined if it is never settled. */
+      /** The final units; undefined if the request is never settled. */
       readonly usage: number | undefined;
       /** Whether its client leaves before the end. */
       readonly isCut: boolean;
-      /** How long after its end it is settled; undefined: before its end. */
+      /** How long after its end the request is settled; undefined: before its end. */
       readonly lateUs: number | undefined;
     }
   /** Consumes many new keys at once. */
@@ -72,12 +72,12 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly kind: 'change';
       readonly rate: number;
       readonly limit: number;
-      /** After how long the change ends; undefined: never. */
+      /** How long the change lasts; undefined: forever. */
       readonly forMs: number | undefined;
     }
 );
 
-/** What limits with debt are charged after the work of a call: up to three times its cost. */
+/** What limits with debt charge after the work of an act: up to three times the cost of its request. */
 export function lateCost(cost: number, act: number): number {
   return cost * (act % 4);
 }
@@ -93,7 +93,7 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'down' | 'hang'; readonly forUs: number }
   | { readonly kind: 'clock'; readonly byUs: number }
   | { readonly kind: 'freeze'; readonly process: number; readonly forUs: number }
-  /** `deploy`: the process closes, and one with the other build takes its place. */
+  /** `deploy`: the process closes, and a process with the other build takes its place. */
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
@@ -114,11 +114,11 @@ interface SpendPlan {
 export interface QuotaPlan {
   readonly limit: number;
   readonly period: 'day' | 'month' | 'billing';
-  /** How long after the beginning of the history a period ends; negative: before it. */
+  /** When a period ends, counted from the beginning of the history; negative if it ended before. */
   readonly endsUs: number;
   /** Whether requests beyond the limit are admitted. */
   readonly isSoft: boolean;
-  /** How long a load from the app's records takes, and a report. */
+  /** How long it takes to load from the app's records, and to report. */
   readonly callbackUs: number;
 }
 
@@ -149,7 +149,7 @@ const ALGORITHMS = [
 ] as const;
 const SECOND_US = 1_000_000;
 const KEYS = ['ada', 'bob', 'eve'] as const;
-/** Enough that most have units left when an outage begins. */
+/** So many keys that most have units left when an outage begins. */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
 /** The main activity of processes. */
@@ -165,7 +165,7 @@ type Activity =
   | 'quotas'
   | 'all';
 
-/** What histories test, instead of a random choice. */
+/** Restricts what a history tests. The rest is random. */
 export interface Focus {
   /** The main activity. */
   readonly focus?: Activity | undefined;
@@ -302,19 +302,19 @@ function quotaOf(random: Random, lengthUs: number): QuotaPlan {
   };
 }
 
-/** Some sliding limits count different items instead. */
+/** Turns some sliding limits into limits on distinct items. */
 function onItems(rate: RatePlan, random: Random): RatePlan {
   const isSliding = rate.algorithm === 'slidingLog' || rate.algorithm === 'slidingWindow';
   return isSliding && random.chance(0.4) ? { ...rate, algorithm: 'distinct' } : rate;
 }
 
-/** Some limits have debt. A separate generator leaves the rest of each seed's plan unchanged. */
+/** Gives some limits a debt. A separate generator leaves the rest of each seed's plan unchanged. */
 function withDebt(rate: RatePlan, random: Random): RatePlan {
   if (rate.algorithm !== 'tokenBucket' || !random.chance(0.4)) return rate;
   return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
 }
 
-/** A low limit, which is often reached, with locks. */
+/** Gives a limit locks, and makes it so low that it is often reached. */
 function withPenalty(rate: RatePlan, random: Random): RatePlan {
   return {
     ...rate,
@@ -328,7 +328,7 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
   };
 }
 
-/** One job in five is given up. Separate random numbers leave the rest of each plan as it was. */
+/** One job in five is aborted. Separate random numbers leave the rest of each plan unchanged. */
 function jobAt(atUs: number): { abortUs: number | undefined; holdUs: number } {
   const random = new Random(atUs + 2 ** 25);
   return {
@@ -379,7 +379,7 @@ function actsOf(random: Random, shape: Shape): Act[] {
   let atUs = 0;
   const gapUs = lengthUs / count;
   for (let n = 0; n < count; n += 1) {
-    // Bursts, with pauses between them.
+    // Acts come in bursts, with pauses between them.
     atUs += random.chance(0.5) ? random.between(0, 200) : random.around(gapUs * 2);
     acts.push(
       actOf(
@@ -451,7 +451,7 @@ function actOf(
       return {
         ...base,
         kind,
-        // For a request alone on its key, the exact charge is known.
+        // If a request is alone on its key, the exact charge is known.
         key: base.atUs % 4 === 0 ? `alone-${base.atUs}` : key,
         reserve: random.pick([0, 1, 20, 90]),
         adds,
@@ -495,17 +495,17 @@ function faultsOf(
   lengthUs: number,
   processes: number,
 ): Fault[] {
-  // Processes must be able to lose permits and claims that they hold.
+  // For these activities, faults must be able to hit processes while they hold permits or claims.
   const isHeld = focus === 'claims' || focus === 'permits';
   let lastUs = 0;
   return Array.from({ length: random.between(1, 4) }, (_, at): Fault | Fault[] => {
-    // Some faults follow another closely, and meet the state that it left.
+    // Some faults come shortly after another one, and meet the state that it left behind.
     const follows = at > 0 && random.chance(0.4);
     const ownUs = random.chance(0.15) ? 0 : random.between(0, lengthUs);
     const atUs = follows ? lastUs + random.between(0, 400_000) : ownUs;
     lastUs = atUs;
     if (focus === 'outages') return outageOf(random, atUs);
-    // Failed charges are sent again.
+    // Outages make charges fail, so that they are sent again.
     if (focus === 'spending' && random.chance(0.6)) return outageOf(random, atUs);
     const forUs = random.pick(FAULT_LENGTHS_US);
     const process = random.between(0, processes - 1);
@@ -519,7 +519,7 @@ function faultsOf(
 
 const FAULT_LENGTHS_US = [30_000, 300_000, 1_500_000, 3_000_000] as const;
 
-/** Faults of chosen kinds only. */
+/** Random faults of the chosen kinds only. */
 function faultsAmong(
   kinds: readonly FaultKind[],
   random: Random,
@@ -561,7 +561,7 @@ function faultOf(
         keeps: random.pick(['all', 'nothing', 'replicated'] as const),
       };
       if (random.chance(0.7)) return restart;
-      // Message loss also hits the messages that bring the new server up to date.
+      // The lost messages include those that bring the new server up to date.
       const of = random.pick(['loseRequest', 'loseReply'] as const);
       return [restart, { atUs, kind: 'weather', forUs, of, share: random.pick([0.05, 0.5]) }];
     }
@@ -577,7 +577,7 @@ function faultOf(
   }
 }
 
-/** The store answers nobody. */
+/** A fault during which the store answers no process. */
 function outageOf(random: Random, atUs: number): Fault {
   const forUs = random.pick([500_000, 1_500_000, 3_000_000]);
   const kind = random.pick(['down', 'hang', 'weather'] as const);
@@ -586,9 +586,9 @@ function outageOf(random: Random, atUs: number): Fault {
 }
 
 /**
- * The smallest plan found that still fails: leaves out acts and faults, larger parts first.
+ * The smallest plan found that still fails. It is found by leaving out acts and faults, larger parts first.
  *
- * @param most how many plans to try
+ * @param most how many plans to try, at most
  */
 export async function shrink(
   plan: Plan,

@@ -8,14 +8,14 @@ const DAY_US = 86_400_000_000;
 /** Billing periods that begin at most this far apart are the same. */
 const SAME_US = 3_600_000_000;
 
-/** Units that a request was admitted with, as the app stores them. */
+/** Units with which a request was admitted, as the app stores them. */
 export interface UsageRecord {
   readonly key: string;
   readonly units: number;
-  /** The start of the period in which they count. */
+  /** The start of the period in which the units count. */
   readonly startUs: number;
   readonly trueUs: number;
-  /** Whether the process admitted them without the store. */
+  /** Whether the process admitted the request without the store. */
   readonly isLocal: boolean;
 }
 
@@ -25,7 +25,7 @@ export interface Told extends Crossed {
   readonly trueUs: number;
 }
 
-/** A load of the units used. */
+/** A call of the app's function that loads the units used so far. */
 export interface Load {
   readonly process: Process;
   readonly key: string;
@@ -38,12 +38,12 @@ export interface QuotaCaller {
   readonly cost: number;
 }
 
-/** The app's database, which no fault of the simulation reaches, and what its processes were told. */
+/** The app's database, which no fault of the simulation reaches, and the reports and loads of its processes. */
 export class QuotaBooks {
   readonly records: UsageRecord[] = [];
   readonly told: Told[] = [];
   readonly loads: Load[] = [];
-  /** From now on no load fails. */
+  /** If true, loads no longer fail. */
   isCalm = false;
   private readonly plan: QuotaPlan;
   private readonly world: World;
@@ -107,7 +107,7 @@ export class QuotaBooks {
     if (!this.isCalm && this.told.length % 6 === 5) throw new Error('the mail server is down');
   }
 
-  /** The units used, as they were when the load began. */
+  /** Loads the units used, as they were when the load began. */
   private async load(process: Process, key: string, start: Date): Promise<number> {
     const { world, loads } = this;
     const load: Load = { process, key, fromUs: world.nowUs };
@@ -132,19 +132,19 @@ export class QuotaBooks {
   }
 }
 
-/** Of an answer by calendar. */
+/** The period in the answer of a calendar limit. */
 interface StartAndEnd {
   readonly startUs: number;
   readonly endUs?: number;
 }
 
-/** The start of a period. That of a billing period before the only known one is unknown, and told as 0. */
+/** The start of a period. If only its end is known, the answer has 0 as the start, which is then computed. */
 export function startOf({ startUs, endUs = 0 }: StartAndEnd): number {
   return startUs || endUs - 31 * DAY_US;
 }
 
 export const SHARES: readonly number[] = [0.5, 1];
-/** The time of a load in a database that hangs. */
+/** How long a load takes in a database that hangs. */
 const HANGS_US = 9_000_000;
 
 export function isSamePeriod(startUs: number, otherUs: number): boolean {

@@ -1,4 +1,4 @@
-/** Seeded random numbers: all chance in a history comes from them. */
+/** Seeded random numbers. Everything that is random in a history comes from them. */
 
 export class Random {
   private state: number;

@@ -42,7 +42,7 @@ export interface Program {
     },
     settings: { store: Store; localShare: number; logger: false },
   ) => Shaper;
-  /** Of @spillway/core/store. Without it no limit has debt. */
+  /** Exported by @spillway/core/store. Without it, no limit has debt. */
   readonly withDebt?: typeof import('@spillway/core/store').withDebt;
   /** Opens the store on a connection to the server. */
   open(link: Link): Store;
@@ -79,7 +79,7 @@ export interface Subject {
 
 const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
-/** After this time without a lock, the next lock is the first again. */
+/** If a key was not locked for this time, its next lock is again the first one. */
 const FORGET_MS = 3_000;
 /** How long a process waits for its requests before it closes, and how long it may take to close. */
 const DRAIN_US = 4_000_000;
@@ -88,10 +88,10 @@ const CLOSE_US = 5_000_000;
 /** The window of the limit of `spend` acts. */
 const SPEND_MS = 86_400_000;
 
-/** Longer than the periods of `quota` acts. */
+/** More than two periods of `quota` acts. */
 const MONTHS_US = 70 * SPEND_MS * 1_000;
 
-/** After this time all other counts have expired. */
+/** The time after which all other counts have expired. */
 function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
@@ -116,13 +116,13 @@ interface App {
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
   readonly control: LiveControl | undefined;
-  /** A build of an older release may have no limits on different items. */
+  /** Whether it has limits on distinct items. A build of an older release may not. */
   readonly hasDistinct: boolean;
   /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
 }
 
-/** How long a rejected step should wait, in microseconds. */
+/** The wait after which a rejected step should be retried, in microseconds. */
 function waitUs({ rule, cost }: Step, answer: Answer | undefined): number {
   if (!answer || answer.allowed) return 0;
   return Math.round(seen(rule, answer, cost).retryAfterMs * 1_000);
@@ -164,9 +164,9 @@ class Running {
   private readonly units: Units[] = [];
   private readonly books: QuotaBooks | undefined;
   private readonly refunds = new Map<object, number>();
-  /** How often each process was replaced by one of the other build. */
+  /** How often each process was replaced by one with the other build. */
   private readonly deploys = new Map<number, number>();
-  /** The act that runs now. */
+  /** The act that is being performed. */
   private acting: number | undefined;
 
   constructor(plan: Plan, subject: Subject) {
@@ -200,7 +200,7 @@ class Running {
       void once.close();
     }
     await world.runUntil(world.nowUs + forgottenUs(plan));
-    // For months, the processes would do nothing but announce themselves.
+    // The months until quotas expire are not simulated: the processes would only announce their limiters.
     const endUs = host.nowUs() + (plan.quota ? MONTHS_US : 0);
     return {
       plan,
@@ -375,7 +375,7 @@ class Running {
     });
   }
 
-  /** Performs an act in its process, if that is alive. */
+  /** Performs an act in its process, if the process is alive. */
   private begin(act: Act, at: number): void {
     const app = this.apps[act.process];
     if (!app || app.process.isDead) return;
@@ -509,7 +509,7 @@ class Running {
     return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
-  /** Charges limits with debt again after the work. */
+  /** After the work, charges the limits with debt again. */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {
       const rate = this.plan.rates[one];
@@ -527,7 +527,7 @@ class Running {
     return this.refunds.get(decision) ?? 0;
   }
 
-  /** Retries exactly when the store has promised to admit, to the microsecond. */
+  /** Retries at exactly the microsecond at which the store has promised to admit the request. */
   private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
     const { again: by } = asks;
@@ -599,7 +599,7 @@ class Running {
       outcome.added += units;
     }
     const settle = (): void => {
-      // Only the first settlement counts.
+      // Settles twice, because only the first settlement may count.
       if (usage !== undefined) for (const units of [usage, usage + 9]) spent.settle(units);
     };
     if (lateUs === undefined) settle();
@@ -682,7 +682,7 @@ class Running {
     }
   }
 
-  /** Deploys as orchestrators do: a process gets no more requests, finishes its own, and closes. */
+  /** Deploys as orchestrators do: a process gets no more requests, finishes those that it has, and closes. */
   private deploy(at: number): void {
     const { world, apps, deploys } = this;
     const app = apps[at];
@@ -696,7 +696,7 @@ class Running {
       void quotas?.close();
       void once.close();
     };
-    // Some do not wait for their requests.
+    // In half of the histories, processes hardly wait for their requests.
     const drainUs = this.plan.seed % 2 === 0 ? DRAIN_US : DRAIN_US / 8;
     world.at(world.nowUs + drainUs, close, process);
     world.at(world.nowUs + drainUs + CLOSE_US, () => {
@@ -705,7 +705,7 @@ class Running {
     world.at(world.nowUs + RESTART_US, () => this.boot(at));
   }
 
-  /** Whether the store answers every live process again. */
+  /** Whether the store answers all live processes again. */
   private async recovers(): Promise<boolean> {
     const { world, apps } = this;
     const living = apps.filter(({ process }) => !process.isDead);
@@ -729,8 +729,8 @@ class Running {
   }
 
   /**
-   * The counts of quotas, after each key has been used twice more: a load or report that failed is repeated a minute
-   * later.
+   * The counts of quotas, after each key was used twice more. The first use comes more than a minute later, when a load
+   * or report that failed is repeated.
    */
   private async quotas(): Promise<History['quotas']> {
     const { world, apps, plan, books, calls } = this;

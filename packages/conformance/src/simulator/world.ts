@@ -1,11 +1,11 @@
-/** Virtual time: one queue of events, and processes with clocks and timers of their own. */
+/** Virtual time: one queue of events, and processes that have separate clocks and timers. */
 
 import { Random } from './random.js';
 
 /** Epoch of the simulated world: 2026-01-01T00:00:00Z. */
 export const EPOCH_US = 1_767_225_600_000_000;
 
-/** The order of events that are due at once: as in Node, timers, then input, then immediates. */
+/** The order of events that are due at once. As in Node.js, timers come first, then input, then immediates. */
 export type Phase = 'timer' | 'input' | 'immediate';
 
 const PHASES: readonly Phase[] = ['timer', 'input', 'immediate'];
@@ -31,7 +31,7 @@ export class World {
     this.random = new Random(seed);
   }
 
-  /** Runs a function at an instant, in a process or outside. Returns a function that cancels it. */
+  /** Runs a function at an instant, in a process or outside of all. Returns a function that cancels it. */
   at(atUs: number, run: () => void, process?: Process, phase: Phase = 'input'): () => void {
     this.order += 1;
     const event: Event = {
@@ -48,7 +48,7 @@ export class World {
     };
   }
 
-  /** Nothing else happens until a promise settles. */
+  /** Stops the simulation until a promise settles. */
   waitFor(promise: unknown): void {
     if (promise instanceof Promise) this.waited.push(promise);
   }
@@ -68,7 +68,7 @@ export class World {
         continue;
       }
       next.run();
-      // Code that awaits settled promises runs before the next event.
+      // Lets code that awaits settled promises run before the next event.
       await new Promise(setImmediate);
       while (this.waited.length > 0) {
         await Promise.all(this.waited.splice(0));
@@ -159,7 +159,7 @@ export class Process {
   /**
    * Evaluates a program, the text of a CommonJS module, and returns what it exports.
    *
-   * @throws Error what the program throws
+   * @throws Error that the program throws
    */
   boot(program: string): unknown {
     const globals = this.globals();
@@ -203,7 +203,7 @@ export class Process {
   }
 }
 
-/** Functions made of programs: all processes that run one program share its compiled code. */
+/** Functions compiled from programs. All processes that run one program share its compiled code. */
 const made = new Map<string, (...args: unknown[]) => void>();
 
 function makeOf(program: string, names: readonly string[]): (...args: unknown[]) => void {

@@ -119,8 +119,8 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
 }
 
 /**
- * Not in browsers, which hide the target of a redirect. Not with `integrity`: only the runtime knows to which response
- * it applies.
+ * In browsers, redirects are left to `fetch`, because browsers hide the target. So are calls with `integrity`, because
+ * only the runtime knows to which response it applies.
  */
 function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
@@ -131,7 +131,7 @@ function isRequest(input: unknown): input is RequestLike {
   return typeof input === 'object' && input !== null && 'url' in input;
 }
 
-/** A web stream, a `Readable` of Node.js, or another body that is read once. */
+/** A web stream, a `Readable` of Node.js, or another body that can be read only once. */
 function isStream(body: unknown): boolean {
   return (
     typeof body === 'object' &&

@@ -13,7 +13,7 @@ declare const URL: new (url: string) => { readonly host: string };
 
 /**
  * For the option `key` of {@link pacedFetch}: each combination of host and credential gets its own pace. The key
- * contains a hash of the headers `Authorization`, `X-Api-Key` and `Api-Key`. Without these headers, it is the host.
+ * contains a hash of the headers `Authorization`, `X-Api-Key` and `Api-Key`. Without them, the host is the key.
  *
  * @example
  * ```ts

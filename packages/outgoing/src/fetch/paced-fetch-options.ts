@@ -38,8 +38,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /** Whether to also retry calls that fail without a response, but not aborts or timeouts. Default false. */
   readonly retryErrors?: boolean | undefined;
   /**
-   * How long each try or redirect may take, from its slot on, including the body: 1 ms to 24 h, rounded up to whole
-   * milliseconds. Then it fails with the `TimeoutError` of the runtime. Default: no timeout.
+   * How long each try or redirect may take, counted from its slot and including the body: 1 ms to 24 h, rounded up to
+   * whole milliseconds. A slower one fails with the `TimeoutError` of the runtime. Default: no timeout.
    */
   readonly timeout?: Duration | undefined;
   /**
@@ -60,7 +60,7 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   readonly onPause?: ((event: PauseEvent) => void) | undefined;
   /** Called when the shaper could not pause, or when `onPause` or `random` fails. The call still gets its response. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Without `onFault`, logs such faults, at most once a minute. Default: the console. */
+  /** Where faults are logged if `onFault` is not set, at most once a minute. Default: the console. */
   readonly logger?: Logger | false | undefined;
   /** For tests. Default: the clock of this process. */
   readonly clock?: Clock | undefined;

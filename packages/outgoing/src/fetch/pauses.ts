@@ -189,7 +189,7 @@ export class Pauses {
     const others = (maxConcurrent ?? Infinity) - 1;
     const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
-    // The remaining units are kept for calls in flight. Without a queue, this call may be the only one: no pause.
+    // The remaining units are left to calls in flight. If no call waits, this may be the only one, and needs no pause.
     const isQueued = this.shaper.queueLength(key) > 0 || (await this.waitOf(key)) > 0;
     if (spent.units > 0 && !isQueued) return;
     // After the pause the shaper spaces the calls, so a jitter of one period is enough.

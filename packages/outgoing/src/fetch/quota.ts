@@ -11,13 +11,13 @@
  *    the latency of the network. If this call took longer, the difference is subtracted from the time that the response
  *    states.
  * 3. *Rounded seconds.* A window of one second always states `t=1`. A client that waits a whole second after the last
- *    unit of each window uses only half of the quota. But units are used no faster than the shaper starts calls: if 9
- *    more units are used than in the first response of a window, at least 9 periods of the window have passed. The wait
- *    is shortened by that time, but at most by what rounding can have added: one second, or two seconds between two
- *    dates.
- * 4. *The pace is a wait, too.* No pause is needed if the shaper needs the rest of the window anyway to start as many
- *    calls as units remain, plus one. So a shaper with the pace of the server is not slowed down at the end of each
- *    window.
+ *    unit of each window uses only half of the quota. But the shaper starts at most one call per period: if a response
+ *    shows 9 more used units than the first response of its window, at least 9 periods of the window have passed. The
+ *    wait is shortened by that time, but by no more than rounding can have added: one second, or two seconds between
+ *    two dates.
+ * 4. *The pace is a wait, too.* At its own pace, the shaper may need the rest of the window to use up the remaining
+ *    units and start one more call. Then no pause is needed. So a shaper with the pace of the server is not slowed down
+ *    at the end of each window.
  *
  * The third correction is slightly wrong if calls arrive late, and very wrong if others use the same quota or if a call
  * costs several units. Then the server rejects calls. One rejection can be bad luck. After a second one within thirty
@@ -42,7 +42,7 @@ interface Maximum {
 
 interface SpentQuota {
   readonly pauseMs: number;
-  /** Units that remain for calls in flight. */
+  /** The remaining units, which calls in flight may still use. */
   readonly units: number;
 }
 
@@ -63,7 +63,7 @@ export class Quota {
   private fastestMs = Number.POSITIVE_INFINITY;
   /** When the last rejection arrived. */
   private rejectedMs = Number.NEGATIVE_INFINITY;
-  /** When the margin ends; without a margin, when the last rejection arrived. */
+  /** When the margin ends. Without a margin, it is the time of the last rejection. */
   private marginEndMs = Number.NEGATIVE_INFINITY;
   private marginLastsMs = 0;
   /** In periods. */

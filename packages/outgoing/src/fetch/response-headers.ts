@@ -13,7 +13,7 @@ export interface Remaining {
   readonly name: string;
   /** An integer from 0. */
   readonly units: number;
-  /** Seconds until more units are available, or for which the remaining ones must last: from 0, possibly Infinity. */
+  /** Seconds until more units are available, or until the remaining ones may be used up: from 0, possibly Infinity. */
   readonly seconds: number;
   /** How many seconds too long {@link seconds} can be, because it was rounded. */
   readonly excess: number;

@@ -99,13 +99,13 @@ export interface Drained {
 /** Starts work at a pace, by key. `Pace`: the names of the paces, if there are several. */
 export interface Shaper<Pace extends string = never> {
   readonly name: string;
-  /** Units per window, as declared or as set live. With several paces: of the one with the longest time per unit. */
+  /** Units per window, as declared or as set live. With several paces: of the pace with the longest time per unit. */
   readonly limit: number;
-  /** The window of the same pace in milliseconds. */
+  /** The window of the pace that {@link limit} describes, in milliseconds. */
   readonly windowMs: number;
-  /** Units of the same pace that may start at once after an idle time, and the largest cost. */
+  /** Units of the pace of {@link limit} that may start at once after an idle time, and the largest cost. */
   readonly burst: number;
-  /** The time of one unit of the same pace: `windowMs / limit`. Without a pace, a billionth of a millisecond. */
+  /** The time per unit of that pace: `windowMs / limit`. Without a pace, a billionth of a millisecond. */
   readonly periodMs: number;
   /** How many jobs of a key may run at once, as declared or as set live; Infinity without `maxConcurrent`. */
   readonly maxConcurrent: number;

@@ -104,12 +104,12 @@ export class JobQueue {
     const { schedule, pause, pendingTakes } = this;
     const isEmpty = this.length === 0 && schedule.firstSlot === undefined;
     const isBusy = pendingTakes > 0 || this.isChecking || this.isRefilling || this.isCancelling;
-    // A pause is kept to its end, in case the store fails before.
+    // The queue is kept until its pause ends, because the store may fail before that.
     const endUs = Math.max(this.localFullUs, pause.endUs(nowUs));
     return isEmpty && !isBusy && endUs <= nowUs && pause.isSent(nowUs);
   }
 
-  /** When {@link runDue} has something to do, or the queue becomes idle; Infinity if it waits for an answer. */
+  /** When {@link runDue} has something to do, or the queue becomes idle. Infinity if the queue waits for an answer. */
   dueUs(nowUs: number): number {
     const { pause } = this;
     const dueUs = Math.min(
@@ -192,7 +192,7 @@ export class JobQueue {
   /**
    * How long a job of one unit would wait if it came now and no other job came later, in milliseconds.
    *
-   * @param storeMs the wait that the store has just answered
+   * @param storeMs the wait in the newest answer of the store
    */
   waitMs(priority: number, storeMs: number): number {
     const { one } = this.paces;
@@ -364,7 +364,7 @@ export class JobQueue {
     return this.pause.isChecked(this.startUs(slot));
   }
 
-  /** The first slot for which the newest answer is too old; undefined while a check is pending. */
+  /** The first slot that the newest answer does not cover. Undefined if there is none, or while a check is pending. */
   private uncheckedSlot(): Slot | undefined {
     if (this.schedule.length === 0 || this.isChecking) return undefined;
     return this.schedule.firstSlotNot((slot) => this.isChecked(slot));
@@ -460,7 +460,7 @@ export class JobQueue {
     const before = this.permits ? undefined : lastSlot;
     const answers = taken.map((answer) => this.delaySlot(answer, before));
     const slots = answers.flatMap(({ slot }) => slot ?? []);
-    // The last one first: the fallback cancels only the last slot that it granted.
+    // Cancelled from the last to the first, because the fallback cancels only the last slot that it granted.
     const useless = slots.filter((slot) => this.isUseless(slot)).reverse();
     for (const slot of useless) void this.slots.cancel(slot);
     for (const slot of slots) if (!useless.includes(slot)) this.addSlot(slot);
@@ -508,7 +508,7 @@ export class JobQueue {
       } else if (isWanted) this.refillFromUs = askUs;
     }
     this.runDue();
-    // Nothing is taken before the store knows a pause. The jobs may be aborted before that.
+    // While the store does not yet know a pause, no slot is taken, and the jobs may be aborted before one is.
     if (!this.isRefilling) this.releaseFreePermits();
   }
 
@@ -516,7 +516,7 @@ export class JobQueue {
     for (const permit of this.freePermits.splice(0)) permit.release();
   }
 
-  /** Whether the fallback granted a slot inside a pause. It does not know the pauses of other processes. */
+  /** Whether the fallback granted a slot inside a pause, because it does not know the pauses of other processes. */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);
   }
@@ -526,9 +526,9 @@ export class JobQueue {
     const { pause, permits } = this;
     const nowUs = this.slots.nowUs();
     if (slot && this.isUseless(slot)) return pause.endUs(nowUs);
-    // A slot inside a pause will be dropped. The store should know the pause, so don't ask it again at once.
+    // A slot inside a pause will be dropped. The store should know the pause, so don't ask for another slot at once.
     if (slot) return pause.isPaused(slot) ? nowUs + REFILL_PAUSE_US : nowUs;
-    // The store grants a slot that is at most `waitUs` away.
+    // The store grants only slots that are at most `waitUs` away.
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
     const freeUs = Number.isFinite(waitMs) ? waitMs * 1_000 - waitUs : 0;
     if (!permits) return nowUs + Math.max(freeUs, REFILL_PAUSE_US);
@@ -543,7 +543,8 @@ export class JobQueue {
    */
   delaySlot(answer: SlotAnswer, before: Slot | undefined): SlotAnswer {
     const { lastSlot } = this.schedule;
-    // Without earlier slots, nothing was lost. If `lostUs` were kept, jobs with slots too far ahead would wait forever.
+    // Without earlier slots, the loss no longer matters. If `lostUs` were kept, jobs could wait forever for slots that
+    // are too far ahead.
     if (!lastSlot) this.lostUs = 0;
     const { slot, receivedUs } = answer;
     if (!slot || slot.isLocal) return answer;
@@ -563,7 +564,7 @@ export class JobQueue {
    * slots are delayed by the same time. So all processes together keep the pace, behind their old slots.
    */
   private detectLoss(slot: Slot, before: Slot): void {
-    // If the pace has changed, a burst may begin earlier.
+    // After a change of the pace, a burst may begin before earlier slots. That is no loss.
     const isSamePace = slot.steps.every(({ rule }, at) => rule === before.steps[at]?.rule);
     if (before.isLocal || !isSamePace) return;
     if (!slot.at.plus(this.lostUs).isBefore(before.at)) return;

@@ -84,7 +84,7 @@ export class Job {
     this.rejectResult(error);
   }
 
-  /** The slot of the job has come. The caller of {@link runJob} continues. */
+  /** Call it when the slot of the job has come. The caller of {@link runJob} continues. */
   start(running: RunningJob): void {
     this.waits = false;
     this.running = running;

@@ -27,14 +27,14 @@ export class Jobs {
     void this.all.track(job.ready.then(() => job.ended));
   }
 
-  /** An aborted job runs until its work has ended. */
+  /** Counts the job as running until its work has ended, even if it is aborted before. */
   start(job: Job): void {
     this.waitingJobs.delete(job);
     this.runningJobs.add(job);
     void job.ended.then(() => this.runningJobs.delete(job));
   }
 
-  /** The job was rejected or aborted. */
+  /** Call it when a waiting job was rejected or aborted. */
   stopWaiting(job: Job): void {
     this.waitingJobs.delete(job);
   }

@@ -11,13 +11,13 @@ export class KeyPause {
   private askedUs = -Infinity;
   private latencyUs = 0;
   private pausedUntil: Instant | undefined;
-  /** Starts until this instant have been checked. They stay so, even if {@link checkUs} now returns a later time. */
+  /** Starts until this instant were checked. A later result of {@link checkUs} does not make the check invalid. */
   private checkedUs = -Infinity;
   /** The end of a pause that this process began, until an answer of the store includes it. */
   private ownUs = -Infinity;
-  /** The end of the pause to send. */
+  /** The end of the pause that must be sent. */
   private sendUntilUs = -Infinity;
-  /** When to send it again; Infinity if the store has it, or a call is pending. */
+  /** When to send that pause again; Infinity if the store has it, or a call is pending. */
   private resendUs = Infinity;
   private pendingCalls = 0;
   private readonly key: string;
@@ -35,7 +35,7 @@ export class KeyPause {
     if (askedUs < this.askedUs) return;
     this.askedUs = askedUs;
     this.latencyUs = receivedUs - askedUs;
-    // A failed store has not said that the pause has ended, and the fallback knows only pauses of this process.
+    // The failure of a store does not mean that the pause has ended. The fallback knows only pauses of this process.
     const isNews = !failure || !this.pausedUntil;
     if (isNews || (pausedUntil && this.pausedUntil?.isBefore(pausedUntil))) {
       this.pausedUntil = pausedUntil;
@@ -67,7 +67,7 @@ export class KeyPause {
     return this.checkTime.latestUs(startUs);
   }
 
-  /** A check found no pause for starts until this instant. */
+  /** Call it when a check found no pause for starts until this instant. */
   passCheck(startUs: number): void {
     this.checkedUs = Math.max(this.checkedUs, startUs);
   }

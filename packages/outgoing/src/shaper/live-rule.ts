@@ -22,7 +22,7 @@ export interface RuleInForce<R extends Rule> {
   readonly onStoreError: StoreErrorPolicy;
 }
 
-/** Looks up a plan, and picks the numbers of one rule from it. */
+/** `of` looks up the plan of a key. `pick` takes the numbers of one rule from it. */
 interface Plan {
   readonly of: (key: string) => ShaperPlan | undefined;
   readonly pick: (plan: ShaperPlan) => Partial<RuleNumbers> | undefined;
@@ -32,7 +32,7 @@ interface Plan {
 const MAX_PLANS = 256;
 
 export class LiveRule<R extends Rule> {
-  /** Its name in the store and in live settings. */
+  /** The name of the rule in the store and in live settings. */
   readonly name: string;
   readonly declared: RuleInForce<R>;
   private readonly numbers: RuleNumbers;
@@ -59,7 +59,7 @@ export class LiveRule<R extends Rule> {
     this.declared = this.withPolicy(make(numbers));
   }
 
-  /** For keys that have neither a plan nor an override. */
+  /** The rule for keys that have neither a plan nor an override. */
   get now(): RuleInForce<R> {
     return this.withLimits(this.client.control?.settingsOf(this.name)?.limits);
   }

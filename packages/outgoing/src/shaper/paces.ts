@@ -39,7 +39,7 @@ interface Pace {
 }
 
 export class Paces {
-  /** Each job costs at least this. */
+  /** The smallest cost of a job: one unit in each pace. */
   readonly one: Cost;
   /** The longest time of one unit, as declared. */
   readonly periodUs: number;
@@ -119,7 +119,7 @@ export class Paces {
     ]);
   }
 
-  /** The units that an argument states for each pace, with the pace's index and its name in the argument. */
+  /** The units that an argument states, with the index of each pace and its name in the argument. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];
@@ -186,8 +186,8 @@ function dueSoon(step: Step): Step {
 }
 
 /**
- * The same pace with a shorter `maxWait`. A higher cost may wait while its units refill. Otherwise smaller jobs of
- * other processes could take every unit first.
+ * The same pace, with a `maxWait` as short as a slot that is due soon needs. A higher cost gets more time, while its
+ * units refill. Otherwise smaller jobs of other processes could take every unit first.
  */
 function dueRule(rule: QueueRule, cost: number): QueueRule {
   const aheadUs = AHEAD_US + Math.ceil((cost - 1) * periodOf(rule));

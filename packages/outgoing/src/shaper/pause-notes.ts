@@ -30,7 +30,7 @@ export class PauseNotes {
     this.values = client.store.values;
   }
 
-  /** Ignores failures: only health pages would show the note. */
+  /** Ignores failures, because the note is only shown on health pages. */
   write(key: string, text: string, holdUs: number): void {
     const by = text.slice(0, MAX_LENGTH);
     if (holdUs === 0) return;
@@ -43,7 +43,7 @@ export class PauseNotes {
       const written = this.values.set(this.nameOf(key), bytes, holdUs);
       if (written) void written.then(undefined, () => undefined);
     } catch {
-      // The store has no room for it.
+      // The store has no room for the note.
     }
   }
 

@@ -46,7 +46,7 @@ export class Permit {
     this.permits = permits;
   }
 
-  /** Whether this process may use it for another job. Counts as a use. */
+  /** Whether this process may use the permit for another job. Each call counts as a use. */
   reuse(nowUs: number): boolean {
     this.uses += 1;
     return this.uses <= MAX_REUSES && nowUs - this.sinceUs < MAX_REUSE_US;
@@ -149,7 +149,7 @@ export class Permits {
     return Math.min((nowUs - sinceUs) * COURTESY_PART, MAX_COURTESY_US);
   }
 
-  /** The store is back. It may have lost leases, or not have received releases. */
+  /** Call it when the store is back: it may have lost leases, or not have received releases. */
   catchUp(): void {
     this.upkeep.catchUp();
   }

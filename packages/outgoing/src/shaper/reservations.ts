@@ -52,7 +52,7 @@ export class Reservations {
     return queue && spare ? this.takeSpare(queue, spare) : this.takeFromStore(key, cost);
   }
 
-  /** The first of `keys` that has a slot, otherwise the one with the shortest wait. At least one key. */
+  /** Takes a slot of the first of `keys` (at least one) that has one. Otherwise returns the shortest of the waits. */
   takeFirst([key, ...others]: readonly string[], cost: Cost): Eventually<Reserved> {
     const next = (own: Reserved): Eventually<Reserved> => {
       if (own.allowed || others.length === 0) return own;
@@ -109,7 +109,7 @@ export class Reservations {
     const atUs = queue?.reserveSlot(slot, nowUs) ?? Math.max(slot.at.localUs, nowUs);
     let isHeld = true;
     const cancel = () => {
-      // After its start a slot counts, whether it was used or not.
+      // A slot whose start has passed counts as used, so it is not given back.
       if (isHeld && this.slots.nowUs() <= atUs) this.queues.getOrCreate(key).addSlot(slot);
       isHeld = false;
     };

@@ -3,8 +3,8 @@
  *
  * Invariant: if the jobs of one cost took their slots in order of arrival, each would start before its deadline. A new
  * job keeps this true, because it is accepted only if a slot before its deadline is left, and deadlines are in order of
- * arrival. A job of higher priority keeps it true, too: it overtakes an older job only if the slot after that job's own
- * is also before that job's deadline. So no job starves. With `isStrict`, jobs start by rank instead.
+ * arrival. A job of higher priority keeps it true, because it overtakes an older job only if that job can still start
+ * before its deadline on the next slot. So no job starves. With `isStrict`, jobs start by rank instead.
  */
 
 import { Heap } from './heap.js';
@@ -26,7 +26,7 @@ type Waiting = Pick<Job, 'priority' | 'order' | 'deadlineUs'>;
 const MAX_COMPARED = 1_000;
 
 export class Schedule {
-  /** By the id of their cost; classes without jobs and slots are deleted. */
+  /** The classes by the id of their cost. Classes without jobs and slots are deleted. */
   private readonly classes = new Map<string, CostClass>();
   private readonly slots = new SlotList();
   private jobCount = 0;
@@ -51,7 +51,7 @@ export class Schedule {
     return this.slots.last;
   }
 
-  /** The first slot for which `holds` is false. It must be true up to some slot, and false from there on. */
+  /** The first slot for which `holds` is false. `holds` must be true up to some slot, and false from there on. */
   firstSlotNot(holds: (slot: Slot) => boolean): Slot | undefined {
     return this.slots.firstNot(holds);
   }
@@ -101,7 +101,7 @@ export class Schedule {
     this.deleteIfEmpty(own);
   }
 
-  /** Removes a slot on which nothing will start. */
+  /** Removes a slot on which no job will start. */
   dropSlot(slot: Slot): void {
     this.removeSlot(slot);
     slot.permit?.release();
@@ -113,7 +113,7 @@ export class Schedule {
     for (const slot of [...this.slots]) if (slot.isLocal) this.dropSlot(slot);
   }
 
-  /** Drops spare slots that have passed. On the other slots a job may be about to start. */
+  /** Drops spare slots that have passed. The other slots stay, because a job may be about to start on them. */
   dropPassedSlots(hasPassed: (slot: Slot) => boolean): void {
     const { first } = this.slots;
     if (!first || !hasPassed(first)) return;

@@ -120,7 +120,7 @@ export function createShaper(options: ShaperOptions, settings: ShaperSettings = 
   return new KeyedShaper(options, settings);
 }
 
-/** Any cost, because the types of {@link createShaper} have checked it. */
+/** Options with any type of cost, because the types of {@link createShaper} have already checked the cost. */
 type AnyOptions = ScheduleOptions | ScheduleOptions<string>;
 
 class KeyedShaper implements Shaper, JobQueueHost {
@@ -431,7 +431,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.reporter.reportAnswer(answer);
   }
 
-  /** The store is back. */
+  /** Restores permits when the store is back. */
   private readonly onBreaker = ({ state }: BreakerEvent): void => {
     if (state !== 'open') this.permits?.catchUp();
   };

@@ -20,13 +20,13 @@ export class Instant {
   private readonly us: number;
   private readonly time: StoreTime | undefined;
 
-  /** @param time of the store whose clock this is; undefined: ours */
+  /** @param time the clock of the store that `us` refers to; undefined for the clock of this process */
   constructor(us: number, time: StoreTime | undefined) {
     this.us = us;
     this.time = time;
   }
 
-  /** The same instant by our clock. Each answer can change it a little, as more is known about the store's clock. */
+  /** The same instant by our clock. Each answer can change it a little, as the store's clock becomes better known. */
   get localUs(): number {
     return this.time ? this.us - this.time.offsetUs : this.us;
   }
@@ -55,7 +55,7 @@ export interface Slot {
   readonly permit: Permit | undefined;
 }
 
-/** The longest time of one unit under the rules with which the slot was taken: live settings can change the pace. */
+/** The longest time of one unit. It uses the rules with which the slot was taken: live settings can change the pace. */
 export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
   return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }
@@ -67,7 +67,7 @@ export interface SlotAnswer {
   /** The steps, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
-  /** When the steps were sent, by our clock: the answer is at least as new. */
+  /** When the steps were sent, by our clock. The store's answer is from this time or later. */
   readonly askedUs: number;
   /** When the answer arrived, by our clock. */
   readonly receivedUs: number;
@@ -76,7 +76,7 @@ export interface SlotAnswer {
   /** Whether the store failed and there is no fallback. */
   readonly isUnknown: boolean;
   readonly pausedUntil: Instant | undefined;
-  /** Granted by a `take`. */
+  /** The slot that a `take` was granted. */
   readonly slot: Slot | undefined;
   /** How long until the cost may start; Infinity if unknown. */
   readonly waitMs: number;
@@ -165,7 +165,7 @@ export class SlotClient {
     return this.sendSteps({ key, cost: one, steps: this.paces.stepsOf('look', key, one) }, then);
   }
 
-  /** {@link peek} with the permits. */
+  /** Like {@link peek}, and also reads the permits. */
   peekAll<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
     const { one } = this.paces;
     const steps = this.paces.stepsOf('look', key, one);
@@ -219,7 +219,7 @@ export class SlotClient {
     const only = steps.length === 1 && !permitStep ? (steps[0] as Step) : undefined;
     const answer = only && store.link.askNow(only);
     if (answer) {
-      // A store in our memory has just read our clock.
+      // A store in the memory of this process has just read the same clock.
       const nowUs = store.hasOurTime ? answer.nowUs : this.nowUs();
       return then(this.toSlotAnswer(asked, [answer], nowUs, nowUs));
     }
@@ -299,7 +299,8 @@ export class SlotClient {
   }
 
   /**
-   * How long the fallback of this process delays its slots. At most the longest wait; otherwise it could start nothing.
+   * How long the fallback of this process delays its slots. It is at most the longest wait, because no job could start
+   * after a longer delay.
    */
   private phaseUs({ rule, onStoreError }: Step): number {
     const [declared, fallback] = [rule as QueueRule, onStoreError as QueueRule];

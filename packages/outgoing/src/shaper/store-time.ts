@@ -6,7 +6,7 @@ import { domainOf } from '@spillway/core/direct';
 /** Answers are forgotten after this time, at the latest after twice this time, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
-/** More servers than any store has. Beyond that all are dropped, so that old addresses do not accumulate. */
+/** More servers than any store has. Beyond this number, all are dropped, so that old addresses do not accumulate. */
 const MAX_DOMAINS = 1_000;
 
 /**

@@ -36,7 +36,7 @@ export interface Codec<R extends Rule = Rule> {
    * everything else is equal.
    */
   idOf?(step: Step): string;
-  /** Whether the numbers of a step depend on the time. */
+  /** Whether the numbers of a step depend on the current time. */
   readonly isTimed?: true;
   /**
    * Appends the numbers of a step, in the order in which its Lua reads them.

@@ -3,7 +3,7 @@
 import type { Answer, Step } from '@spillway/core';
 import { askParts, partsOf } from '@spillway/core/store';
 
-/** Sends steps of one slot. `always`: they are refunds, which have no deadline. */
+/** Sends steps of one slot. With `always`, they are refunds, which have no deadline. */
 type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<readonly Answer[]>;
 
 /**

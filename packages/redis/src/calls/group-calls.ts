@@ -146,8 +146,8 @@ class GroupCall implements ScriptCall {
   }
 
   /**
-   * The groups were late by the server's clock, so nothing was charged. If they are not late by our clock, the server's
-   * clock was changed. Its new offset was just learned, so they are sent once more.
+   * Handles groups that were late by the server's clock, so nothing was charged for them. If they are not late by our
+   * clock, the server's clock was changed. Its new offset was just learned, so they are sent once more.
    */
   private afterLate(late: readonly Group[], receivedUs: number): void {
     const isInTime = receivedUs < this.deadlineUs;
@@ -156,7 +156,7 @@ class GroupCall implements ScriptCall {
   }
 }
 
-/** The groups whose deadline has not passed. The others are rejected. */
+/** Returns the groups whose deadline has not passed, and rejects the others. */
 function inTime(groups: readonly Group[]): readonly Group[] {
   if (groups.every(hasNoDeadline)) return groups;
   const nowUs = systemClock.nowUs();
@@ -172,9 +172,9 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 }
 
 /**
- * The deadline of a call: the latest of its groups. A group with an earlier deadline may be charged late, but none is
- * rejected too early. Groups that may arrive late, such as releases and refunds, don't count. Without other groups, the
- * result is Infinity.
+ * The deadline of a call: the latest of its groups. So a group with an earlier deadline may be charged late, but none
+ * is rejected too early. Groups that may arrive late, such as releases and refunds, don't count. If there are no other
+ * groups, the result is Infinity.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

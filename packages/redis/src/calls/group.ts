@@ -11,7 +11,7 @@ export interface Group {
   readonly slot: number;
   /** By the process's clock; Infinity for no deadline. */
   readonly deadlineUs: number;
-  /** True for background work that is never resent. It shares a call only with groups that have the same deadline. */
+  /** True for background work that is never resent. Such a group shares calls only with groups of the same deadline. */
   readonly isApart: boolean;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: Error) => void;

@@ -44,7 +44,7 @@ export class ReadyQueue {
     return new Promise((resolve, reject) => {
       this.waiting.push({ deadlineUs, resolve, reject });
       this.guarded(() => {
-        // Read the state after `hurry`, which may connect.
+        // `hurry` may connect, so the state is read after it.
         this.client.hurry?.();
         const isWatched = this.stopWaiting !== undefined && deadlineUs >= this.nextUs;
         if (!isWatched || this.client.state !== 'connecting') this.review();

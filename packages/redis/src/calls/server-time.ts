@@ -55,7 +55,7 @@ export class ServerTime implements Clock {
 }
 
 /**
- * Maximum number of nodes, more than any cluster has. At this number, all are forgotten, or old addresses would
+ * More nodes than any cluster has. When this number is reached, all are dropped, so that old addresses do not
  * accumulate.
  */
 const MOST_NODES = 1_000;

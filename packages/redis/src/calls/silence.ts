@@ -9,8 +9,8 @@ import { afterIdly, afterThisTurn } from '../host.js';
 const HUNG_US = 2_000_000;
 
 /**
- * How long a suspect connection then has to reply. The oldest call may be one that the client resent on a new, healthy
- * connection, which replies within a round trip.
+ * How long a suspect connection then has to reply. The client may have resent the oldest call on a new connection. If
+ * that connection is healthy, it replies within a round trip.
  */
 const GRACE_MS = 250;
 

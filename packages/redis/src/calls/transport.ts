@@ -44,7 +44,7 @@ export class Transport {
   private readonly silence: Silence | undefined;
   private readonly queue: ReadyQueue;
   private readonly serverTimes = new ServerTimes();
-  /** Scripts being loaded: by script and node, the call that carries the text. */
+  /** The scripts that are being loaded: by script and node, the call that carries the script's text. */
   private readonly loads = new Map<string, Promise<unknown>>();
   private wasAway = false;
 
@@ -133,7 +133,7 @@ export class Transport {
     }
     const advice = this.silence?.sent(node);
     if (advice) call.failCall(advice);
-    // After the advice the reply is ignored; it only shows that the node is alive.
+    // The caller gets the advice as its error. The reply then only shows that the node is alive.
     this.follow(sent, node, advice ? { ...call, takeReply: ignore, failCall: ignore } : call);
   }
 
@@ -147,15 +147,15 @@ export class Transport {
     );
   }
 
-  /** After a reconnect the server may be another one, with another clock. */
+  /** After a reconnect, the server may be a different one, with another clock. */
   private reconnected(): void {
     this.wasAway = false;
     this.serverTimes.renew();
   }
 
   /**
-   * Resends the call with its text if the server does not know the script (new server, failover, SCRIPT FLUSH). That is
-   * the only resend, because then nothing was run.
+   * Resends the call with its text if the server does not know the script (new server, failover, SCRIPT FLUSH).
+   * No other error leads to a resend, because only this one proves that nothing was run.
    */
   private async afterError(error: unknown, call: ScriptCall, node: string): Promise<void> {
     let reply: unknown;
@@ -200,7 +200,7 @@ export class Transport {
     }
     this.checkReady();
     const reply = client.eval(script.text, keys, args);
-    // On hosts where requests must not share promises, a call can end with its request, so no other request may wait
+    // On hosts where requests must not share promises, a call can end with its request. So other requests must not wait
     // for it.
     if (client.coalesce === false) return reply;
     const load = inTime(reply, systemClock.nowUs() + LOAD_US);

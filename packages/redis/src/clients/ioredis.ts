@@ -5,7 +5,7 @@ import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
-/** How often a client that waits to reconnect is made to try at once, because its own delay grows to seconds. */
+/** How often a client that waits to reconnect is made to try at once: its own delay can grow to seconds. */
 const NUDGE_US = 250_000;
 
 /** The states in which the client is connecting. */

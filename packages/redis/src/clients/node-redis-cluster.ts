@@ -47,7 +47,7 @@ export class ClusterOfNodeRedis extends AnyNodeRedis {
     return this.isAway(keys) ? Promise.reject(unavailable('away')) : super.eval(script, keys, args);
   }
 
-  /** Whether the node of these keys (all in one slot) is disconnected, because then its client would queue the call. */
+  /** Whether the node of these keys (all in one slot) is disconnected. If so, its client would queue the call. */
   private isAway(keys: readonly string[]): boolean {
     const owner = this.cluster.slots[slotOf(keys[0] ?? '')];
     return owner === undefined || owner.master.client?.isReady === false;

@@ -60,8 +60,8 @@ class Upstash implements RedisClient {
 }
 
 /**
- * The result of a pipeline with one command. Without a pipeline, the client by default sends the commands of several
- * requests together, and all of them wait for one promise.
+ * The result of a pipeline with one command. If no pipeline is used, the client by default sends the commands of
+ * several requests together, and all of these requests wait for one promise.
  */
 async function onlyResult(pipeline: UpstashPipeline): Promise<unknown> {
   const replies = await pipeline.exec({ keepErrors: true });

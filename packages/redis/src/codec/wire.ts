@@ -64,8 +64,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 }
 
 /**
- * For a group of one take of one bucket: only the numbers, as takes.lua reads them. Fractions are omitted if there are
- * none. Shadow mode makes no difference, because the step can reject only itself.
+ * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. Fractions are
+ * omitted if there are none. In shadow mode the form is the same, because the step can reject only itself.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];
@@ -128,7 +128,7 @@ function onlyLooks(step: Step): boolean {
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
 
-/** A take above the burst never starts, so it is not one of the takes that start together. */
+/** Whether a step is one of the takes that start together. A take above the burst is not, because it never starts. */
 function startsTogether({ op, together, binding, cost, rule }: Step): boolean {
   const isTake = together === true && op === 'take' && binding && cost > 0;
   return isTake && rule.machine === 'queue' && cost <= rule.burst;
@@ -156,8 +156,7 @@ interface Reply {
 /**
  * Reads the script's reply to `groups`.
  *
- * @throws SpillwayError `SPW_STORE_ERROR` if the reply deviates in any way, because a proxy or the client has changed
- * it
+ * @throws SpillwayError `SPW_STORE_ERROR` if the reply is invalid in any way: a proxy or the client has changed it
  */
 export function readReply(
   reply: unknown,

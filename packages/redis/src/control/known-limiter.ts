@@ -12,8 +12,8 @@ import {
 export interface KnownLimiter {
   readonly name: string;
   /**
-   * One entry for each set of declared numbers; several while different releases run. Empty for a limiter without
-   * counts, such as a worker shedder.
+   * The declared numbers of the limiter. There are several entries while different releases run, and none for a limiter
+   * without counts, such as a worker shedder.
    */
   readonly declared: readonly DeclaredNumbers[];
   /** Whether a guard with a control announced it. Live settings have no effect on other limiters. */
@@ -50,7 +50,7 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
       addItem(JSON.stringify(numbers), restMsOf(declared));
     }
     for (const rule of rules) addItem(countOf({ rule }), restMsOf(rule));
-    // This gives limiters without a rule an item too.
+    // Without this item, a limiter that has no rule would have no items.
     if (isFollowed) addItem(FOLLOWED, 0);
     args.push(name, `${items.length / 2}`, ...items);
   }
@@ -94,7 +94,7 @@ function itemsOf(stored = ''): { readonly text: string; readonly untilMs: number
   return [...found].map(([, text = '', until]) => ({ text, untilMs: Number(until) }));
 }
 
-/** Empty if the text is invalid, or was written by a later release. */
+/** The declared numbers in a text. Empty if the text is invalid, or was written by a later release. */
 function decodeNumbers(text: string): DeclaredNumbers[] {
   try {
     const numbers = JSON.parse(text) as DeclaredNumbers;
@@ -106,7 +106,7 @@ function decodeNumbers(text: string): DeclaredNumbers[] {
   }
 }
 
-/** A count of the rule expires after this time without a request. */
+/** How long a count of the rule is kept without a request, in milliseconds. */
 function restMsOf(rule: Rule): number {
   return Math.ceil(rule.logic.expiresAfterUs(rule) / 1000);
 }

@@ -15,7 +15,7 @@ export class LimiterScripts extends TaggedScripts {
     return this.runScript(this.announcing, [this.names], args);
   }
 
-  /** The stored entries of the limiters with these names; of all if there are no names. */
+  /** The stored entries of the limiters with these names, or of all limiters if there are no names. */
   limiters(names: string[] = [], deadlineUs?: number): Promise<unknown> {
     return this.runScript(this.naming, [this.names], names, deadlineUs);
   }

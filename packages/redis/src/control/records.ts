@@ -34,8 +34,8 @@ export function encodeChange(change: CheckedChange, dataSet: string): string[] {
 }
 
 /**
- * Format 1. A release that reads a new format must precede the first that writes it, because older releases ignore
- * settings that they cannot read.
+ * Format 1. Releases ignore settings that they cannot read. So a release that reads a new format must come out before
+ * the first release that writes it.
  */
 const STORED = /^1 (\d{1,16}) (\d{1,16}) (\{.*\})$/s;
 
@@ -90,7 +90,7 @@ export function decodeEntry(text: string): Change | undefined {
   }
 }
 
-/** Null if the stored text is invalid. */
+/** The setting in a stored text; null if the text is invalid. */
 function settingIn(field: string, text: string): Setting['value'] | null {
   try {
     return decodeOverride(field, text).value;

@@ -44,7 +44,7 @@ export class Registry {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
 
-  /** Additional resets of counts that only other processes know, which are listed in Redis. */
+  /** Additional resets for counts that only other processes know. Redis has a list of these counts. */
   async notedResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(resetsKey);
     const noted = await this.notedCodes(
@@ -53,7 +53,7 @@ export class Registry {
     );
     return resets.flatMap((step) => {
       const own = new Set([step, ...this.known.otherResets(step)].map(countOf));
-      // Only the code of another process's rule is known. A reset needs no more.
+      // Of another process's rule, only the code is known, and a reset needs only that.
       return (noted.get(step.limiter) ?? []).flatMap((code) =>
         own.has(code) ? [] : [{ ...step, rule: { ...step.rule, code } }],
       );
@@ -107,12 +107,12 @@ export class Announcer {
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private reportedUs = -Infinity;
-  /** Number of changes so far. If it has grown during an announcement, another announcement is due. */
+  /** Number of changes so far. If it grows while an announcement is sent, another announcement is due. */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  /** @param beside other work to do at each announcement. Must not reject */
+  /** @param beside other work to do at each announcement; must not reject */
   constructor(
     scripts: LimiterScripts,
     limiters: () => readonly Announced[],

@@ -3,7 +3,7 @@
 import type { Mode } from '@spillway/core';
 import type { CallerList, CallerTops, LimiterReport, OutcomeCounts } from '@spillway/core/who';
 
-/** In the order in which they are stored. */
+/** The outcomes, in the order in which their counts are stored. */
 const OUTCOMES = [
   'allowed',
   'denied',
@@ -85,7 +85,7 @@ function countIn(value: unknown): number {
   throw new Error('no count');
 }
 
-/** @throws Error unless it is a text of usual length */
+/** @throws Error unless it is a text of at most `MAX_CALLER` characters */
 function textIn(value: unknown): string {
   if (typeof value === 'string' && value.length <= MAX_CALLER) return value;
   throw new Error('no text');

@@ -140,7 +140,7 @@ export class SettingsPoller {
     }
   }
 
-  /** Handles a reply with a revision, or of a Redis in which nothing was ever set. */
+  /** Handles a reply that has a revision, or one from a Redis in which nothing was ever set. */
   private handleRevision(
     revision: string,
     dataSet: string,
@@ -182,8 +182,8 @@ export class SettingsPoller {
   }
 
   /**
-   * Asks Redis before sending the settings: of a thousand processes with the same settings, only the first few send
-   * them.
+   * Offers the settings for a restore. It asks Redis first, and sends them only if needed: of a thousand processes with
+   * the same settings, only the first few send them.
    */
   private async offer(): Promise<void> {
     const nowUs = systemClock.nowUs();

@@ -24,7 +24,7 @@ end
 
 local revision = call('GET', KEYS[2])
 if revision then
-  -- Above 2^53 revisions are not distinct. Such a value is not ours.
+  -- Above 2^53, different revisions can be equal numbers. This library writes no such value.
   if not revision:find('^%d+$') or tonumber(revision) > 9e15 then
     revision = '1'
   end

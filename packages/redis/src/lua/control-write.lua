@@ -4,13 +4,13 @@
 -- ARGV: the maximum number of settings and of history entries, the author and reason (JSON), an id for a new data set,
 -- the action; then for each change its field, its duration in milliseconds (`0`: until it is cleared; empty: clear it)
 -- and its value (JSON).
--- Actions: `change`; `clear` (removes all settings); `restore` (writes the kept settings back, over older ones of the
--- same data set, or none); `force` (over any others). A change also restores if Redis has lost the settings, because
--- those that processes still follow must not end when something else is set.
+-- Actions: `change`; `clear` (removes all settings); `restore` (writes the kept settings back, if Redis has none, or
+-- older ones of the same data set); `force` (writes them over any others). If Redis has lost the settings, a change
+-- also restores them: those that processes still follow must not end when something else is set.
 -- Stored, format 1: settings `1 at until what`, entries `1 [id, at, field, before, after, who]`, all as text. Restored
 -- settings have `"restored"`, an instant in milliseconds, at the end of their JSON.
--- Reply: the number of changes and of restored settings. Instead of the first: -1 if there are too many settings, -2 if
--- nothing is kept, -3 if Redis has these settings or newer ones, -4 if it has another data set.
+-- Reply: the number of changes, and of restored settings. The first number is instead -1 if there are too many
+-- settings, -2 if nothing is kept, -3 if Redis has these settings or newer ones, -4 if it has another data set.
 
 local call, format, match = redis.call, string.format, string.match
 local time = call('TIME')
@@ -39,7 +39,7 @@ if action == 'restore' or action == 'force' then
   end
 end
 local stored = call('HGETALL', restores and KEYS[5] or KEYS[1])
--- A foreign value above 2^53 could not be incremented.
+-- A value above 2^53 is not from this library, and could not be incremented.
 revision = tonumber(revision or '0') or 0
 revision = revision <= 9e15 and revision or 0
 

@@ -1,6 +1,6 @@
 -- The last part: decides the groups that the fast paths have left, with any steps. Each group is all or nothing.
 --
--- Takes: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `match`, `max`, `TAKE`,
+-- Uses: `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late` (head.lua); `number`, `match`, `max`, `TAKE`,
 -- `PUT`, `RECORD`, `DONE`, `NO_PUT` (shared.lua); `make` (script.ts), which creates the reader of an algorithm by its
 -- letter.
 -- Returns the reply.
@@ -17,10 +17,10 @@ local function reader_of(letter)
   return reader
 end
 
--- First judges every step on the state before the group, then applies all: takes are charged only if no step rejects.
--- Steps of one group can share a key only if they renew or end permits or claims. Those are judged again, after the
--- steps before them. Takes that start together are judged again from the latest of their earliest starts:
--- each brings its own, `start`, and is given the common one of its key, `from`.
+-- First judges every step on the state before the group, then applies all of them: takes are charged only if no step
+-- rejects. Steps of one group can share a key only if they renew or end permits or claims. These steps are judged
+-- again, after the steps before them. Takes that start together are judged again, too: each has its own earliest start
+-- (`start`), and all takes of a key get the latest of these (`from`).
 local function decide(steps, count)
   local go, seen, starts, counts = true, nil, nil, nil
   for i = 1, count do
@@ -73,7 +73,7 @@ while keys_done < #KEYS do
     end
   end
   for _ = 1, groups do
-    -- Groups of one run differ in their keys and in these ids.
+    -- Groups of one run differ only in their keys and in these ids.
     for i = 1, #named do
       arg_index = arg_index + 1
       named[i].id = ARGV[arg_index]

@@ -1,4 +1,4 @@
--- Reads hashes of reports. A key of another type has none: one that is not ours must not hide the others.
+-- Reads hashes of reports. A key of another type counts as empty, so that it does not prevent reading the others.
 --
 -- KEYS: hashes. ARGV: their fields; without fields, all are read.
 -- Reply: now in milliseconds; then for each hash a list of fields and texts.

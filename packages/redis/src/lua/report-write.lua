@@ -15,7 +15,7 @@ if call('HSET', KEYS[2], id, '1 ' .. string.format('%.0f', now)) == 1 then
   local count = 0
   local all = call('HGETALL', KEYS[2])
   for i = 1, #all, 2 do
-    -- Of any format: processes of other releases count too. In the future if the clock has gone back.
+    -- Entries of any format count, because other releases write them. After the clock went back, times can be ahead.
     local at = tonumber(all[i + 1]:match('^%d+ (%d+)'))
     if not at or math.abs(now - at) >= kept then
       call('HDEL', KEYS[2], all[i])

@@ -1,2 +1,2 @@
--- Reads a value. KEYS: its name. Returns false, a nil reply, if there is none.
+-- Reads a value. KEYS: its name. If there is none, GET returns false, which is a nil reply.
 return redis.call('GET', KEYS[1])

@@ -13,7 +13,7 @@ import type {
 } from '@spillway/core';
 import type { Service } from '../http.js';
 
-/** A request, as its handler sees it. */
+/** A request as its handler sees it. */
 export interface Visit {
   readonly method: string;
   readonly path: string;
@@ -30,7 +30,7 @@ export interface Sent {
   readonly json?: object;
 }
 
-/** The answer of a handler; `by` writes to Node's response directly. */
+/** The answer of a handler. With `by`, it writes to Node's response directly. */
 export type Answer = Sent | { readonly by: (res: ServerResponse) => void };
 
 export type Handler = (visit: Visit) => Answer | Promise<Answer>;
@@ -69,9 +69,9 @@ export interface Route<Guard> {
 }
 
 export interface App<Guard> {
-  /** Mounted before everything, in this order. */
+  /** Guards that are mounted before everything else, in this order. */
   readonly guards?: readonly Guard[];
-  /** Mounted in this order. Default: `hello` for every path. */
+  /** Routes, mounted in this order. Default: `hello` for every path. */
   readonly routes?: readonly Route<Guard>[];
   /** Middleware before the guards that receives Node's response. */
   readonly before?: (res: ServerResponse) => void;
@@ -79,7 +79,7 @@ export interface App<Guard> {
   readonly onError?: (error: Error) => Sent;
 }
 
-/** What the simplest tests need: one guard before all routes. */
+/** The driver for the simplest tests, which need one guard before all routes. */
 export interface Driver<Guard = unknown> {
   /** Adds options that the adapter requires, such as a key if addresses are unknown. */
   rateLimit(options: RateLimitOptions): Limiter;

@@ -36,7 +36,7 @@ export interface OnceApp {
 }
 
 export interface OnceAsk {
-  /** Default POST; HEAD has no body. */
+  /** Default: POST. A HEAD request has no body. */
   readonly method?: 'POST' | 'HEAD';
   readonly path?: string;
   /** The idempotency key; null for none. Default `'key-1'`. */
@@ -48,7 +48,7 @@ export interface OnceAsk {
 
 export interface OnceReply {
   readonly status: number;
-  /** By lower-case name. */
+  /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly bytes: Buffer;
 }
@@ -59,7 +59,7 @@ export interface OnceService {
   open?(ask?: OnceAsk): http.ClientRequest;
 }
 
-/** One framework, over one kind of server. */
+/** The interface to one framework, on one kind of server. */
 export interface OnceWorld {
   idempotency(options: Partial<IdempotencyOptions>): Limiter;
   rateLimit(options: RateLimitOptions): Limiter;

@@ -12,8 +12,8 @@ const LATE = /^onRejected has not answered within 10 s/;
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
- * What `onRejected` does, the fault reported in frameworks that pass it a `next`, and the fault in others, if it
- * differs.
+ * Faulty functions: the title; what `onRejected` does; the fault that is reported in frameworks which pass it a `next`;
+ * and the fault in other frameworks, if it differs.
  */
 const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],
@@ -47,7 +47,7 @@ export function ownAnswersEnd<Guard>(
   driver: RefusingDriver<Guard>,
   { handsNext }: { readonly handsNext: boolean },
 ): void {
-  /** Serves a guard that rejects everything. Timers are virtual; connections don't need them. */
+  /** Serves a guard that rejects everything. Timers are virtual, because connections don't need real ones. */
   const refusing = async (own: OnRejected) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());

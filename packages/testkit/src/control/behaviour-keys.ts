@@ -26,7 +26,7 @@ export function controlsKeys(make: Make): void {
       expect(wait).toBeLessThanOrEqual(601);
       expect(times(1, 'ada')).toEqual([true]);
       await control.clearKey('api', 'eve', ada);
-      // A block charges nothing.
+      // The blocked requests were charged nothing.
       expect(times(3, 'eve')).toEqual([true, true, false]);
     });
 
@@ -80,7 +80,7 @@ export function controlsKeys(make: Make): void {
   });
 
   describe('what a guard remembers of refusals is forgotten', () => {
-    /** A guard over an asynchronous store, for which it caches rejections. */
+    /** A guard that caches rejections, because its store is asynchronous. */
     async function remembering() {
       const control = await make();
       const clock = new ManualClock();

@@ -54,7 +54,7 @@ export function controlsLimits(make: Make): void {
       expect(admit().allowed).toBe(false);
       await control.set('api', { limits: { factor: 2 } }, ada);
       expect(policy()).toMatchObject({ limit: 20, burst: 10 });
-      expect(admit().allowed).toBe(false); // the used share stays used
+      expect(admit().allowed).toBe(false); // the share that was used stays used
     });
 
     it('opens no closed plan by a factor, only by a limit of the key', async () => {

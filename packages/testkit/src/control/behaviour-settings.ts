@@ -75,7 +75,7 @@ export function controlsSettings(make: Make): void {
       const control = await make();
       const { times, admit } = guarded(control, rateLimit({ ...two, limit: 10, window: '1m' }));
       expect(times(5)).not.toContain(false); // 30 s of debt
-      await control.set('two', { limits: { limit: 20 } }, ada); // 3 s a unit
+      await control.set('two', { limits: { limit: 20 } }, ada); // a unit refills in 3 s
       expect(admit().decisions[0]?.remaining).toBe(9);
       await control.set('two', { limits: { burst: 5 } }, ada); // at most 30 s of debt, not 60
       expect(admit().decisions[0]).toMatchObject({ allowed: true, remaining: 4 });

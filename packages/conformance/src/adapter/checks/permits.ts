@@ -66,7 +66,7 @@ async function chargesNothing(visit: Visit): Promise<void> {
   }
   await visit.caller({ address: other.address }).passes('/things', { ...after(1), perKey: 4 });
 
-  // The other way round: a request that the rate limit rejects takes no permit.
+  // The reverse: a request that the rate limit rejects takes no permit.
   const spent = visit.caller();
   await spendAddress(visit, spent.address);
   const none = { ...FULL, perAddress: 0 };
@@ -98,7 +98,7 @@ async function freesStream(visit: Visit): Promise<void> {
 async function freesWaiting(visit: Visit): Promise<void> {
   const caller = visit.caller();
   await Promise.all(times(4).map(() => abandon(visit, caller, '/charges', 'POST')));
-  // Once the address was charged, the requests have arrived. None was shed, because they are critical.
+  // When the address is charged, the requests have arrived. None of them was shed, because they are critical.
   let probes = 0;
   await eventually(() => {
     probes += 1;

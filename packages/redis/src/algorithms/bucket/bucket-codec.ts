@@ -56,7 +56,7 @@ export const bucket: Codec<BucketRule> = {
 
 /**
  * The time that `cost` units take to refill. Unlike {@link refillTime}, it is exact for a cost above the burst. Refunds
- * need that, because a `record` above the burst charges the part that fits.
+ * need the exact time, because a `record` above the burst charged only the part that fits.
  */
 export function trueRefillTime(rule: BucketNumbers, cost: number): { us: number; num: number } {
   const { whole, rest } = mulDiv(cost, rule.period, rule.den);

@@ -1,8 +1,8 @@
 -- The token bucket, stored as one instant. See docs/algorithms.md. The same algorithm in TypeScript:
 -- packages/core/src/algorithms/bucket/bucket-step.ts.
 --
--- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
--- operations (shared.lua). Gives: `bucket`.
+-- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
+-- operations (shared.lua). Defines: `bucket`.
 --
 -- Four implementations charge a bucket and must agree. If you change one, change all: this file, takes.lua, and in
 -- packages/core/src/algorithms/bucket stepBucket of bucket-step.ts and takeWhole of bucket-shelf.ts.
@@ -11,8 +11,8 @@
 -- and a numerator. The denominator is the rule's, which is part of the key's name. Redis stores a plain integer in one
 -- machine word.
 --
--- With debt (`letter` is `o`), a take or record charges `all` instead of `inc`, up to `deepest`. Then the reply also
--- has the time that was left to charge (plus 1), if `all` was more, and otherwise 0.
+-- With debt (`letter` is `o`), a take or record charges `all` instead of `inc`, up to `deepest`. The reply then also
+-- has the time that could still be charged (plus 1) if `all` was more than that, and otherwise 0.
 
 local function bucket(letter)
   local owes = letter == 'o'

@@ -2,11 +2,11 @@
 -- functions, which would take as long as a decision. Stops at the first group of another kind; main.lua decides that
 -- one and all after it.
 --
--- A call that is one run of such groups has only its deadline, `inc` and `tol` as arguments, and with fractions also
+-- If a call has only one run of such groups, its arguments are the deadline, `inc` and `tol`, and with fractions also
 -- `den`, `inc_num` and `tol_num`. Any other call has at least eight arguments.
 --
--- Takes: `now`, `tick`, `spare`, `try`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`,
--- `is_late`. Gives nothing; returns the reply if all groups are done.
+-- Uses: `now`, `tick`, `spare`, `try`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index`, `keys_done`,
+-- `is_late`. Defines nothing; returns the reply if all groups are done.
 --
 -- Four implementations charge a bucket and must agree. If you change one, change all: this file, bucket.lua,
 -- packages/core/src/algorithms/bucket/bucket-step.ts, and takeWhole in

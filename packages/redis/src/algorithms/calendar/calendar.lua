@@ -1,7 +1,7 @@
 -- Counts by calendar (see docs/algorithms.md; packages/core/src/algorithms/calendar/calendar-step.ts does the same).
 --
--- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index` (head.lua); `call`, `match`, `lifetime`,
--- `number`, `max`, `min` and the operations (shared.lua). Gives: `calendar`.
+-- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size`, `arg_index` (head.lua); `call`, `match`, `lifetime`,
+-- `number`, `max`, `min` and the operations (shared.lua). Defines: `calendar`.
 --
 -- Stored, format 1: a string `label start end current`. The label may have spaces.
 
@@ -9,8 +9,8 @@ local function calendar()
   -- Periods that begin at most an hour apart are the same.
   local SAME = 3600000000
 
-  -- The period of now, of the two that the step has. If it is neither, the process has another time than this server.
-  -- Nothing is done then; from the reply the process learns the time, and asks again.
+  -- The one of the step's two periods that contains now. If neither does, the clock of the process differs from this
+  -- server's. Then nothing is charged: the process learns the time from the reply, and asks again.
   local function period_of(step)
     for i = 1, 2 do
       local period = step[i]
@@ -21,7 +21,7 @@ local function calendar()
     error('late', 0)
   end
 
-  -- Reads the state and moves it to the period that counts now.
+  -- Reads the state and moves it to the current period.
   local function read(step, key)
     local period = period_of(step)
     step.label, step.start, step.ends, step.current, step.cut = period.label, period.start, period.ends, 0, false
@@ -44,7 +44,7 @@ local function calendar()
     end
     step.current = tonumber(c)
     if -later <= SAME and period.start > 0 then
-      step.start = start -- receipts name it
+      step.start = start -- receipts contain it
     elseif start > period.ends then
       step.cut = true -- the clock went back by more than a period
     else

@@ -6,8 +6,8 @@ import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
 /**
- * Indexed by the state's number in a reply: its name, and the pattern of the next word, which is `k` with owner and
- * note.
+ * The states of a claim, indexed by their number in a reply: the name, and the pattern of the next word, which is `k`
+ * followed by owner and note.
  */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],

@@ -1,7 +1,7 @@
 -- Claims. See docs/algorithms.md. The same algorithm in TypeScript: packages/core/src/algorithms/claims/claim-step.ts.
 --
--- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
--- operations (shared.lua). Gives: `claims`.
+-- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number` and the
+-- operations (shared.lua). Defines: `claims`.
 --
 -- Stored, format 1: a string of the end in microseconds, `r` (running) or `d` (done), the owner (16 characters), and
 -- the note. The id of a step is its owner, followed by the note for DONE.

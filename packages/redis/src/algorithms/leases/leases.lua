@@ -1,12 +1,12 @@
 -- Leases of permits. See docs/algorithms.md. The same algorithm in TypeScript:
 -- packages/core/src/algorithms/leases/lease-step.ts.
 --
--- Takes: `now`, `format`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number` and the operations
+-- Uses: `now`, `format`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number` and the operations
 -- (shared.lua).
--- Gives: `leases`.
+-- Defines: `leases`.
 --
 -- Stored, format 1: a sorted set of lease ids. The score is the instant at which the lease expires, in microseconds,
--- negated for critical holders. So one key holds both counts, and all expired leases are in one range around 0.
+-- negated for critical holders. So one key holds both kinds, and all expired leases are in one range around 0.
 --
 -- Instants are converted to text once, because converting a number takes as long as a command.
 
@@ -73,13 +73,13 @@ local function leases()
     end
     local last = step.last
     if call('ZADD', key, step.critical and '-' .. last or last, step.id) == 0 then
-      count(step, key) -- renewed; it may have changed between critical and not
+      count(step, key) -- renewed: it may have become critical, or no longer be
     elseif step.critical then
       step.held = step.held + 1
     else
       step.held, step.ordinary = step.held + 1, step.ordinary + 1
     end
-    -- Twice the length of a lease, so most leases need not set the expiry again.
+    -- Twice the length of a lease, so that most leases need not extend the expiry of the key.
     local ms = tonumber(lifetime(step.length))
     if call('PTTL', key) < ms then
       call('PEXPIRE', key, format('%d', 2 * ms))

@@ -1,7 +1,7 @@
 -- Limits with a penalty (see docs/algorithms.md; packages/core/src/algorithms/lock/lock-step.ts does the same).
 --
--- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
--- `min` and the operations (shared.lua). Gives: `lock`.
+-- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
+-- `min` and the operations (shared.lua). Defines: `lock`.
 --
 -- Stored, format 1: a string `end:current:level:ended:locked`, the last 0 unless the key is locked.
 
@@ -11,7 +11,7 @@ local function lock()
     return max(0, unpack(step.locks, 1, min(level, #step.locks)))
   end
 
-  -- Reads the state, and ends a lock, a window and a level that are past.
+  -- Reads the state. A lock, a window or a level that has expired is ended.
   local function read(step, key)
     local ends, current, level, ended, locked, cut = now + step.window, 0, 0, 0, 0, false
     local text = call('GET', key)
@@ -72,12 +72,12 @@ local function lock()
     elseif locked == 0 and (op == RECORD or (op <= SHADOW and passes and go)) then
       current, write = min(current + cost, max(current, limit)), true
     elseif op == TAKE and not passes and locked == 0 and cost <= limit then
-      -- Even if other steps reject the group, too.
+      -- This rejection locks the key even if other steps reject the group, too.
       until_us = now + locks[min(level + 1, #locks)]
     end
     if until_us > max(now, locked) then
       level = locked == 0 and level + 1 or level
-      while now + longest(step, level) < until_us do -- a hold, which may need a higher level
+      while now + longest(step, level) < until_us do -- a hold can last longer than the lock of this level
         level = level + 1
       end
       locked, write = until_us, true

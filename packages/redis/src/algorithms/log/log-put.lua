@@ -1,7 +1,7 @@
 -- Refunds units of a sliding window log. log.lua creates these functions only when a step needs them, because that
 -- takes as long as reading a log.
 --
--- Takes: `now` (head.lua); `call`, `min` (shared.lua); the other functions come from log.lua as arguments. Gives:
+-- Uses: `now` (head.lua); `call`, `min` (shared.lua); the other functions come from log.lua as arguments. Defines:
 -- `log_put`.
 
 local function log_put(decode, encode, element, index_of, head_of, begin, write, CHUNK)
@@ -25,7 +25,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     return table.concat(parts)
   end
 
-  -- Returns what must be added to the counts of a chunk.
+  -- Returns the number by which the counts of a chunk are too low.
   local function off_by(index, chunk, text)
     if text == '' then
       return 0
@@ -47,7 +47,7 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
     write(step, key, 'RPUSH', head_of(step), opened)
   end
 
-  -- Joins this chunk with the next. Returns the index with one record less.
+  -- Joins this chunk with the next. Returns the index, which then has one record less.
   local function join(key, index, chunk, text, next)
     local off = off_by(index, chunk, text) - off_by(index, chunk + 1, next)
     call('LSET', key, chunk, shift(text, 0, #text, off) .. next)

@@ -1,17 +1,17 @@
 -- The sliding window log. See docs/algorithms.md, and docs/adr/0012 for the stored format. The same algorithm in
 -- TypeScript: packages/core/src/algorithms/log/log-step.ts.
 --
--- Takes: `now`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number`, `max`, `min` and the
--- operations (shared.lua); `log_put` (log-put.lua). Gives: `log`.
+-- Uses: `now`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `lifetime`, `number`, `max`, `min` and the
+-- operations (shared.lua); `log_put` (log-put.lua). Defines: `log`.
 --
 -- Stored, format 1: a list of texts that contain records of 11 bytes, one for each entry: its instant (7 bytes) and a
 -- running count (4 bytes), the units of this entry and all before it, modulo 2^32. The texts are, in this order:
 -- 1. The chunks, oldest first. Each has the records of up to 64 entries. The counts in a chunk may be wrong, all by the
 --    same number; the index has the right count of its last record.
 -- 2. The index, if there are chunks: the last record of each chunk.
--- 3. The tail: the mark `1`, or `2` if there are chunks; then a record that says where counting begins: older entries
---    do not count, and neither do units up to its count; then, if there are chunks, the last record of the first chunk;
---    then the records of the newest entries, at least one.
+-- 3. The tail. It begins with the mark `1`, or `2` if there are chunks. A record follows that says where counting
+--    begins: older entries do not count, and neither do units up to its count. Then, if there are chunks, comes the
+--    last record of the first chunk. The rest are the records of the newest entries, at least one.
 
 local function log()
   local byte, char, sub = string.byte, string.char, string.sub
@@ -39,9 +39,9 @@ local function log()
     return char((us - b) / 256, b, c, d, e, f, g, count % 256, i, j, k)
   end
 
-  -- Of `n` records from byte `at` on, returns how many precede the first one that is later than `us` or, if `us` is
-  -- nil, the first one whose count is at least `target`. Checks the first two records first, because it is usually one
-  -- of them.
+  -- Searches `n` records from byte `at` on for the first one that is later than `us`. If `us` is nil, for the first one
+  -- whose count is at least `target`. Returns how many records precede it. Checks the first two records first, because
+  -- it is usually one of them.
   local function search(text, at, n, us, target)
     local low, high, middle = 0, n, n > 2 and 1 or 0
     while low < high do
@@ -70,8 +70,8 @@ local function log()
     return step.index
   end
 
-  -- Finds the text that contains the record which `search` would find. Returns its chunk (0: the tail), the text, where
-  -- its records begin, how many there are, and the error of their counts.
+  -- Finds the text whose records include the one that `search` looks for. Returns the number of its chunk (0: the
+  -- tail), the text, where its records begin, how many there are, and by how much their counts are too low.
   local function locate(step, key, us, target)
     local tail, chunk, ends = step.tail, 0, 0
     if step.chunked and search(tail, 23, 1, us, target) == 0 then
@@ -141,7 +141,7 @@ local function log()
       step.from, step.first, step.gone, step.chunk, step.skip = seek(step, key, since)
     end
     step.used = (step.all - step.gone) % WRAP
-    step.cut = step.last > now + step.window -- the clock went back: all units that count become one entry of now
+    step.cut = step.last > now + step.window -- the clock went back: counted units become one entry of now
     if step.cut then
       step.last = now
     end
@@ -163,7 +163,7 @@ local function log()
       step.units = step.at == now and step.used or 0
     else
       local us, ends, before, chunk, skip = seek(step, key, step.at - 1)
-      -- Entries before the place where counting begins have no units left.
+      -- Entries before the point where counting begins have no units left.
       local units = us == step.at and (ends - before) % WRAP or 0
       step.units, step.put_chunk, step.put_skip = units < HALF and units or 0, chunk, skip
     end
@@ -253,7 +253,7 @@ local function log()
     step.first = first
   end
 
-  -- The instant of the entry that must expire before the cost passes; -1 if it passes now, or never.
+  -- The instant of the entry that must expire before the cost passes; -1 if the cost passes now, or never.
   local function frees(step, key)
     local excess = step.used + step.cost - step.limit
     if excess <= 0 or step.cost > step.limit or step.op == RESET then
@@ -296,7 +296,7 @@ local function log()
       op = op, judge = judge, apply = apply, passes = false,
       cost = cost, limit = limit, window = length, at = at, give = give,
       used = 0, last = 0, cut = false,
-      -- Set by `read`. Listed here, because a table that grows later is reallocated.
+      -- `read` sets these fields. They are listed here, because a table that grows later is reallocated.
       tail = false, chunked = false, index = false, first = false, open = 0, entries = 0, all = 0, from = 0, gone = 0,
       chunk = 0, skip = 0,
     }

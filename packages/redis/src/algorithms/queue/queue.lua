@@ -1,14 +1,14 @@
 -- The queue, a bucket with waiting. See docs/algorithms.md. The same algorithm in TypeScript:
 -- packages/core/src/algorithms/queue/queue-step.ts.
 --
--- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
--- `min` and the operations (shared.lua). Gives: `queue`.
+-- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `max`,
+-- `min` and the operations (shared.lua). Defines: `queue`.
 --
 -- Three implementations charge a queue and must agree. If you change one, change all: this file, takes.lua, and
 -- packages/core/src/algorithms/queue/queue-step.ts.
 --
--- Stored, format 1: a string, `us:span`, then `:pause` if there was one, then `:num:den` if the instant is not a whole
--- number of microseconds (with a pause of 0 if there was none).
+-- Stored, format 1: a string `us:span`. `:pause` follows if there was one. If the instant is not a whole number of
+-- microseconds, `:pause:num:den` follows, with a pause of 0 if there was none.
 
 local function queue()
   local MAX_HOLD = 86400000000 -- the longest pause
@@ -36,8 +36,8 @@ local function queue()
     return true
   end
 
-  -- Sets the state that the rule sees: an instant that is not past, with the rule's denominator, and not inside a
-  -- pause.
+  -- Converts the state to what the rule sees: an instant that is neither past nor inside a pause, with the rule's
+  -- denominator.
   local function view(step, text)
     local whole, ahead, till, part, over = match(text, '^(%d+):(%d+):?(%d*):?(%d*):?(%d*)$')
     if not whole then
@@ -90,7 +90,7 @@ local function queue()
     if fits then
       step.next, step.next_num = us, num
     else
-      step.next, step.next_num = latest, step.reach_num -- for a record
+      step.next, step.next_num = latest, step.reach_num -- used by a record
     end
     return fits and not step.over
   end

@@ -2,8 +2,8 @@
 -- and lets main.lua continue, at the first group of another kind and at the first queue whose state must be adjusted
 -- before the decision: by the clock, by a pause, or for a rule with another denominator.
 --
--- Takes: `now`, `tick`, `spare`, `try`, `format`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`
--- (head.lua). Gives nothing; returns the reply if all groups are done.
+-- Uses: `now`, `tick`, `spare`, `try`, `format`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`
+-- (head.lua). Defines nothing; returns the reply if all groups are done.
 --
 -- Three implementations charge a queue and must agree. If you change one, change all: this file, queue.lua (which
 -- documents the stored format), and packages/core/src/algorithms/queue/queue-step.ts.
@@ -19,7 +19,7 @@ while is_plain and not is_late and keys_done < #KEYS
     args, inc_num, reach_num = 11, tonumber(ARGV[arg_index + 9]), tonumber(ARGV[arg_index + 10])
     own_span = reach_num > 0 and reach + 1 or reach
   end
-  -- What usually follows the instant: it is compared and written back without parsing.
+  -- The usual text after the instant. It is compared and written back without parsing.
   local own_tail = own_span == reach and ':' .. ARGV[arg_index + 6] or format(':%d', own_span)
   local own_pause = own_tail .. ':'
   local pause_at = #own_pause + 1 -- where the pause begins in these texts
@@ -33,7 +33,7 @@ while is_plain and not is_late and keys_done < #KEYS
     if text and text.err then
       is_plain = false
     elseif text then
-      -- An instant has 16 digits from 2001 to 2286.
+      -- From 2001 to 2286, an instant in microseconds has 16 digits.
       us, tail = tonumber(sub(text, 1, 16)) or 0, sub(text, 17)
       if tail == own_tail then
         us = us < now and now or us

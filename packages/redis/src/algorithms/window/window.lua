@@ -1,8 +1,8 @@
 -- Window counters: fixed, anchored and sliding. See docs/algorithms.md. The same algorithm in TypeScript:
 -- packages/core/src/algorithms/window/window-step.ts.
 --
--- Takes: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `floor`,
--- `max`, `min` and the operations (shared.lua). Gives: `window`.
+-- Uses: `now`, `format`, `CORRUPT`, `reply`, `reply_size` (head.lua); `call`, `match`, `lifetime`, `number`, `floor`,
+-- `max`, `min` and the operations (shared.lua). Defines: `window`.
 --
 -- Stored, format 1: a string `start:current:previous`. The length of the window is part of the key's name.
 
