@@ -42,7 +42,7 @@ interface LimiterBase<Raw> {
    * a fault.
    *
    * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
-   *   permits of the request are released together with it, or after `storeTimeout` if it takes longer.
+   *   permits of the request are released together with the claim, but after `storeTimeout` at the latest.
    * - Local limiters: called if their decision let the request pass, also in shadow mode, so they can hold a permit
    *   until then. If another limiter rejected the request, this is called at once, with `rejected` and the status of
    *   the rejection.

@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * With `overage`: the rule with the declared limit. The rule itself then counts and admits units beyond that limit,
-   * up to its own higher limit, and its steps are not binding. Stores ignore this property.
+   * Set for a limit with `overage`: the rule with the declared limit. A rule with `soft` counts and admits more units,
+   * up to a higher limit, and its steps are not binding. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -82,7 +82,7 @@ export interface QueueRule extends RuleBase, BucketNumbers {
 
 /**
  * A count per window. Windows are aligned to the epoch, except `anchored` windows, which start when a key without units
- * is charged. With `sliding`, the part of the previous window that is less than one window ago also counts.
+ * is charged. With `sliding`, the part of the previous window that is less than one window old also counts.
  */
 export interface WindowRule extends RuleBase {
   readonly machine: 'window';
@@ -113,7 +113,7 @@ export interface LockRule extends RuleBase {
   readonly forgetUs: number;
 }
 
-/** Every admitted request with its time. Exact over any interval, but stores an entry for each request. */
+/** A log of each admitted request with its time. It is exact over any interval, but stores an entry per request. */
 export interface LogRule extends RuleBase {
   readonly machine: 'log';
   readonly limit: number;
@@ -123,7 +123,7 @@ export interface LogRule extends RuleBase {
 /** The distinct items of a key. Each counts for one window from the request that added it. */
 export interface DistinctRule extends RuleBase {
   readonly machine: 'distinct';
-  /** Items at once, 1 to 10,000. */
+  /** The most items at once, 1 to 10,000. */
   readonly limit: number;
   readonly windowUs: number;
 }
@@ -134,9 +134,9 @@ export interface DistinctRule extends RuleBase {
  */
 export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
-  /** Permits at once, 1 to 10^9. Critical holders are never rejected, so more may be held. */
+  /** The most permits at once, 1 to 10^9. Critical holders are never rejected, so more may be held. */
   readonly limit: number;
-  /** Permits at once for holders that are not critical, 0 to `limit`. */
+  /** The most permits at once for holders that are not critical, 0 to `limit`. */
   readonly open: number;
   /** Length of a lease in microseconds. */
   readonly leaseUs: number;
@@ -272,8 +272,8 @@ export interface FaultSink {
 
 /**
  * Everything that differs between algorithms. Each rule carries the machine of its algorithm ({@link RuleBase.logic}),
- * so a program contains only the algorithms that it uses, and the compiler finds missing members. Optional members are
- * omitted if the algorithm needs nothing of the kind. A machine gets only rules and answers of its algorithm.
+ * so a program contains only the algorithms that it uses. Algorithms omit the optional members that they don't need. A
+ * machine gets only rules and answers of its algorithm.
  */
 export interface Machine {
   /** Whether two rules with the same limit and code are equal in all other numbers. */

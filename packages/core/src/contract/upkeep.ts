@@ -18,7 +18,7 @@ export interface UpkeepClient<Held> {
   };
 }
 
-/** Bytes left for releases that have to be retried. */
+/** The memory that is free for releases that must be retried. */
 export interface Room {
   bytes: number;
 }

@@ -91,9 +91,7 @@ export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boole
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/**
- * If the clock went back, the bucket may lack more units than burst and debt allow. Reduces the lack to that maximum.
- */
+/** If the clock went back, the bucket may be emptier than burst and debt allow. Refills it up to that bound. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   const { tolUs, tolNum } = rule.deepest ?? rule;
   const latestUs = nowUs + tolUs;

@@ -25,7 +25,7 @@ import {
 
 /** A long log with at most this many entries is packed again. */
 const FEW = 64;
-/** The lower five bits of the first number of a long log, all set. In the address of a block they are never all set. */
+/** The lower five bits of a slot's first number are all set for a long log, but never in the address of a block. */
 const LONG = 31;
 
 /**
@@ -83,9 +83,9 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /**
-   * Like {@link step}, for the usual take of one unit from a packed log, in half of the time. Returns undefined unless
-   * all entries have one unit, the new entry is later than the others, and the block has a suitable size. If you change
-   * this, `step` or `stepLog`, change all three.
+   * Like {@link step}, for the usual take of one unit from a packed log, in half of the time. Only for entries with one
+   * unit each, if the new one is the latest and the block has a suitable size; otherwise returns undefined. If you
+   * change this, `step` or `stepLog`, change all three.
    */
   private takeOne(
     { windowUs, limit }: LogRule,
