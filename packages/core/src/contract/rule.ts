@@ -312,15 +312,15 @@ export interface Machine {
     judge: (step: S, place: number) => Answer,
   ): readonly S[];
   /**
-   * Whether two steps on the same count are merged into one with the summed cost. Not for permits and claims, which
+   * Whether two steps on the same count are merged into one with the summed cost. False for permits and claims, which
    * have ids.
    */
   readonly merges: boolean;
   /** An empty table for the memory store. */
   shelf(): Shelf<Rule>;
   /**
-   * If true, a step that the store can't answer is rejected unless its `onStoreError` is `allow`, and no fallback
-   * counter is used. Omitted: `onStoreError` decides.
+   * If true, a step that the store can't answer passes only if its `onStoreError` is `allow`; there is no fallback
+   * counter. If omitted, `onStoreError` decides.
    */
   readonly failsClosed?: boolean;
   /**

@@ -14,7 +14,7 @@ export function withHeaders<Res extends WebResponse>(
   response: Res,
   fields: readonly Header[],
 ): Res {
-  // Not a response: the runtime rejects it with its own message.
+  // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
   try {
     setFields(response.headers, fields);

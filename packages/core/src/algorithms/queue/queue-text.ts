@@ -34,8 +34,8 @@ class StoredQueue implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): QueueAnswer {
-    // A copy, because `stepQueue` converts the state for this rule, and that must affect neither other rules nor a
-    // later charge by this one.
+    // A copy, because `stepQueue` converts the state for this rule, but other rules and later charges need the
+    // original.
     const state = { ...this.state };
     const answer = stepQueue(step as Ask<QueueRule>, state, nowUs, charge);
     if (state.dirty) {

@@ -141,8 +141,8 @@ export class FlatTable {
   }
 
   /**
-   * Changes the first number of an entry from `from`, which no other entry has, to `to`. Also works while the entry is
-   * being moved.
+   * Changes the first number of an entry from `from` to `to`. No other entry may have `from`. Also works while the
+   * entry is being moved.
    */
   replace(slot: number, from: number, to: number): void {
     const at = this.placeOf(slot);

@@ -22,8 +22,8 @@ interface Coded {
 }
 
 /**
- * A count is identified by the exclusive or of two fingerprints with different seeds: that of limiter and code, and
- * that of the key. A collision is as unlikely as with one fingerprint of all three.
+ * A count is identified by the exclusive or of two fingerprints with different seeds: one of limiter and code, and one
+ * of the key. A collision is as unlikely as with one fingerprint of all three.
  */
 export class KeySlots {
   readonly table: FlatTable;
