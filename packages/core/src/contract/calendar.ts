@@ -1,4 +1,4 @@
-/** Periods by calendar and by subscription, as windows of limits. */
+/** Periods of a calendar or a subscription, which limits use as windows. */
 
 /** A period of a calendar rule: a day, a week, a month, or a billing period of the app. */
 export interface Period {

@@ -52,8 +52,8 @@ export interface BucketNumbers extends Tolerance {
 }
 
 /**
- * The token bucket, stored as one instant (the generic cell rate algorithm, ITU-T I.371): the instant at which the
- * bucket will be full again.
+ * The token bucket as the generic cell rate algorithm (ITU-T I.371): it stores only the instant at which the bucket
+ * will be full again.
  */
 export interface BucketRule extends RuleBase, BucketNumbers {
   readonly machine: 'bucket';
@@ -209,7 +209,7 @@ export type Item = string | number | bigint;
 /** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
-/** The options of a limiter that may contain a callback for {@link Given}. */
+/** The options of a limiter in which a callback for {@link Given} can be. */
 interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;
@@ -343,7 +343,7 @@ export interface Machine {
   ): S;
   /** The callback in the options that finds a property of {@link Given}, and its name in faults. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** Properties of the merged step if two steps on one count are merged, such as a cost that is not the sum. */
+  /** Properties of the merged step if two steps on one count are merged, such as a cost that differs from the sum. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;

@@ -28,7 +28,7 @@ export interface StoreUser {
 }
 
 interface StoreObservers {
-  /** Whether any observer uses `storeCall`. */
+  /** Whether any observer has `onStoreCall`. */
   readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
   breaker(event: BreakerEvent): void;

@@ -121,7 +121,7 @@ class Link implements ControlLink {
     }
   }
 
-  /** Not validated here: `withNumbers` validates each object once. */
+  /** The limits are not validated here: `withNumbers` validates each object once. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
       return this.control.limitsOf?.(limiter, key) ?? undefined;

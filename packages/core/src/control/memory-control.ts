@@ -199,7 +199,7 @@ class InMemory implements MemoryControl {
   }
 }
 
-/** A frozen copy of the limits, because callers may modify the objects that they pass or get from a list. */
+/** A frozen copy of the limits, because callers may modify the objects that they pass or get from `list`. */
 function copyOf(setting: Setting): Setting {
   return setting.what === 'limits' || setting.what === 'key-limits'
     ? ({ ...setting, value: Object.freeze({ ...setting.value }) } as Setting)

@@ -85,7 +85,7 @@ function decideStored(
   }
 }
 
-/** The decision for a limiter that failed, made by `onStoreError`. */
+/** The decision that `onStoreError` makes for a limiter that failed. */
 export function brokenDecision(
   limiter: Pick<Decider, 'name' | 'onStoreError'>,
   mode: Mode,

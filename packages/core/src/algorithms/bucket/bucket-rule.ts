@@ -148,7 +148,7 @@ export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer):
   return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
 }
 
-/** {@link measureParts} for the usual case: units refill in whole microseconds. Short enough to be inlined. */
+/** {@link measureParts} for the usual case that units refill in whole microseconds. Short enough to be inlined. */
 function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
   const { period } = rule;
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);

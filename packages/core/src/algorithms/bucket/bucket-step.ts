@@ -50,7 +50,7 @@ export function stepBucket(
   let num = full ? 0 : state.tatNum;
   const { den } = rule;
   if (cost > rule.burst) {
-    us = nowUs + rule.tolUs + 1; // a cost above the burst never passes; avoids an overflow
+    us = nowUs + rule.tolUs + 1; // a cost above the burst never passes; this avoids an overflow
   } else if (den === 1) {
     us += cost * rule.period;
   } else {

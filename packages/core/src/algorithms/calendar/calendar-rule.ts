@@ -80,7 +80,7 @@ export const MOST_COUNTED: number = 2 ** 51;
 
 const DAY_US = 86_400_000_000;
 
-/** The usual length of a day or week, or the longest of a month, in microseconds; `Infinity` for billing periods. */
+/** The usual length of a day or week, or of the longest month, in microseconds; `Infinity` for billing periods. */
 function lengthOf({ name }: Calendar): number {
   if (name === BILLING) return Infinity;
   if (name.startsWith('day')) return DAY_US;

@@ -108,7 +108,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** Remembers the notices checked so far: reading the environment at each step would cost more than the step. */
+/** The `notices` for which NODE_ENV was read: reading it at each step would cost more than the step. */
 const checked = new WeakSet<object>();
 
 /** Warns once, in production, of calendar limits in a memory store. */

@@ -83,9 +83,9 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /**
-   * Like {@link step}, for the usual take of one unit from a packed log, in half of the time. Only for entries with one
-   * unit each, if the new one is the latest and the block has a suitable size; otherwise returns undefined. If you
-   * change this, `step` or `stepLog`, change all three.
+   * Like {@link step}, in half of the time, for the usual take: one unit at a new instant, in a packed log whose
+   * entries have one unit each. Returns undefined for other takes, and if the block needs another size. If you change
+   * this, `step` or `stepLog`, change all three.
    */
   private takeOne(
     { windowUs, limit }: LogRule,

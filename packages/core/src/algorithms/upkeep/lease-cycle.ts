@@ -269,7 +269,7 @@ export class LeaseCycle {
 
   private async deliverRelease(release: Step): Promise<boolean> {
     const late = this.lateValues.get(release);
-    // Written before the claim is marked as done, because from then on retries of the request read the value.
+    // The value is written before the claim is marked as done, because retries of the request then read it.
     const isWritten = !late || (await late.write());
     const arrived = (late?.isMarked || (await this.sendRelease(release, late))) && isWritten;
     if (arrived) this.lost.delete(release);
