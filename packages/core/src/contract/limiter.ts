@@ -31,7 +31,7 @@ interface LimiterBase<Raw> {
   /** Identifies the limiter in headers, bodies, metrics and, with the key, in the store. */
   readonly name: string;
   readonly mode: Per<Raw, Mode>;
-  /** Probable mistakes in the limiter's options. The guard logs each of them once, in one line. */
+  /** Probable mistakes in the limiter's options. The guard logs each once, in one line. */
   readonly notices?: readonly Notice[] | undefined;
   /** Called when a guard lets a request pass, if {@link finish} will be called for it. Stored limiters only. */
   readonly begin?:

@@ -14,7 +14,7 @@ export interface MeteredCost<Raw = unknown, Usage = unknown> {
   /** Returns the cost of the reservation. */
   (request: LimitRequest<Raw>): number | Promise<number>;
   readonly metered: MeterHooks<Raw>;
-  /** Never set: it only gives `settle` its type. */
+  /** Never set; gives `settle` its type. */
   readonly usage?: Usage;
 }
 

@@ -63,7 +63,7 @@ export interface Recorder {
   parsedBody(): unknown;
   /**
    * Passes the body to the watcher while the handler reads it, without reading it itself. If the body was read before,
-   * this returns a promise; it settles when the watcher has seen the whole body, and the handler must wait for it.
+   * returns a promise that settles when the watcher has seen all of it; the handler must wait.
    */
   watchBody(watcher: BodyWatcher): void | Promise<void>;
   /** Reads the body of a request for which no handler runs. Never rejects. */

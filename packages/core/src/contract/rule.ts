@@ -278,7 +278,7 @@ export interface FaultSink {
 export interface Machine {
   /** Whether two rules with the same limit and code are equal in all other numbers. */
   same(rule: Rule, other: Rule): boolean;
-  /** The most units that the rule can admit at once. A higher cost never passes. */
+  /** See {@link capacityOf}. */
   capacity(rule: Rule): number;
   /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
