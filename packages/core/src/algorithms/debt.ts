@@ -1,6 +1,6 @@
 /**
- * Limits with debt. If a cost is known only after the request, units beyond the limit are charged as a debt. A count in
- * debt rejects until it has recovered.
+ * Limits with debt. If a cost is known only after the request, units beyond the limit are charged as a debt. While a
+ * key is in debt, its requests are rejected.
  */
 
 import { mustBe } from '../base/errors.js';
@@ -22,9 +22,9 @@ import {
  * another limit. Only for token buckets and limits by calendar: other algorithms would forget the debt when a window
  * ends.
  *
- * In a token bucket, the debt is a time: how long `debt` units take to refill at `ofLimit` per window. It is part of
- * the rule's code, because a rule without debt would cut the state. The time to refill burst and debt is at most 2^51
- * us.
+ * In a token bucket, the debt is a time: how long `debt` units take to refill at `ofLimit` per window. The rule's code
+ * depends on the debt, because a rule without debt would reduce it to 0. The time to refill burst and debt is at most
+ * 2^51 us.
  *
  * @param debt an integer from 1 to 10^9
  * @param ofLimit the declared limit
@@ -70,7 +70,7 @@ function bucketWithDebt(rule: BucketRule, debt: number, ofLimit: number): Bucket
     }),
     checkPlan({ window, burst }) {
       if ((window ?? burst) == null) return;
-      // Such a plan has a separate count, so the caller's debt would be lost.
+      // Such a plan would have a separate count, without the debt of the caller.
       throw mustBe('plan', 'without window and burst beside a meter', { window, burst });
     },
   };
@@ -91,7 +91,7 @@ function calendarWithDebt(rule: CalendarRule, debt: number, ofLimit: number): Ca
   return { ...rule, logic, debt: mulDiv(debt, rule.limit, ofLimit).whole };
 }
 
-/** The machine members that buckets and calendars with debt share. */
+/** The members of {@link Machine} that are the same for buckets and calendars with debt. */
 function owing({ logic }: Rule, debt: number, ofLimit: number): Machine {
   return {
     ...logic,

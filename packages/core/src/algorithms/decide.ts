@@ -26,8 +26,8 @@ export function ratePolicy(
 }
 
 /**
- * The decision of the limiter named `limiter` about one step. `reason` is used for a rejection, unless the cost can
- * never pass.
+ * The decision of the limiter named `limiter` about one step. A rejection by the limit has the given `reason`, or
+ * `never` if the cost can never pass.
  */
 export function decideStep(
   limiter: string,
@@ -76,7 +76,7 @@ export function decideStep(
   return isOver(rule, used) ? { ...decision, over: true } : decision;
 }
 
-/** Whether more units are used than the declared limit, under the rule of a limit with `overage`. */
+/** For a limit with `overage`: whether `used` exceeds the declared limit. */
 export function isOver({ soft }: Rule, used: number): boolean {
   return soft !== undefined && used > capacityOf(soft);
 }
@@ -89,8 +89,8 @@ export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
 }
 
 /**
- * Answers a step that the store didn't answer, by the policy of the step. With an algorithm that fails closed, the step
- * passes only with `allow`.
+ * Answers a step that the store didn't answer: the policy of the step decides. If its algorithm fails closed, the step
+ * passes only with the policy `allow`.
  */
 export function unanswered(step: Step, failure: Error): Answer {
   return { allowed: passes(step), nowUs: 0, tatUs: 0, tatNum: 0, failure };

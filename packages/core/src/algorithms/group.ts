@@ -5,7 +5,7 @@ import type { Answer } from '../contract/ask.js';
 import { countOf, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** A group without duplicate counts, and where to find the answer to each step of the caller. */
+/** The merged steps of a group, and which of them stands for each step of the caller. */
 export interface UniqueGroup {
   readonly steps: readonly Step[];
   /** The index of the merged step for each step of the caller; undefined if nothing was merged. */
@@ -32,7 +32,7 @@ export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   const places: number[] = [];
   const seen = new Map<string, number>();
   for (const step of steps) {
-    // With the lengths, two different pairs of limiter and key never make the same id.
+    // The lengths are included, so different counts never have the same id.
     const code = countOf(step);
     const id = `${step.limiter.length} ${code.length} ${step.limiter}${code}${step.key}`;
     const place = seen.get(id);
@@ -71,7 +71,7 @@ function merge(first: Step, step: Step): Step {
 }
 
 function repeats(steps: readonly Step[]): boolean {
-  if (steps.length > 16) return true; // faster with the map
+  if (steps.length > 16) return true; // for more steps, the map is faster
   for (let i = 1; i < steps.length; i += 1) {
     const step = steps[i] as Step;
     for (let j = 0; j < i; j += 1) {
@@ -114,8 +114,8 @@ export function groupPasses(
 }
 
 /**
- * Returns the steps of a group, with a common start set on takes with {@link Step.together}. Shaper rules bring the
- * code for this.
+ * Returns the steps of a group. Takes with {@link Step.together} get a common start, which the `logic` of their rule
+ * calculates.
  *
  * @param judge answers a step on the state before the group, without charging
  * @example

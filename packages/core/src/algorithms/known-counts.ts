@@ -4,12 +4,12 @@ import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /**
- * The most codes for each limiter. Plans may produce any number of them, so a new one replaces the second oldest. The
- * oldest is the declared one and stays.
+ * The most codes for each limiter. Plans may produce any number of codes, so a new code replaces the second oldest. The
+ * oldest belongs to the declared rule and stays.
  */
 export const MAX_CODES = 64;
 
-/** The most limiters; a new one replaces the oldest. Names are constants in code, so there are few. */
+/** The most limiters; a new one replaces the oldest. Apps have few limiters, because names are constants in code. */
 export const MAX_LIMITERS = 1_000;
 
 /** Written by a store's `register`, and read by its `reset`. */

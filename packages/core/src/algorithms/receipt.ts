@@ -67,8 +67,9 @@ function restOf(rule: Rule, receipt: Receipt, cost: number): Receipt | undefined
 }
 
 /**
- * The units that a `put` of `cost` gives back: at most those granted. Receipts of older releases have no units; their
- * `put` gives back the whole cost. An invalid number of units gives back nothing, because it would corrupt the count.
+ * The units that a `put` of `cost` gives back: at most those granted. Receipts made by older versions have no units; a
+ * `put` with such a receipt gives back the whole cost. An invalid number of units gives back nothing, because it would
+ * corrupt the count.
  */
 export function givenBack(cost: number, receipt: Receipt): number {
   const units = Math.min(cost, receipt.units ?? cost);

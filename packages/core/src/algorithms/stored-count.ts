@@ -17,10 +17,10 @@ export interface StoredCount {
 }
 
 /**
- * Whether a step changes the stored state. Steps that charge, give back or reset change it. A take that isn't charged
- * changes it only if it `repairs` a state that is impossible because the clock went back.
+ * Whether a step changes the stored state. Steps that charge, give back or reset change it. An uncharged take changes
+ * it only with `repairs`: the clock went back, and the old state was impossible.
  *
- * @param acts whether the step passes on its count, or applies even if it doesn't pass
+ * @param acts whether the step passes, or applies without passing
  */
 export function isWritten(
   { op, cost }: { readonly op: Op; readonly cost: number },

@@ -9,8 +9,8 @@ import { makeLogRule } from './log/log-rule.js';
 import { makeWindowRule } from './window/window-rule.js';
 
 /**
- * Units refill continuously, and up to `burst` can be used at once. The default; the token bucket of Stripe's request
- * rate limiter (P. Tarjan, "Scaling your API with rate limiters", 2017).
+ * Units refill continuously, and up to `burst` can be used at once. This is the default. Stripe's request rate limiter
+ * is a token bucket (P. Tarjan, "Scaling your API with rate limiters", 2017).
  */
 export const tokenBucket: RateAlgorithm = { name: 'token-bucket', makeRule: makeBucketRule };
 
@@ -22,13 +22,15 @@ export const fixedWindow: RateAlgorithm = {
 };
 
 /**
- * At most `limit` per aligned window. The part of the previous window that is less than a window ago also counts, as if
- * its requests had been spread evenly.
+ * At most `limit` per aligned window. The previous window counts too, in proportion to the part of it that is less than
+ * one window old.
  */
 export const slidingWindow: RateAlgorithm = {
   name: 'sliding-window-counter',
   makeRule: (limit, windowUs) => makeWindowRule(limit, windowUs, 'sliding'),
 };
 
-/** At most `limit` in any interval of the window's length, exactly: the time of each request is stored. */
+/**
+ * At most `limit` in any interval of the window's length. This is exact, because the time of each request is stored.
+ */
 export const slidingLog: RateAlgorithm = { name: 'sliding-window-log', makeRule: makeLogRule };

@@ -14,9 +14,9 @@ declare function atob(base64: string): string;
 const CHUNK = 8_192;
 
 /**
- * Encodes bytes as a string: `t` and the text if they are UTF-8 without NUL, which some databases reject; otherwise `b`
- * and base64. Most bodies are text. Text takes a quarter less space than base64, and a fraction of the time. The letter
- * also keeps clients from parsing the string as a number or JSON.
+ * Encodes bytes as a string: UTF-8 as `t` and the text, all other bytes as `b` and base64. Text with a NUL also becomes
+ * base64, because some databases reject NUL. Most bodies are text, which takes a quarter less space than base64. The
+ * letter also keeps clients from parsing the string as a number or JSON.
  *
  * @example
  * ```ts run

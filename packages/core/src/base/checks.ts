@@ -7,7 +7,7 @@ import { mustBe, planHint, SpillwayError, type SpillwayErrorCode } from './error
 /** The largest limit and burst. */
 export const MAX_LIMIT = 1_000_000_000;
 
-/** The longest key in UTF-16 units. Encoding one takes 0.1 ms; a megabyte would take 20 ms. */
+/** The longest key in UTF-16 units. Encoding such a key takes 0.1 ms; a megabyte would take 20 ms. */
 const MAX_KEY = 8_192;
 
 function isLimit(limit: unknown): limit is number {

@@ -73,7 +73,7 @@ function encodeCode(
  * characters.
  */
 export function encodeText(text: string, hash?: EncodeNameOptions['hash']): string {
-  // Unambiguous: elsewhere, '%' is always followed by four hex digits.
+  // This is unambiguous, because elsewhere four hex digits follow each '%'.
   if (text === '') return '%-';
   const escaped = PLAIN.test(text) ? text : text.replace(SPECIAL, escapeUnit);
   return text.length > LONGEST && hash ? `#${hash(escaped)}` : escaped;

@@ -100,7 +100,7 @@ export class SpillwayError extends Error {
     if (options?.kind !== undefined) this.kind = options.kind;
     if (options?.wouldWaitMs !== undefined) this.wouldWaitMs = options.wouldWaitMs;
     Object.defineProperty(this, BRAND, { value: true });
-    // Node prints own properties with an uncaught error. Skipped for errors that must be cheap.
+    // An own property, so Node prints it with an uncaught error. Errors that must be cheap don't get it.
     if (!MADE_OFTEN.test(code)) {
       Object.defineProperty(this, 'help', { value: this.help, enumerable: true });
     }

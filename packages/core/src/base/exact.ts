@@ -13,7 +13,7 @@ export interface Quotient {
 export function mulDiv(a: number, b: number, c: number): Quotient {
   const product = a * b;
   if (product > Number.MAX_SAFE_INTEGER) return wideMulDiv(a, b, c);
-  // Exact: below 2^53 a quotient of integers never rounds up across a whole number.
+  // This is exact, because below 2^53 a quotient of integers never rounds up across a whole number.
   const whole = Math.floor(product / c);
   return { whole, rest: product - whole * c };
 }

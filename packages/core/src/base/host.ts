@@ -181,7 +181,7 @@ export class Turns {
     return this.after(Promise.resolve(value), units);
   }
 
-  /** Returns `promise`, or once in 512 units a promise that settles like it after a turn of the event loop. */
+  /** Returns `promise`. Once in 512 units, the returned promise settles only after a turn of the event loop. */
   after<Value>(promise: Promise<Value>, units = 1): Promise<Value> {
     this.left -= units;
     if (this.left > 0) return promise;

@@ -115,7 +115,7 @@ export interface Receipt {
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
   readonly atUs: number;
-  /** `bucket`, `queue`: the fraction of that state ({@link BucketAnswer.tatNum}). Others: 0. */
+  /** `bucket`, `queue`: the fraction of the bucket's state ({@link BucketAnswer.tatNum}). Others: 0. */
   readonly num: number;
   /** The units charged. A `put` gives back at most this many. */
   readonly units: number;
@@ -154,8 +154,8 @@ export interface BucketAnswer extends AnswerBase {
 }
 
 /**
- * State of a shaper's queue after the step. `tatUs` is at most the tolerance ahead of now, or further while the taker
- * of the last unit is waiting.
+ * State of a shaper's queue after the step. While the taker of the last unit waits, `tatUs` is further ahead of now
+ * than the tolerance.
  */
 export interface QueueAnswer extends BucketAnswer {
   /** The end of a pause, in microseconds since the epoch; 0 if there is none now. */
@@ -213,7 +213,7 @@ export interface ClaimsAnswer extends AnswerBase {
   readonly owner: string;
   /** When the lease or the stored claim expires, in microseconds since the epoch; 0 if the claim is free. */
   readonly endsUs: number;
-  /** The note of `done`; `''` unless it is done. */
+  /** The note of `done`; `''` unless the claim is done. */
   readonly note: string;
 }
 

@@ -1,4 +1,4 @@
-/** Periods by calendar and by subscription, as windows of limits. */
+/** Periods of a calendar or a subscription, which limits use as windows. */
 
 /** A period of a calendar rule: a day, a week, a month, or a billing period of the app. */
 export interface Period {
@@ -9,11 +9,11 @@ export interface Period {
   readonly label: string;
   /** The first instant, in microseconds since the epoch: a whole second. */
   readonly startUs: number;
-  /** The first instant after it. */
+  /** The first instant after the period. */
   readonly endUs: number;
 }
 
-/** The period of an instant, and those before and after it. */
+/** The period of an instant, the period before, and the next one. */
 export interface Periods {
   readonly previous: Period;
   readonly current: Period;

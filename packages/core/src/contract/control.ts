@@ -15,7 +15,7 @@ export interface LiveLimits {
   /** Only for token buckets. */
   readonly burst?: number;
   /**
-   * Multiplies the limit of the options or a plan, and the burst of a token bucket. Above 0 and at most 1,000,000,000.
+   * Multiplies the limit (declared or of a plan) and the burst of a token bucket. Above 0 and at most 1,000,000,000.
    * The result is rounded down, but is at least 1. For a shaper, it multiplies only the pace.
    */
   readonly factor?: number;

@@ -72,8 +72,8 @@ export interface Policy {
 /** The exact numbers of a decision. NaN if the store could not answer. */
 export interface Numbers {
   /**
-   * Units that count after this decision, rounded up. May exceed the limit if the limit was lowered, with `overage`, or
-   * with a meter, which charges costs afterwards.
+   * Units that count after this decision, rounded up. May exceed the limit: if it was lowered, if it has `overage`, or
+   * if a meter charges costs afterwards.
    *
    * - Token bucket: units that have not refilled.
    * - Window: units of this window, plus the part of the previous one that still counts.

@@ -32,7 +32,7 @@ export interface KeepContext extends StepContext {
   readonly storeTimeoutMs: number;
   /** Sends one step to the store. The answer has a `failure` if the store can't answer. */
   ask(step: Step): Answer | Promise<Answer>;
-  /** Calls `lost` if the store says that another owner has the claim, before the claim has ended. */
+  /** Calls `lost` if another owner turns out to have the claim before it has ended. */
   whenLost(step: Step, lost: () => void): void;
   /** Stops the renewal of a claim. */
   abandon(step: Step): void;

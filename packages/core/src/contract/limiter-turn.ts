@@ -26,7 +26,7 @@ export interface StepContext {
    * count.
    */
   readonly countedAs?: string | undefined;
-  /** The warnings of the guard, and its store: for {@link Machine.complete}. */
+  /** The warnings and the store of the guard, which {@link Machine.complete} needs. */
   readonly notices?: FaultSink['notices'];
   readonly store?: FaultSink['store'];
   /** Reads live limits; undefined without a control. */

@@ -31,7 +31,7 @@ interface LimiterBase<Raw> {
   /** Identifies the limiter in headers, bodies, metrics and, with the key, in the store. */
   readonly name: string;
   readonly mode: Per<Raw, Mode>;
-  /** Probable mistakes in its options. Its guard logs each of them once, in one line. */
+  /** Probable mistakes in the limiter's options. The guard logs each once, in one line. */
   readonly notices?: readonly Notice[] | undefined;
   /** Called when a guard lets a request pass, if {@link finish} will be called for it. Stored limiters only. */
   readonly begin?:
@@ -42,7 +42,7 @@ interface LimiterBase<Raw> {
    * a fault.
    *
    * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
-   *   permits of the request are released together with it, or after `storeTimeout` if it takes longer.
+   *   permits of the request are released together with the claim, but after `storeTimeout` at the latest.
    * - Local limiters: called if their decision let the request pass, also in shadow mode, so they can hold a permit
    *   until then. If another limiter rejected the request, this is called at once, with `rejected` and the status of
    *   the rejection.

@@ -14,7 +14,7 @@ export interface MeteredCost<Raw = unknown, Usage = unknown> {
   /** Returns the cost of the reservation. */
   (request: LimitRequest<Raw>): number | Promise<number>;
   readonly metered: MeterHooks<Raw>;
-  /** Only for the types of `settle`. */
+  /** Never set; gives `settle` its type. */
   readonly usage?: Usage;
 }
 

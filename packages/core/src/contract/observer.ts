@@ -22,7 +22,7 @@ export interface StoreCallEvent {
   readonly outcome: string;
 }
 
-/** A breaker has opened, because a part of the store fails or is slow, or has closed again. */
+/** A circuit breaker has opened or closed. It opens when a part of the store fails or is slow. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
   /** Why it opened: too many calls failed or were slow. */
@@ -98,7 +98,7 @@ export interface Observer {
         readonly outcome: 'started' | 'rejected' | 'aborted';
       }) => void)
     | undefined;
-  /** Called when a callback of the app or the store failed. The request was answered anyway. */
+  /** Called when the store or a callback of the app failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** Called when a call of the store has ended. */
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;

@@ -63,7 +63,7 @@ export interface Recorder {
   parsedBody(): unknown;
   /**
    * Passes the body to the watcher while the handler reads it, without reading it itself. If the body was read before,
-   * this returns a promise; the handler must wait for it, until the watcher has seen the whole body.
+   * returns a promise that settles when the watcher has seen all of it; the handler must wait.
    */
   watchBody(watcher: BodyWatcher): void | Promise<void>;
   /** Reads the body of a request for which no handler runs. Never rejects. */
@@ -89,8 +89,8 @@ export interface Recorders {
 /** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
   /**
-   * Returns the response to send instead of `response`. If it has no body, `kept` is set: send the response only after
-   * `kept` settles.
+   * Returns the response to send instead of `response`. If that response has no body, `kept` is set: send the response
+   * only after `kept` settles.
    */
   see<Res>(
     response: Res,

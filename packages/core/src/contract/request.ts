@@ -63,7 +63,7 @@ export type KeyOption<Raw> =
   | string
   | ((request: LimitRequest<Raw>) => KeyParts | PromiseLike<KeyParts>);
 
-/** The numbers of a plan. At least one must be set. The declared number replaces one that is omitted or null. */
+/** The numbers of a plan. At least one must be set. For a number that is omitted or null, the declared one applies. */
 export interface Plan {
   /** Label for metrics and for the policy of decisions: 1 to 64 printable ASCII characters. */
   readonly name?: string | null | undefined;

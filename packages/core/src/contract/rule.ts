@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * With `overage`: the rule with the declared limit. The rule itself then counts and admits units beyond that limit,
-   * up to its own higher limit, and its steps are not binding. Stores ignore this property.
+   * Set for a limit with `overage`: the rule with the declared limit. A rule with `soft` counts and admits more units,
+   * up to a higher limit, and its steps are not binding. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -52,8 +52,8 @@ export interface BucketNumbers extends Tolerance {
 }
 
 /**
- * The token bucket, stored as one instant (the generic cell rate algorithm, ITU-T I.371): the instant at which the
- * bucket will be full again.
+ * The token bucket as the generic cell rate algorithm (ITU-T I.371): it stores only the instant at which the bucket
+ * will be full again.
  */
 export interface BucketRule extends RuleBase, BucketNumbers {
   readonly machine: 'bucket';
@@ -82,7 +82,7 @@ export interface QueueRule extends RuleBase, BucketNumbers {
 
 /**
  * A count per window. Windows are aligned to the epoch, except `anchored` windows, which start when a key without units
- * is charged. With `sliding`, the part of the previous window that is less than one window ago also counts.
+ * is charged. With `sliding`, the part of the previous window that is less than one window old also counts.
  */
 export interface WindowRule extends RuleBase {
   readonly machine: 'window';
@@ -113,7 +113,7 @@ export interface LockRule extends RuleBase {
   readonly forgetUs: number;
 }
 
-/** Every admitted request with its time. Exact over any interval, but stores an entry for each request. */
+/** A log of each admitted request with its time. It is exact over any interval, but stores an entry per request. */
 export interface LogRule extends RuleBase {
   readonly machine: 'log';
   readonly limit: number;
@@ -123,7 +123,7 @@ export interface LogRule extends RuleBase {
 /** The distinct items of a key. Each counts for one window from the request that added it. */
 export interface DistinctRule extends RuleBase {
   readonly machine: 'distinct';
-  /** Items at once, 1 to 10,000. */
+  /** The most items at once, 1 to 10,000. */
   readonly limit: number;
   readonly windowUs: number;
 }
@@ -134,9 +134,9 @@ export interface DistinctRule extends RuleBase {
  */
 export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
-  /** Permits at once, 1 to 10^9. Critical holders are never rejected, so more may be held. */
+  /** The most permits at once, 1 to 10^9. Critical holders are never rejected, so more may be held. */
   readonly limit: number;
-  /** Permits at once for holders that are not critical, 0 to `limit`. */
+  /** The most permits at once for holders that are not critical, 0 to `limit`. */
   readonly open: number;
   /** Length of a lease in microseconds. */
   readonly leaseUs: number;
@@ -209,7 +209,7 @@ export type Item = string | number | bigint;
 /** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
-/** The options of a limiter that may contain a callback for {@link Given}. */
+/** The options of a limiter in which a callback for {@link Given} can be. */
 interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;
@@ -272,13 +272,13 @@ export interface FaultSink {
 
 /**
  * Everything that differs between algorithms. Each rule carries the machine of its algorithm ({@link RuleBase.logic}),
- * so a program contains only the algorithms that it uses, and the compiler finds missing members. Optional members are
- * omitted if the algorithm needs nothing of the kind. A machine gets only rules and answers of its algorithm.
+ * so a program contains only the algorithms that it uses. Algorithms omit the optional members that they don't need. A
+ * machine gets only rules and answers of its algorithm.
  */
 export interface Machine {
   /** Whether two rules with the same limit and code are equal in all other numbers. */
   same(rule: Rule, other: Rule): boolean;
-  /** The most units that the rule can admit at once. A higher cost never passes. */
+  /** See {@link capacityOf}. */
   capacity(rule: Rule): number;
   /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
@@ -312,15 +312,15 @@ export interface Machine {
     judge: (step: S, place: number) => Answer,
   ): readonly S[];
   /**
-   * Whether two steps on the same count are merged into one with the summed cost. Not for permits and claims, which
+   * Whether two steps on the same count are merged into one with the summed cost. False for permits and claims, which
    * have ids.
    */
   readonly merges: boolean;
   /** An empty table for the memory store. */
   shelf(): Shelf<Rule>;
   /**
-   * If true, a step that the store can't answer is rejected unless its `onStoreError` is `allow`, and no fallback
-   * counter is used. Omitted: `onStoreError` decides.
+   * If true, a step that the store can't answer passes only if its `onStoreError` is `allow`; there is no fallback
+   * counter. If omitted, `onStoreError` decides.
    */
   readonly failsClosed?: boolean;
   /**
@@ -343,7 +343,7 @@ export interface Machine {
   ): S;
   /** The callback in the options that finds a property of {@link Given}, and its name in faults. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** Properties of the merged step if two steps on one count are merged, such as a cost that is not the sum. */
+  /** Properties of the merged step if two steps on one count are merged, such as a cost that differs from the sum. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;

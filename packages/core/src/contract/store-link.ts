@@ -28,7 +28,7 @@ export interface StoreUser {
 }
 
 interface StoreObservers {
-  /** Whether any observer uses `storeCall`. */
+  /** Whether any observer has `onStoreCall`. */
   readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
   breaker(event: BreakerEvent): void;
@@ -95,7 +95,7 @@ export interface BreakerSettings {
 export interface Resilience {
   /** How long a request waits for the store, in microseconds. */
   readonly timeoutUs: number;
-  /** Undefined: no circuit breaker. */
+  /** If undefined, there is no circuit breaker. */
   readonly breaker: BreakerSettings | undefined;
   readonly policies: Policies;
 }

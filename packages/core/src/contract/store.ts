@@ -15,7 +15,7 @@ export interface Step extends Ask<Rule> {
    * pass.
    */
   readonly binding: boolean;
-  /** The answer if the store can't answer. Stores ignore it. */
+  /** How to answer the step if the store can't. Stores ignore it. */
   readonly onStoreError?: StoreErrorPolicy;
   /** Called with the answer, for a step that a guard sends at the end of a request. Stores ignore it. */
   readonly answered?: ((answer: Answer) => void) | undefined;

@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
 
-/** The link to the store that upkeep needs. `Held`: the type of the store's steps. */
+/** What upkeep needs to call the store. `Held` is the type of the store's steps. */
 export interface UpkeepClient<Held> {
   readonly clock: Clock;
   readonly releaseRoom: Room;
@@ -18,7 +18,7 @@ export interface UpkeepClient<Held> {
   };
 }
 
-/** Bytes left for releases that have to be retried. */
+/** The memory that is free for releases that must be retried. */
 export interface Room {
   bytes: number;
 }

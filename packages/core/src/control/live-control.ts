@@ -56,7 +56,7 @@ class Link implements ControlLink {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /** The resets that the control last returned, by limiter name. All of them were passed on. */
+  /** The resets that the control last returned, by limiter name. The fallback counters know all of them. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
   /**
    * Changed variants, by live limits and then by original variant. Weak, so they are garbage-collected with the limits.
@@ -121,7 +121,7 @@ class Link implements ControlLink {
     }
   }
 
-  /** Not validated here: `withNumbers` validates each object once. */
+  /** The limits are not validated here: `withNumbers` validates each object once. */
   limitsOf(limiter: string, key: string): LiveLimits | undefined {
     try {
       return this.control.limitsOf?.(limiter, key) ?? undefined;

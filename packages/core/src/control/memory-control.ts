@@ -58,7 +58,7 @@ export interface MemoryControl extends Control {
   allow(limiter: string, key: string, note: OverrideNote): void;
   /**
    * Sets limits for one key. They replace the limiter's declared or live limits. Numbers that you omit are as declared.
-   * `*` stands for all limiters that have no limits for that key, and takes only a factor.
+   * `*` stands for all limiters that have no limits for that key, and only allows a factor.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void;
   /**
@@ -199,7 +199,7 @@ class InMemory implements MemoryControl {
   }
 }
 
-/** A frozen copy of the limits, because callers may modify the object they passed, or one they got from a list. */
+/** A frozen copy of the limits, because callers may modify the objects that they pass or get from `list`. */
 function copyOf(setting: Setting): Setting {
   return setting.what === 'limits' || setting.what === 'key-limits'
     ? ({ ...setting, value: Object.freeze({ ...setting.value }) } as Setting)

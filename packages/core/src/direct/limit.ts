@@ -184,7 +184,8 @@ export class Limit implements Decider {
 }
 
 /**
- * Reads the option `cost`. Throws for a plain number, which other libraries accept: it would otherwise count as 1.
+ * Reads the option `cost`. Throws for a number in place of the options: other libraries accept it, but here the cost
+ * would be 1.
  *
  * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */

@@ -14,7 +14,7 @@ export function withHeaders<Res extends WebResponse>(
   response: Res,
   fields: readonly Header[],
 ): Res {
-  // Not a response: the runtime rejects it with its own message.
+  // If it is not a response, the runtime rejects it with its own message.
   if (fields.length === 0 || !response?.headers) return response;
   try {
     setFields(response.headers, fields);
@@ -43,7 +43,6 @@ export function rejectionHeaders({ headers, body }: Admission): Record<string, s
   return record;
 }
 
-/** The response to a rejected request. */
 export function rejectionResponse(admission: Admission, method: string): HostResponse {
   const { Response } = webClasses();
   const body = method === 'HEAD' ? null : admission.body;
@@ -51,14 +50,14 @@ export function rejectionResponse(admission: Admission, method: string): HostRes
   return new Response(body, init) as HostResponse;
 }
 
-/** The response of a replay. */
 export function replayedResponse(answer: StoredResponse, method: string): HostResponse {
   const { Response } = webClasses();
   const { status } = answer;
   const isBodiless = status === 204 || status === 205 || status === 304;
   const headers: Record<string, string> = {};
   for (const [name, value] of answer.headers) headers[name] = value;
-  // Only for HEAD. Otherwise the runtime computes the length, because middleware before the guard may change the body.
+  // The length is set only for HEAD: otherwise the runtime computes it, because middleware before the guard may change
+  // the body.
   if (!isBodiless && method === 'HEAD') headers['Content-Length'] = String(answer.body.length);
   // `null` and not an empty body, because servers would add a content type to an empty body.
   const isSent = !isBodiless && method !== 'HEAD' && answer.body.length > 0;

@@ -1,4 +1,6 @@
-/** The pipeline of decisions for HTTP: adds local limiters, custom limiters and the warning about unknown addresses. */
+/**
+ * Extends the pipeline of decisions for HTTP by local limiters, custom limiters and a warning about unknown addresses.
+ */
 
 import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/ask.js';
@@ -83,7 +85,7 @@ function decideStored(
   }
 }
 
-/** The decision for a limiter that failed, made by `onStoreError`. */
+/** The decision that `onStoreError` makes for a limiter that failed. */
 export function brokenDecision(
   limiter: Pick<Decider, 'name' | 'onStoreError'>,
   mode: Mode,

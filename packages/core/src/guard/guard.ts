@@ -87,7 +87,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     presence.seen();
     const startUs = ending.startUs();
     const exempt = isExempt(request, this.options, context);
-    // 1. Modes and steps: limiters that are off are skipped; each other stored limiter returns its step.
+    // 1. Modes and steps: limiters that are off are skipped; every other stored limiter returns its step.
     const turns = questions.beginTurns(request, exempt === true);
     const later = questions.later(turns, exempt);
     return later
@@ -108,7 +108,9 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return this.parts.releases.drain();
   }
 
-  /** From now on, a warning is logged if no request arrives. Not for guards that a framework runs for every route. */
+  /**
+   * From now on, a warning is logged if no request arrives. Not called if a framework runs the guard for every route.
+   */
   expectRequests(): this {
     this.parts.presence.expect();
     return this;
@@ -121,7 +123,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     exchange: StoredExchange | undefined,
   ): Admitted<Raw> {
     const { pipeline, releases } = this.parts;
-    // 2. Local limiters, blocked and allowed keys, and cached rejections decide without the store.
+    // 2. The store is not needed for local limiters, for blocked and allowed keys, and for cached rejections.
     const open = pipeline.decideWithoutStore(turns);
     if (!open) return this.conclude(turns, startUs);
     releases.permits?.keepUp();

@@ -23,7 +23,7 @@ import { Turn } from './turn.js';
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
-  /** Checks whether all keys are the same; undefined once they are known to differ. */
+  /** Checks whether all keys are the same; undefined without a check, or after it has ended. */
   private same: SameKey | undefined;
 
   constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {

@@ -10,14 +10,11 @@ export const PROBLEM_TYPE = 'application/problem+json';
 
 const IANA = 'https://iana.org/assignments/http-problem-types#';
 
-/** The caller used up its quota. */
 const QUOTA: Problem = { type: `${IANA}quota-exceeded`, title: 'Quota exceeded' };
-/** The service has no capacity now. */
 const FULL: Problem = {
   type: `${IANA}temporary-reduced-capacity`,
   title: 'Temporarily reduced capacity',
 };
-/** An operator blocked the key. */
 const BLOCKED: Problem = {
   type: /* @__PURE__ */ helpFor('blocked'),
   title: 'Blocked',

@@ -1,4 +1,4 @@
-/** The charge of a token bucket with debt. */
+/** Charges token buckets with debt. */
 
 import { mulDiv } from '../../base/exact.js';
 import type { Ask } from '../../contract/ask.js';
@@ -9,7 +9,7 @@ import type { BucketState } from './bucket-step.js';
 
 /**
  * Charges a `take` that passes, or a `record`. Units beyond limit and debt are forgiven, that is, not charged. Exported
- * for stores that receive rules as numbers and must add this member of `Machine`.
+ * for stores that receive rules as numbers and must add this function to `logic`.
  *
  * @param nowUs the store's clock
  * @example

@@ -1,4 +1,4 @@
-/** The rule of a token bucket, and its machine. Shaper queues use the same numbers and receipts. */
+/** The rule of a token bucket, and its `Machine`. Shaper queues use the same numbers and receipts. */
 
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
 import type { BucketAnswer, Receipt } from '../../contract/ask.js';
@@ -133,7 +133,7 @@ export function measureParts(
   }
   const remaining = roomUs < 0 ? 0 : mulAddDiv(roomUs, den, roomNum, rule.period);
   return {
-    // Exact: the tolerance is `burst` times the refill time of a unit.
+    // This is exact, because the tolerance is `burst` times the refill time of a unit.
     used: rule.burst - remaining,
     remaining,
     retryAfterMs:
@@ -142,13 +142,13 @@ export function measureParts(
   };
 }
 
-/** Units that have not refilled, rounded up. More than the burst while takers wait or the bucket is in debt. */
+/** Units that have not refilled, rounded up. Exceeds the burst while takers wait or the bucket is in debt. */
 export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer): number {
   const { nowUs, tatUs, tatNum } = answer;
   return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
 }
 
-/** {@link measureParts} for the usual case: units refill in whole microseconds. Short enough to be inlined. */
+/** {@link measureParts} for the usual case that units refill in whole microseconds. Short enough to be inlined. */
 function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
   const { period } = rule;
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);
@@ -164,7 +164,8 @@ function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Num
 }
 
 /**
- * Microseconds, rounded up, until `cost` units have refilled. The room is the refill time of the units available now.
+ * Microseconds, rounded up, until `cost` units have refilled. `roomUs` and `roomNum` are the refill time of the units
+ * available now.
  */
 function waitForRefill(rule: BucketNumbers, cost: number, roomUs: number, roomNum: number): number {
   const refill = refillTime(rule, cost);

@@ -66,11 +66,10 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   }
 
   /**
-   * Like {@link step}, for the usual take: units refill in whole microseconds. It changes the table directly, which is
-   * a quarter faster.
+   * Like {@link step}, for the usual take, whose units refill in whole microseconds. A quarter faster, because it
+   * changes the table directly.
    *
-   * The charge of a bucket is implemented four times. If you change one, change all: this method, stepBucket in
-   * bucket-step.ts beside this file, and bucket.lua and takes.lua in packages/redis/src/algorithms/bucket.
+   * If you change this, change its other three implementations: see {@link stepBucket}.
    */
   takeWhole(slot: number, rule: BucketRule, cost: number, nowUs: number): BucketAnswer {
     const brimUs = nowUs + rule.tolUs;
@@ -90,7 +89,6 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     this.table.reclaim(nowUs);
   }
 
-  /** Maps a key to one of `counts` numbers. */
   spread(key: string, counts: number): number {
     return this.keys.spread(key, counts);
   }

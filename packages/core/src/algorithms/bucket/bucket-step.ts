@@ -50,7 +50,7 @@ export function stepBucket(
   let num = full ? 0 : state.tatNum;
   const { den } = rule;
   if (cost > rule.burst) {
-    us = nowUs + rule.tolUs + 1; // a cost above the burst never passes; avoids an overflow
+    us = nowUs + rule.tolUs + 1; // a cost above the burst never passes; this avoids an overflow
   } else if (den === 1) {
     us += cost * rule.period;
   } else {
@@ -91,9 +91,7 @@ export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boole
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/**
- * If the clock went back, the bucket may lack more units than burst and debt allow. Reduces the lack to that maximum.
- */
+/** If the clock went back, the bucket may be emptier than burst and debt allow. Refills it up to that bound. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   const { tolUs, tolNum } = rule.deepest ?? rule;
   const latestUs = nowUs + tolUs;

@@ -1,4 +1,4 @@
-/** The rule of a limit by calendar, and its machine. */
+/** The rule of a limit by calendar, and its `Machine`. */
 
 import type { CalendarAnswer } from '../../contract/ask.js';
 import type { Calendar } from '../../contract/calendar.js';
@@ -11,7 +11,7 @@ import { BILLING } from './periods.js';
 /** The longest billing period. */
 export const LONGEST_MS = 34_560_000_000;
 
-/** Lacks {@link Machine.complete}, which only limiters in apps need. */
+/** Omits {@link Machine.complete}, which only limiters in apps need. */
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
@@ -41,7 +41,7 @@ export const calendarMachine: Machine = {
   merges: true,
   shelf: () => new CalendarShelf(),
   denials: {
-    // Not cached for billing periods, because a renewed subscription may begin another period at any moment.
+    // Rejections in billing periods are not cached, because a renewal may begin another period at any moment.
     holdsMs: ({ calendar }: CalendarRule, { retryAfterMs }) =>
       calendar.name === BILLING ? 0 : retryAfterMs,
     covers: (cost, kept) => cost >= kept,
@@ -73,14 +73,14 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
 }
 
 /**
- * The script in Redis replies with one number: twice the count, plus 0 or 1. With 2^52 that could exceed 2^53 - 58, and
- * the parser of ioredis reads larger integers wrong.
+ * The script in Redis replies with one number: twice the count, plus 0 or 1. With counts up to 2^52, it could exceed
+ * 2^53 - 58. ioredis parses larger integers wrong.
  */
 export const MOST_COUNTED: number = 2 ** 51;
 
 const DAY_US = 86_400_000_000;
 
-/** The usual length of a day or week, or the longest of a month, in microseconds; `Infinity` for billing periods. */
+/** The usual length of a day or week, or of the longest month, in microseconds; `Infinity` for billing periods. */
 function lengthOf({ name }: Calendar): number {
   if (name === BILLING) return Infinity;
   if (name.startsWith('day')) return DAY_US;

@@ -15,7 +15,7 @@ export interface CalendarState {
   dirty: boolean;
   label: string;
   startUs: number;
-  /** 0: never used. */
+  /** 0 if the count was never used. */
   endUs: number;
   current: number;
   /** The units that the last step forgave: see {@link CalendarAnswer.forgiven}. */
@@ -68,7 +68,7 @@ export function stepCalendar(
     return true;
   }
   if (op === 'put') {
-    // The grant was charged in this period, or while its period was unknown.
+    // True if the grant was charged in this period, or while the period was unknown.
     const isOwn = receipt?.atUs === 0 || receipt?.atUs === state.startUs;
     if (!isOwn || state.current === 0) return false;
     const units = givenBack(cost, receipt);
@@ -100,7 +100,7 @@ type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
  * more than a period since the state was stored.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {
-  // A count that began when its billing period was unknown continues in the first one that is known.
+  // A count that began when its billing period was unknown continues in the first known period.
   if (state.startUs === 0) state.startUs = period.startUs;
   const laterUs = period.startUs - state.startUs;
   if (nowUs >= state.endUs || laterUs > SAME_US) {
@@ -115,7 +115,7 @@ function enter(state: CalendarState, period: Period, nowUs: number): boolean {
     state.current = current;
     return true;
   }
-  // Otherwise the step has an older period, or the clock went back a little: the stored period continues.
+  // Otherwise the step has an older period, or the clock went back a little, so the stored period continues.
   return false;
 }
 

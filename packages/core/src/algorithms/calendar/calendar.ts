@@ -108,7 +108,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** Notices that were checked before: reading the environment at each step would cost more than the step. */
+/** The `notices` for which NODE_ENV was read: reading it at each step would cost more than the step. */
 const checked = new WeakSet<object>();
 
 /** Warns once, in production, of calendar limits in a memory store. */
@@ -129,7 +129,7 @@ const SECOND_US = 1_000_000;
 /**
  * The billing period that the app supplied; undefined if it is invalid.
  *
- * @throws any error of reading `given`, such as that of a `Temporal.Instant`, which doesn't convert to a number
+ * @throws any error of reading `given`: for example, a `Temporal.Instant` can't be converted to a number
  */
 function periodFrom(given: unknown): Period | undefined {
   const { id, start, end } = (given ?? {}) as Partial<BillingPeriod>;

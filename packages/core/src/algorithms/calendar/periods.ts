@@ -6,7 +6,7 @@ import type { Calendar, Period, Periods } from '../../contract/calendar.js';
 const DAY_S = 86_400;
 const SECOND_US = 1_000_000;
 
-/** Days are numbered from 1970-01-01. The first Monday was the 5th. */
+/** Days are numbered from 1970-01-01. The first Monday was 1970-01-05. */
 const MONDAY = 4;
 
 /** The parts of the name of a {@link Calendar}. */
@@ -61,7 +61,7 @@ class ZoneCalendar implements Calendar {
   private readonly timeZone: string;
   private readonly on: number;
   private readonly dates: Intl.DateTimeFormat;
-  /** The last periods calculated. A calculation takes as long as a hundred decisions. */
+  /** Caches the last result, because a calculation takes as long as a hundred decisions. */
   private known: Periods | undefined;
 
   constructor(unit: Unit, timeZone: string, on: number) {

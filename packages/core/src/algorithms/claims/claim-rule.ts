@@ -1,4 +1,4 @@
-/** The rule of claims, and its machine. */
+/** The rule of claims, and its `Machine`. */
 
 import { encodeText } from '../../base/encode-name.js';
 import { SpillwayError, show } from '../../base/errors.js';
@@ -73,8 +73,8 @@ const OWNER = /^[\w-]{16}$/;
 const NOTE = /^[\x20-\x7e]{0,256}$/;
 
 /**
- * @throws SpillwayError `SPW_GROUP_INVALID` if the step has no claim (except `reset`), its claim is invalid, its cost
- * is not 1, or its `onStoreError` is a rule
+ * @throws SpillwayError `SPW_GROUP_INVALID` if the claim is invalid, or missing in a step other than `reset`. Also if
+ * the cost is not 1, or `onStoreError` is a rule
  */
 function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): void {
   const { op, limiter, cost, claim, onStoreError } = step;

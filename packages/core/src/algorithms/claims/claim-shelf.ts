@@ -53,7 +53,7 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     }
   }
 
-  /** With the length, different pairs of key and id have different names. */
+  /** Contains the length of the key, so different claims have different names. */
   private claimNameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;

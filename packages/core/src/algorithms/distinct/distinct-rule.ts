@@ -1,4 +1,4 @@
-/** The rule of a limit on distinct items, and its machine. */
+/** The rule of a limit on distinct items, and its `Machine`. */
 
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -7,7 +7,7 @@ import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Lacks {@link Machine.complete}, which only limiters in apps need. */
+/** Omits {@link Machine.complete}, which only limiters in apps need. */
 export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,
@@ -47,7 +47,7 @@ function capacity({ limit }: DistinctRule): number {
 function measureDistinct(rule: DistinctRule, answer: LogAnswer, cost: number): Numbers {
   const { allowed, used, freesUs, lastUs, nowUs } = answer;
   let retryAfterMs = 0;
-  // More items than the limit pass if all were counted while the limit was higher.
+  // A step with more items than the limit passes if all of them were counted under a higher limit.
   if (cost > capacity(rule) && !allowed) retryAfterMs = Infinity;
   else if (freesUs >= 0) retryAfterMs = (freesUs + rule.windowUs - nowUs) / 1000;
   return {

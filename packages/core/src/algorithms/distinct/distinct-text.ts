@@ -19,7 +19,7 @@ function itemsIn(text: string): string {
   try {
     if (text.startsWith('1')) items = atob(text.slice(1));
   } catch {
-    // Not base64.
+    // The text is not base64.
   }
   if (!items || items.length % WIDTH > 0) throw unknownFormat();
   return items;

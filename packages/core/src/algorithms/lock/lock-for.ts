@@ -11,7 +11,7 @@ import { makeLockRule } from './lock-rule.js';
 /** Options of {@link lockFor}. */
 export interface LockOptions {
   /**
-   * If this time (1 ms to 400 days) passes after a lock without another one, the next lock is as long as the first.
+   * If this time (1 ms to 400 days) passes after a lock without another lock, the next lock is as long as the first.
    * Default `'1d'`.
    */
   readonly forget?: Duration | undefined;

@@ -72,7 +72,7 @@ export class LockShelf implements Shelf<LockRule, StoredLock> {
       return;
     }
     const { endUs, current, level, endedUs, untilUs } = state;
-    // Property by property: with a spread of `state`, each key would take 480 bytes instead of 180.
+    // Written property by property: with a spread of `state`, each key would take 480 bytes instead of 180.
     const added = { dirty: false, endUs, current, level, endedUs, untilUs, expiresUs };
     this.states.set(limiter, rule.code, key, added);
   }

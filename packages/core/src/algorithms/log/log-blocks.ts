@@ -5,7 +5,7 @@
 
 /** A page has 8 kB to 16 kB, or one block if that is larger. */
 const PAGE = 8192;
-/** The numbers at the start of a block that hold its owner. */
+/** How many numbers at the start of a block hold its owner. */
 const HEAD = 2;
 /** An address is the number of a block times 32, with the index of its length in the lower five bits. */
 const LENGTHS = 32;
@@ -80,14 +80,12 @@ export class Blocks {
     if (row.count <= (pages.length - 2) << bits) pages.pop();
   }
 
-  /** Sets the owner of a block. */
   own(address: number, owner: number): void {
     const { page, start } = this.findBlock(address);
     page[start - 2] = owner;
     page[start - 1] = owner / 2 ** 16;
   }
 
-  /** Finds the numbers of a block. */
   findBlock(address: number, block: Block = new Block()): Block {
     const { length, bits, pages } = this.rowOf(address);
     const index = address >>> 5;

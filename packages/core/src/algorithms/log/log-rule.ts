@@ -1,4 +1,4 @@
-/** The rule of a sliding window log, and its machine. */
+/** The rule of a sliding window log, and its `Machine`. */
 
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -25,8 +25,7 @@ const logMachine: Machine = {
     holdsMs({ limit }: LogRule, { used, retryAfterMs, resetMs }, cost) {
       // If entries expire before this cost passes, `used` changes at times that the answer doesn't contain.
       if (used + cost > limit + 1) return 0;
-      // Valid at most until the log is empty, even for a cost that can never pass, because the store's answer changes
-      // then.
+      // The store's answer changes when the log becomes empty, even for a cost that can never pass.
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
     /** The entry that must expire depends on the cost, so a cached answer applies to one cost only. */
@@ -44,7 +43,7 @@ const logMachine: Machine = {
   },
 };
 
-/** Numbers as for `makeRule`. */
+/** Takes the numbers that `makeRule` takes. */
 export function makeLogRule(limit: number, windowUs: number): LogRule {
   const code = `l${windowUs.toString(36)}`;
   return { machine: 'log', logic: logMachine, code, limit, windowUs };

@@ -25,7 +25,7 @@ import {
 
 /** A long log with at most this many entries is packed again. */
 const FEW = 64;
-/** The lower five bits of the first number of a long log, all set. In the address of a block they are never all set. */
+/** The lower five bits of a slot's first number are all set for a long log, but never in the address of a block. */
 const LONG = 31;
 
 /**
@@ -83,8 +83,8 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /**
-   * Like {@link step}, for the usual take of one unit from a packed log, in half of the time. Returns undefined unless
-   * all entries have one unit, the new entry is later than the others, and the block has a suitable size. If you change
+   * Like {@link step}, in half of the time, for the usual take: one unit at a new instant, in a packed log whose
+   * entries have one unit each. Returns undefined for other takes, and if the block needs another size. If you change
    * this, `step` or `stepLog`, change all three.
    */
   private takeOne(

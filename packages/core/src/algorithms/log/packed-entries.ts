@@ -230,7 +230,7 @@ export class PackedEntries implements LogEntries {
     return this.instants.readInstant(block.page, this.placeOf(index), lastUs);
   }
 
-  /** Units of the entries up to this one. */
+  /** Units of the entries up to this one, including it. */
   private sumAt(index: number): number {
     if (this.address === 0) return this.total;
     if (this.sumSize === 0) return index + 1;
@@ -331,7 +331,7 @@ export class PackedEntries implements LogEntries {
     const { address, blocks, table, slot } = this;
     const next = blocks.takeBlock(room, slot);
     if (address > 0) this.copyTo(blocks.findBlock(next), sumSize);
-    // Set before the old block is freed, because the new block may then move into the gap and get another address.
+    // Set before the old block is freed: the new block may move into the gap, and `moved` then corrects the address.
     table.setNumber(slot, 0, next);
     if (address > 0) blocks.free(address);
     this.sumSize = sumSize;

@@ -1,4 +1,4 @@
-/** The rule of a shaper's queue, a bucket whose takers may wait, and its machine. */
+/** The rule of a shaper's queue (a bucket whose takers may wait), and its `Machine`. */
 
 import { mulDiv } from '../../base/exact.js';
 import type { Answer, Ask, QueueAnswer } from '../../contract/ask.js';

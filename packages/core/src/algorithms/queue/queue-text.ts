@@ -1,6 +1,6 @@
 /**
- * The text of a shaper's queue, the same as in Redis: `us:span`, then `:pause` if there was one, then `:num:den` if the
- * instant has a fraction of a microsecond (with a pause of 0 if there was none).
+ * The text of a shaper's queue, the same as in Redis: `us:span` or `us:span:pause`. If the instant has a fraction of a
+ * microsecond, `us:span:pause:num:den`, where the pause may be 0.
  */
 
 import type { Ask, QueueAnswer } from '../../contract/ask.js';
@@ -34,8 +34,8 @@ class StoredQueue implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): QueueAnswer {
-    // A copy, because `stepQueue` converts the state for this rule, and that must affect neither other rules nor a
-    // later charge by this one.
+    // A copy, because `stepQueue` converts the state for this rule, but other rules and later charges need the
+    // original.
     const state = { ...this.state };
     const answer = stepQueue(step as Ask<QueueRule>, state, nowUs, charge);
     if (state.dirty) {

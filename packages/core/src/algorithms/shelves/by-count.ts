@@ -3,7 +3,7 @@
 /** With more objects than this, idle ones are evicted when another is added. */
 const MANY = 1_024;
 
-/** The objects of one limiter, and the last one used: most limiters have only one. */
+/** The objects of one limiter, and the object used last: most limiters have only one. */
 interface Codes<Thing> {
   code: string;
   thing: Thing;

@@ -21,7 +21,7 @@ interface Slots {
   taken: number;
 }
 
-/** Is notified about entries, because it stores something for them outside the table. */
+/** The owner of a table. It stores something for each entry outside the table. */
 export interface Keeper {
   /** An entry has moved to `slot`. */
   moved(slot: number): void;
@@ -100,7 +100,7 @@ export class FlatTable {
     if (slot >= 0 || !this.old) return slot >= 0 ? slot : -1;
     const waiting = probe(this.old, this.cellsEach, lo, hi);
     if (waiting < this.moved) return -1;
-    // Moved now; the rebuild will skip it.
+    // The entry is moved now, and the rebuild will skip it.
     this.fillSlot(-1 - slot, lo, hi, this.old, waiting);
     return -1 - slot;
   }
@@ -141,8 +141,8 @@ export class FlatTable {
   }
 
   /**
-   * Changes the first number of an entry from `from`, which no other entry has, to `to`. Also works while the entry is
-   * being moved.
+   * Changes the first number of an entry from `from` to `to`. No other entry may have `from`. Also works while the
+   * entry is being moved.
    */
   replace(slot: number, from: number, to: number): void {
     const at = this.placeOf(slot);

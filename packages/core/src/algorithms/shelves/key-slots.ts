@@ -22,8 +22,8 @@ interface Coded {
 }
 
 /**
- * A count is identified by the exclusive or of two fingerprints with different seeds: that of limiter and code, and
- * that of the key. A collision is as unlikely as with one fingerprint of all three.
+ * A count is identified by the exclusive or of two fingerprints with different seeds: one of limiter and code, and one
+ * of the key. A collision is as unlikely as with one fingerprint of all three.
  */
 export class KeySlots {
   readonly table: FlatTable;
@@ -59,7 +59,7 @@ export class KeySlots {
     return hot === undefined ? this.search(limiter, key, nowUs) : hot;
   }
 
-  /** A new slot for the key that {@link findSlot} has just not found. */
+  /** Adds a slot for the key that {@link findSlot} has just looked for in vain. */
   addSlot(nowUs: number): number {
     return this.table.addEntry(this.lo, this.hi, nowUs);
   }
@@ -88,7 +88,7 @@ export class KeySlots {
 
   private makeLimiter(name: string, code: string): Limiter {
     this.limiterSeed ??= randomSeed();
-    // With the length, different pairs of code and name have different texts.
+    // The length is included, so different pairs of code and name have different texts.
     const print = fingerprint(`${code.length} ${code}${name}`, this.limiterSeed);
     return { name, print, hot: new Map() };
   }
@@ -109,7 +109,7 @@ export class KeySlots {
 
   private clearHot(): void {
     for (const { hot } of this.limiters) hot.clear();
-    this.last = undefined; // the loop does not reach a limiter that was evicted
+    this.last = undefined; // an evicted limiter is not in the loop
     this.hotKeys = 0;
     this.epoch = this.table.generation;
   }

@@ -1,4 +1,4 @@
-/** Renews the leases of one length in time, a few per turn, and retries releases that failed. */
+/** Renews all leases of the same length before they expire, a few per turn, and retries failed releases. */
 
 import type { Clock } from '../../base/clock.js';
 import { afterIdly, endsTimersWithRequests, isLater } from '../../base/host.js';
@@ -8,7 +8,7 @@ import type { LateValue, UpkeepClient } from '../../contract/upkeep.js';
 import { GIVE_BACK_US, hasFailed, LostReleases, MOST_STEPS, releaseOf } from './lost-releases.js';
 import { Roster, SOONEST_US } from './roster.js';
 
-/** The most steps of a turn after an outage: few, because requests have priority then. */
+/** The most steps of a turn after an outage. They are few, because requests have priority then. */
 const MOST_AFTER_OUTAGE = 256;
 
 /**
@@ -189,7 +189,7 @@ export class LeaseCycle {
     this.nowUs = nowUs;
     if (nowUs - this.roundUs >= this.resendUs) this.beginRound(nowUs);
     const most = this.catchingUp ? MOST_AFTER_OUTAGE : MOST_STEPS;
-    // Before renewals, because releases free permits.
+    // Releases are sent before renewals, because they free permits.
     const lost = this.lost.next(most);
     const due = this.roster.due(nowUs, sinceUs, most - lost.length);
     const calls = [...this.resend(lost), ...this.renew(due)];
@@ -269,7 +269,7 @@ export class LeaseCycle {
 
   private async deliverRelease(release: Step): Promise<boolean> {
     const late = this.lateValues.get(release);
-    // Written before the claim is marked as done, because from then on retries of the request read the value.
+    // The value is written before the claim is marked as done, because retries of the request then read it.
     const isWritten = !late || (await late.write());
     const arrived = (late?.isMarked || (await this.sendRelease(release, late))) && isWritten;
     if (arrived) this.lost.delete(release);

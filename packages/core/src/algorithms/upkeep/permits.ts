@@ -40,8 +40,8 @@ class Permits implements Upkeep<Step> {
 
   begin({ step, answer }: HeldTurn<Step>, turns: readonly HeldTurn<Step>[]): boolean {
     const allowed = turns.every(({ decision }) => decision.allowed);
-    // A rejected request holds nothing, with two exceptions: the store granted it and a local limiter rejected it, or
-    // the answer was lost.
+    // A rejected request holds a permit only if the answer was lost, or if the store granted the permit and a local
+    // limiter rejected the request.
     const isHeld = answer?.failure || (answer?.allowed && (allowed || storeGranted(turns)));
     if (isHeld && allowed) this.cycleOf(step as Step).holdLease(step as Step);
     return Boolean(isHeld);
@@ -114,7 +114,7 @@ class Permits implements Upkeep<Step> {
       context.fault(own);
       this.abandon(step); // otherwise the claim would be renewed as long as this process lives
     };
-    // Longer than for other callbacks, because storing the response may take longer.
+    // The timeout is longer than for other callbacks, because storing the response may take long.
     const lasts = ask({ ...context, callbackTimeoutMs: CLAIM_TIMEOUT_MS, fault });
     const ended = (own: readonly Step[]) => own.map((last) => this.release(step, last));
     return isThenable(lasts) ? lasts.then(ended) : ended(lasts);

@@ -63,8 +63,8 @@ export class Roster {
   }
 
   /**
-   * The leases to renew now, at most `most`: the share for the `sinceUs` since the last call, plus all late leases.
-   * They count as renewed unless {@link noteRenewal} reports a failure.
+   * The leases to renew now, at most `most`: the share due for the `sinceUs` microseconds since the last call, plus all
+   * late leases. All of these count as renewed unless {@link noteRenewal} reports a failure.
    */
   due(nowUs: number, sinceUs: number, most: number): readonly Step[] {
     const share = this.owed + (this.held.size * sinceUs) / this.spreadUs;

@@ -1,4 +1,4 @@
-/** The rule of fixed, anchored and sliding windows, and its machine. */
+/** The rule of fixed, anchored and sliding windows, and its `Machine`. */
 
 import { mulDiv } from '../../base/exact.js';
 import type { WindowAnswer } from '../../contract/ask.js';
@@ -58,7 +58,7 @@ const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
   sliding: 'sliding-window-counter',
 };
 
-/** Numbers as for `makeRule`. */
+/** Takes the numbers that `makeRule` takes. */
 export function makeWindowRule(
   limit: number,
   windowUs: number,
