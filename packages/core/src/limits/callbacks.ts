@@ -1,6 +1,6 @@
 /**
- * Reads options that may be functions of the request. A mistake in such a function is reported as a fault. It neither
- * rejects nor exempts the request.
+ * Reads options that may be functions of the request. A mistake in such a function is reported as a fault; the request
+ * is neither rejected nor exempted.
  */
 
 import { isCost, isKey } from '../base/checks.js';

@@ -15,7 +15,7 @@ export interface ChargeContext {
   readonly limiter: string;
   readonly settling: Settling;
   readonly resends: Resends;
-  /** Called if units were not charged because the count is at its limit and debt. */
+  /** Called if units were not charged because the count has reached its limit plus debt. */
   readonly onForgiven: () => void;
 }
 
@@ -116,7 +116,7 @@ export class Charge {
    * Refunds `units` in this order, and returns the steps for the last kind:
    *
    * 1. units that were never charged
-   * 2. charges that wait to be resent, because the store may forgive them
+   * 2. charges that wait to be resent, which the store may still forgive
    * 3. all other charges, the newest first, because older ones may have refilled since
    */
   private givingBack(units: number): readonly Step[] {

@@ -269,9 +269,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   }
 }
 
-/**
- * The object that identifies a request: the one that its handler gets, or the limit request if that is not an object.
- */
+/** The object that identifies a request: the one that its handler gets, or else the limit request. */
 function keyOf<Raw>(request: LimitRequest<Raw>): object {
   const { holder, raw } = request;
   return holder ?? (typeof raw === 'object' && raw !== null ? raw : request);

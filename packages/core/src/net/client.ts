@@ -78,7 +78,7 @@ const HEADERS = [
   'True-Client-IP',
 ] as const;
 
-/** RFC 7239, which some proxies write instead of X-Forwarded-For. */
+/** The header of RFC 7239, which some proxies write instead of X-Forwarded-For. */
 const STANDARD = ['Forwarded'] as const;
 
 /**
@@ -144,8 +144,8 @@ class ForwardedWatch {
 }
 
 /**
- * The number of proxies, assuming that each added one entry; undefined if an entry is not an address or there are too
- * many.
+ * The number of proxies, assuming that each added one entry; undefined if an entry is not an address, or there are too
+ * many entries.
  */
 function hopsIn(value: string): number | undefined {
   let hops = 0;

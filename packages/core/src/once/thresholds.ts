@@ -111,7 +111,7 @@ interface Quiet {
    * change, because a rejection doesn't store the new end. Empty for other windows.
    */
   readonly endsUs: readonly number[];
-  /** The start of that period. 0: unknown, or another window. */
+  /** The start of that period; 0 if it is unknown, or the window is not a calendar. */
   readonly startUs: number;
 }
 

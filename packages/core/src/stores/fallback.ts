@@ -1,4 +1,4 @@
-/** Calls a store. Steps that the store can't answer are answered by `onStoreError`, with counters in this process. */
+/** Calls a store. If it fails, `onStoreError` determines the answers; `local` uses counters in this process. */
 
 import { unanswered } from '../algorithms/decide.js';
 import { timeoutOf } from '../algorithms/group.js';
@@ -95,9 +95,9 @@ export class Fallback {
   }
 
   /**
-   * Answers by policy for parts whose breaker is open, and for parts that fail. Parts with an open breaker are decided
-   * first: if their policy rejects, the other parts only get `look` steps. The fallback counters are charged last, if
-   * all pass.
+   * Answers by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
+   * decided first: if a step there is rejected, the other parts only get `look` steps. The fallback counters are
+   * charged last, if all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],

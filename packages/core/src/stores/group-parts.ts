@@ -72,8 +72,8 @@ type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[
  * too much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the
  * answers in the order of the whole group.
  *
- * @param answerFailed if omitted, a failed part fails the group, unless another part rejects the group. Then the steps
- * of the failed part are answered with `failure`
+ * @param answerFailed if omitted, a failed part fails the group. But if another part rejects the group, the failed
+ * steps get answers with `failure`
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],

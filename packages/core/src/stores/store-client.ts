@@ -40,7 +40,7 @@ export interface StoreClientOptions extends ResilienceOptions {
 
 type Named = { readonly name: string };
 
-/** Always answers: it doesn't throw or reject for a store that fails, because `onStoreError` answers instead. */
+/** Always answers: if the store fails, nothing throws or rejects, because `onStoreError` determines the answer. */
 export class StoreClient implements UpkeepClient<Step> {
   /** Whether answers are synchronous. */
   readonly sync: boolean;

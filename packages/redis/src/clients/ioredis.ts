@@ -5,7 +5,7 @@ import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
-/** How often a client that waits to reconnect is made to try at once: its own delay can grow to seconds. */
+/** How often the store makes a waiting client reconnect at once, because the client's own delay can grow to seconds. */
 const NUDGE_US = 250_000;
 
 /** The states in which the client is connecting. */

@@ -11,7 +11,9 @@ import {
 } from './known-limiter.js';
 import type { LimiterScripts } from './limiter-scripts.js';
 
-/** How long a reset waits at most for the list of counts. It waits at most half the time until its own deadline. */
+/**
+ * The longest time that a reset waits for the list of counts. It never waits more than half the time to its deadline.
+ */
 const LOOK_US = 1_000_000;
 
 export class Registry {

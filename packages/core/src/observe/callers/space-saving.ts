@@ -22,7 +22,7 @@ export class SpaceSaving {
   /** All additions, including those without a key. */
   total = 0;
   private slots = new Map<string, number>();
-  /** By slot, an upper bound of the caller's additions: those counted since it has the slot, plus `inherited`. */
+  /** By slot, an upper bound of the caller's additions: those counted since it got the slot, plus `inherited`. */
   private counts: number[] = [];
   /** By slot: how many earlier additions of the caller may have been dropped. */
   private inherited: number[] = [];
