@@ -40,10 +40,10 @@ const WORD = /^(?:ERR Error running script .*?: )?(?:[@=][\w()[\] ]+: ?-?\d+: )*
 const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
 
 /**
- * Errors that every call to this server gets. They open the circuit breaker, so there is one report and requests don't
- * wait. `readonly` and `oom` are included, because such a server can reject but no longer counts, so its answers soon
- * become wrong. `noperm` is not included, because the user may lack a right for one command or for the keys of one
- * limiter, while other calls work.
+ * Errors that every call to this server gets. They open the circuit breaker, so the failure is reported once and
+ * requests don't wait. `readonly` and `oom` are included, because such a server can reject but no longer counts, so its
+ * answers soon become wrong. `noperm` is not included, because the user may lack a right for one command or for the
+ * keys of one limiter, while other calls work.
  */
 const SERVER_WIDE: ReadonlySet<string> = new Set([
   'loading',

@@ -98,7 +98,7 @@ export function cached<Value>(
 }
 
 interface Entry<Value> {
-  /** Undefined until a load has succeeded. */
+  /** The loaded value; undefined until a load has succeeded. */
   kept: { readonly value: Value; readonly atUs: number } | undefined;
   load: Load<Value> | undefined;
   failed: { readonly error: unknown; readonly atUs: number } | undefined;

@@ -60,7 +60,7 @@ interface LeaseKind<Raw> {
   readonly limitOption: 'limit' | 'capacity';
   /** The declared limit. */
   readonly limit: number;
-  /** Looks up a limit for a request, which replaces the declared one. */
+  /** Looks up a limit that replaces the declared limit for a request. */
   readonly plan: PlanOption<Raw> | undefined;
   /** The option that set `plan`, as faults name it. */
   readonly planOption: 'plan' | 'capacity';

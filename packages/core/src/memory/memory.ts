@@ -26,7 +26,7 @@ export class Memory implements OneStepStore {
   private readonly own = new Shelves();
   // A separate field, because nearly all decisions use the buckets.
   private readonly buckets = this.own.buckets;
-  /** In a separate object, so it can change even if the store is frozen. */
+  /** A separate object, which can change even if the store is frozen. */
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
@@ -47,12 +47,10 @@ export class Memory implements OneStepStore {
     return new LocalLink(this, Memory.prototype.apply);
   }
 
-  /** Entries held now. */
   get size(): number {
     return this.own.size + this.overflow.size;
   }
 
-  /** Decisions that used a shared count. */
   get overflowed(): number {
     return this.overflow.uses;
   }

@@ -18,12 +18,10 @@ export class Overflow {
   private counts: Shelves | undefined;
   private untilUs = 0;
 
-  /** Entries held now. */
   get size(): number {
     return this.counts?.size ?? 0;
   }
 
-  /** Evicts some expired entries. */
   reclaim(nowUs: number): void {
     this.counts?.reclaim(nowUs);
   }

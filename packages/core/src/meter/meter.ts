@@ -276,8 +276,8 @@ function keyOf<Raw>(request: LimitRequest<Raw>): object {
 }
 
 /**
- * A `key` function is required, because callers without one would share one debt. `refundIf` is not allowed, because it
- * would refund a settled cost.
+ * A `key` function is required, because without it all callers at one address would share a debt. `refundIf` is not
+ * allowed, because it would refund a settled cost.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

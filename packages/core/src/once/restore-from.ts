@@ -34,7 +34,7 @@ const MOST_LOADING = 8;
 const LONGEST_LOAD_US = 60_000_000;
 /** The most keys that a process checks and loads at once. */
 const MOST_CHECKING = 100;
-/** A process that already runs the most loads checks the key again after this time. */
+/** How long a process at its maximum of loads waits before it checks the key again. */
 const RETRY_US = 1_000_000;
 /** Timeout of a load. */
 const PATIENCE_MS = 2_000;

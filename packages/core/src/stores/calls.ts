@@ -115,7 +115,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
 
-/** The numeric properties in the answers of each machine. */
+/** The numeric properties in the answers to each `machine` of a rule. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],

@@ -128,7 +128,10 @@ export class LoopTurns {
   /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
   private lateUs = 0;
-  /** False on Workers, where timers end with their request and the clock stands still during computation. */
+  /**
+   * Whether turns are counted: not on Workers, where timers end with their request and the clock stands still during
+   * computation.
+   */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
 

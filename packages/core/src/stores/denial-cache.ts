@@ -35,7 +35,7 @@ type Places = Map<string, number>;
  */
 export class DenialCache {
   private readonly table = new DenialTable();
-  /** By limiter, then by the code of the rule. */
+  /** The entries by limiter, then by the code of the rule. */
   private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;

@@ -86,7 +86,6 @@ export class Fallback {
     return parts.length > 1 ? parts : undefined;
   }
 
-  /** See {@link CircuitBreaker.bar}. */
   private bar(
     steps: readonly Step[],
     options: AskOptions | undefined,

@@ -50,7 +50,7 @@ export class StoreClient implements UpkeepClient<Step> {
   readonly hasOurTime: boolean;
   /** Bytes left for releases that did not reach the store; shared by all its users. */
   readonly releaseRoom: Room;
-  /** Only for its identity and properties; calls go through {@link link}. */
+  /** Used for its identity and properties; calls go through {@link link}. */
   readonly store: Store;
   readonly link: StoreLink;
   private readonly memory: SharedMemory | undefined;

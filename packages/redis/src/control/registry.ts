@@ -134,7 +134,7 @@ export class Announcer {
     this.later(SOON_US);
   }
 
-  /** Call when Redis has lost the announcements. They are repeated now, or when the client is ready. */
+  /** Repeats all announcements, now or when the client is ready. Call it when Redis has lost them. */
   again(): void {
     this.dueUs = -Infinity;
     this.keepUp();
