@@ -89,7 +89,6 @@ const SAMPLED = 100;
 /** A header with more entries probably has some that the client added, so the number of proxies can't be inferred. */
 const MOST_HOPS = 5;
 
-/** Writes the warning. */
 export interface NoticeLog {
   tell(code: 'SPW_FORWARDED_UNTRUSTED', message: string): void;
 }

@@ -159,7 +159,7 @@ class Restorer {
       const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
       loading = new Promise((resolve) => resolve(load(key, { start, end })));
     } finally {
-      // After its timeout, too, a load uses the app's database until its promise settles.
+      // Even after its timeout, a load uses the app's database until its promise settles.
       const free = () => this.loading.delete(place);
       Promise.resolve(loading).then(free, free);
     }

@@ -45,7 +45,7 @@ export function restingController(nowUs: number): ControllerState {
 
 /**
  * The state after a reading (value 1 is the target). Without a reading the state does not change; after 8 s without one
- * it is reset to that of no load.
+ * it is reset to the state without load.
  */
 export function advanceController(
   state: ControllerState,

@@ -146,7 +146,7 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
     const told = after.map((answer) => ({ ...answer, allowed: true }));
     place(part, told, answers);
   } catch {
-    // The charge stays: too little is admitted, never too much.
+    // If the refund fails, too little is admitted, never too much.
   }
 }
 

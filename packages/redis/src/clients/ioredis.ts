@@ -50,7 +50,7 @@ export class Ioredis implements RedisClient {
     return this.client.isCluster === true;
   }
 
-  // A list, because a call with very many separate arguments throws.
+  // The arguments are in a list, because a call with very many separate arguments throws.
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
     return this.client.call('evalsha', [sha, keys.length, ...keys, ...args]);
   }

@@ -55,7 +55,7 @@ export class Registry {
     );
     return resets.flatMap((step) => {
       const own = new Set([step, ...this.known.otherResets(step)].map(countOf));
-      // Of another process's rule, only the code is known, and a reset needs only that.
+      // Only the code of another process's rule is known, and a reset needs no more than that.
       return (noted.get(step.limiter) ?? []).flatMap((code) =>
         own.has(code) ? [] : [{ ...step, rule: { ...step.rule, code } }],
       );
