@@ -118,7 +118,6 @@ function isMissing(own: unknown): boolean {
   return own === undefined || own === null || own === '';
 }
 
-/** The cost of a request. */
 export function costFrom<Raw>(asking: CallbackContext<Raw>, own: number | undefined): number {
   if (isCost(own)) return own;
   if (own !== undefined) junk(asking, 'cost', own);

@@ -295,7 +295,7 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
 
 /**
  * The step with this process's rule and its own receipt, because the store's receipt means nothing here. The properties
- * are listed one by one, because a spread costs more than the count.
+ * are listed one by one, because a spread takes longer than counting.
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;

@@ -33,7 +33,7 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** The same part with `look` in place of each `take`, or of each that `looks` selects. */
+/** A copy of the part in which the steps that `looks` selects (default: takes with a cost) are looks. */
 export function asLook<Name>(
   part: Part<Name>,
   looks: (step: Step) => boolean = charges,

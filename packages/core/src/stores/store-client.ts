@@ -48,7 +48,7 @@ export class StoreClient implements UpkeepClient<Step> {
   readonly clock: Clock;
   /** Whether the store is in this process's memory and decides by {@link clock}. */
   readonly hasOurTime: boolean;
-  /** Bytes left for releases that did not reach the store; shared by all its users. */
+  /** Free bytes for releases that did not reach the store; shared by all its users. */
   readonly releaseRoom: Room;
   /** Used for its identity and properties; calls go through {@link link}. */
   readonly store: Store;
