@@ -109,7 +109,7 @@ export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before Redis could decide');
 }
 
-/** The deadline passed after the call was sent. It may have been run. */
+/** The deadline passed after the call was sent. The call may have been run. */
 export function unanswered(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time');
 }

@@ -69,7 +69,7 @@ export class Charge {
   }
 
   /**
-   * Changes the charge to `units`. Returns the step to send, or a promise of it if it depends on an answer in flight.
+   * Changes the charge to `units`. Returns the step to send, or a promise if the step depends on an answer in flight.
    * In rare cases a second step is needed. It is sent separately, because one group can't refund the same count twice.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
