@@ -22,15 +22,15 @@ const KINDS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'noreplicas',
 };
 
-/** Replies of a Cluster node to keys in several slots, or to a key that another node owns or will own. */
+/** Replies of a Cluster node to a call with keys in several slots, or with a key that another node owns or will own. */
 const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 
 /** The messages of Redis 6.2 to 8 and Valkey if the user may not run a command, directly or in the script. */
 const DENIED =
   /^-?NOPERM\b|ACL failure in script|user executing the script can't|no permissions? to/i;
 /**
- * The command in that message. Redis 7.2 and later always name it. Older versions name it only if it is the command of
- * the call, and not one in the script.
+ * The command in the message of {@link DENIED}. Redis 7.2 and later always name it. Older versions name it only if it
+ * is the command of the call, and not one in the script.
  */
 const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
@@ -40,10 +40,10 @@ const WORD = /^(?:ERR Error running script .*?: )?(?:[@=][\w()[\] ]+: ?-?\d+: )*
 const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
 
 /**
- * Errors that every call to this server gets. They open the circuit breaker, so there is one report and requests don't
- * wait. `readonly` and `oom` are included, because such a server can reject but no longer counts, so its answers soon
- * become wrong. `noperm` is not included, because the user may lack a right for one command or for the keys of one
- * limiter, while other calls work.
+ * Errors that every call to this server gets. They open the circuit breaker, so the failure is reported once and
+ * requests don't wait. `readonly` and `oom` are included, because such a server can reject but no longer counts, so its
+ * answers soon become wrong. `noperm` is not included, because the user may lack a right for one command or for the
+ * keys of one limiter, while other calls work.
  */
 const SERVER_WIDE: ReadonlySet<string> = new Set([
   'loading',
@@ -57,7 +57,7 @@ const SERVER_WIDE: ReadonlySet<string> = new Set([
   'noreplicas',
 ]);
 
-/** Redis, or the connection to it, failed a call. It is unknown whether it was charged. */
+/** Redis, or the connection to it, failed a call. It is unknown whether the call was charged. */
 export function failedCall(cause: unknown, isCluster = false): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
@@ -109,7 +109,7 @@ export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before Redis could decide');
 }
 
-/** The deadline passed after the call was sent. It may have been run. */
+/** The deadline passed after the call was sent. The call may have been run. */
 export function unanswered(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time');
 }

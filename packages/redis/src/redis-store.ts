@@ -180,8 +180,8 @@ export class Redis implements RedisStore {
 
   /**
    * A reset clears all counts of its limiter and key. The counts that this process knows are cleared immediately, in
-   * the order of its calls; those of other processes once Redis has listed them. Only the answers to `steps` are
-   * returned.
+   * the order of its calls; counts that only other processes know are cleared once Redis has listed them. Only the
+   * answers to `steps` are returned.
    */
   private async askWithResets(
     steps: readonly Step[],

@@ -34,7 +34,7 @@ export interface CachedOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** A function that loads through a cache; returned by {@link cached}. */
+/** A function that returns cached values; made by {@link cached}. */
 export interface Cached<Value> {
   /**
    * The value of a key: synchronously if it is cached, else a promise, which rejects if the load does. A key is a
@@ -42,21 +42,21 @@ export interface Cached<Value> {
    */
   (key: string): Eventually<Value>;
   /**
-   * Evicts the key, so that the next call loads it; the result of a running load is discarded. Other processes follow
-   * within `ttl`.
+   * Evicts the key, so that the next call loads it; the result of a running load is discarded. Other processes reload
+   * the key after `ttl`.
    */
   invalidate(key: string): void;
   /** {@link invalidate} for all keys. */
   invalidateAll(): void;
-  /** The age of the oldest value that was returned in the last one to two minutes, in milliseconds: a gauge. */
+  /** For a gauge: the age in milliseconds of the oldest value that was returned in the last one to two minutes. */
   readonly oldestMs: number;
 }
 
 const NAMES: NamesOf<CachedOptions> = { ttl: 1, staleFor: 1, max: 1, concurrent: 1, clock: 1 };
 
-/** A load that takes longer counts as failed, and another may run in its place. */
+/** A load that takes longer than this counts as failed, and another may run in its place. */
 const LOAD_MS = 5_000;
-/** How long to wait after a failed load of a key before the next one. */
+/** How long to wait after a failed load before the key is loaded again. */
 const PAUSE_US = 1_000_000;
 const GAUGE_US = 60_000_000;
 
@@ -98,7 +98,7 @@ export function cached<Value>(
 }
 
 interface Entry<Value> {
-  /** Undefined until a load has succeeded. */
+  /** The loaded value; undefined until a load has succeeded. */
   kept: { readonly value: Value; readonly atUs: number } | undefined;
   load: Load<Value> | undefined;
   failed: { readonly error: unknown; readonly atUs: number } | undefined;
@@ -106,7 +106,7 @@ interface Entry<Value> {
 
 interface Load<Value> {
   readonly value: Promise<Value>;
-  /** Infinity while it is queued. */
+  /** Infinity while the load is queued. */
   startUs: number;
 }
 

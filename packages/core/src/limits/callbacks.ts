@@ -1,6 +1,6 @@
 /**
- * Reads options that may be functions of the request. A mistake in such a function is reported as a fault. It neither
- * rejects nor exempts the request.
+ * Reads options that may be functions of the request. A mistake in such a function is reported as a fault; the request
+ * is neither rejected nor exempted.
  */
 
 import { isCost, isKey } from '../base/checks.js';
@@ -118,7 +118,6 @@ function isMissing(own: unknown): boolean {
   return own === undefined || own === null || own === '';
 }
 
-/** The cost of a request. */
 export function costFrom<Raw>(asking: CallbackContext<Raw>, own: number | undefined): number {
   if (isCost(own)) return own;
   if (own !== undefined) junk(asking, 'cost', own);

@@ -46,9 +46,9 @@ const NAMES: NamesOf<ConcurrencyLimitOptions> = {
 };
 
 /**
- * Limits how many requests of each key are in flight at once; requests above the limit get a 429. Use it for endpoints
- * that are expensive or slow, whose clients retry while they wait and so add load (the concurrent requests limiter of
- * P. Tarjan, "Scaling your API with rate limiters", 2017). A permit is released when the response closes, however it
+ * Limits how many requests of each key are in flight at once; requests above the limit get a 429. Use it for slow or
+ * expensive endpoints, where waiting clients retry and so add load. This is the concurrent requests limiter of P.
+ * Tarjan ("Scaling your API with rate limiters", 2017). A permit is released when the response closes, however it
  * ended. If the process crashes, the permit expires with its lease.
  *
  * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_NAME_INVALID`, `SPW_KEY_INVALID`, `SPW_OPTION_INVALID`,

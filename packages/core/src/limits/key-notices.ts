@@ -5,13 +5,13 @@
 
 import type { Notice } from '../contract/observer.js';
 
-/** A raw address in the source of a function: a property such as `raw.ip`, or a header that holds one. */
+/** A raw address in the source of a function: a property such as `raw.ip`, or a header that contains an address. */
 const ADDRESS = /\b(?:ip|remoteAddress|x-forwarded-for)\b/i;
 
 /** Expressions that return a canonical address, with IPv6 cut to /64. */
 const CANONICAL = /clientIp|canonicalAddress/;
 
-/** Properties of frameworks' requests, which are found on `raw` and not on the limit request. */
+/** Properties that frameworks set on their requests: they are on `raw`, not on the limit request. */
 const OF_RAW = 'user|session|auth|body|query|params|headers|cookies';
 
 /** Finds the first parameter of a function, with or without parentheses, as a name or as a destructuring pattern. */

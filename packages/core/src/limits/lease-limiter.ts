@@ -60,9 +60,9 @@ interface LeaseKind<Raw> {
   readonly limitOption: 'limit' | 'capacity';
   /** The declared limit. */
   readonly limit: number;
-  /** Looks up a limit for a request, which replaces the declared one. */
+  /** Looks up a limit that replaces the declared limit for a request. */
   readonly plan: PlanOption<Raw> | undefined;
-  /** The name of the option behind `plan`, for faults. */
+  /** The option that set `plan`, as faults name it. */
   readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
   /** The name of the critical class. */
@@ -124,8 +124,8 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const critical = isCritical(asking);
     const make = (ownPlan: Plan | null | undefined, ownKey: KeyParts): Step => {
       const counted = keyFrom(asking, ownKey);
-      // Critical requests are counted and never rejected. A rule with limit 0 cannot count, so they use the declared
-      // limit.
+      // Critical requests are counted and never rejected. A rule with limit 0 cannot count, so with such a plan they
+      // use the declared limit.
       const applied = critical && ownPlan?.limit === 0 ? undefined : ownPlan;
       const { rule, local } = this.variants.variantFor(
         counted,

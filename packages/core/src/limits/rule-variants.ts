@@ -118,8 +118,8 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
 }
 
 /**
- * The rule with a limit of 0 in place of 1, for plans that include nothing. Every request is rejected without calling
- * the store, except with `overage`: then the rule counts beyond its limit.
+ * Sets the limit of a rule to 0, for plans that include nothing. Every request is rejected without calling the store,
+ * except with `overage`: then the rule counts beyond its limit.
  */
 function closed(rule: Rule): Rule {
   // Algorithms ignore the numbers that they don't use.

@@ -10,7 +10,7 @@ import type { StoreLink } from '../contract/store-link.js';
 
 /** A memory store that can also apply one step without lists for the step and its answer. */
 export interface OneStepStore extends SyncStore {
-  /** The clock by which it decides. */
+  /** The clock by which the store decides. */
   readonly clock: Clock;
   applyOne(step: Step): Answer;
 }
@@ -31,7 +31,7 @@ export class LocalLink implements StoreLink {
 
   askNow(step: Step): Answer | undefined {
     const { store } = this;
-    // `apply` may have been replaced, for example by a spy in a test. Then it must be called.
+    // `apply` may have been replaced, for example by a spy in a test. Then the replacement must be called.
     if (store.apply !== this.ownApply) return undefined;
     try {
       return store.applyOne(step);
@@ -64,7 +64,7 @@ export class LocalLink implements StoreLink {
     try {
       return this.store.apply(steps);
     } catch (error) {
-      // For example, the group is invalid.
+      // For example, the group may be invalid.
       const failure = asError(error);
       return steps.map((step) => unanswered(step, failure));
     }

@@ -45,7 +45,7 @@ export interface MemoryStore extends SyncStore, Linked {
 }
 
 /**
- * Keeps counts in the memory of one process, at most `maxEntries`, and answers without a promise.
+ * Keeps counts in the memory of one process, limited by `maxEntries`, and answers without a promise.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -24,13 +24,13 @@ export class Memory implements OneStepStore {
   readonly sync = true;
 
   private readonly own = new Shelves();
-  // In a separate field, because nearly all decisions use it.
+  // A separate field, because nearly all decisions use the buckets.
   private readonly buckets = this.own.buckets;
-  /** In a separate object, so it can change even if the store is frozen. */
+  /** A separate object, which can change even if the store is frozen. */
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** How a full store treats a new key. True: it isn't counted. False: it shares a count. */
+  /** Whether new keys are not counted when the store is full. If false, they use shared counts. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
   /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */
@@ -47,12 +47,10 @@ export class Memory implements OneStepStore {
     return new LocalLink(this, Memory.prototype.apply);
   }
 
-  /** Entries held now. */
   get size(): number {
     return this.own.size + this.overflow.size;
   }
 
-  /** Decisions that used a shared count. */
   get overflowed(): number {
     return this.overflow.uses;
   }
@@ -87,7 +85,7 @@ export class Memory implements OneStepStore {
    * resets the other counts of its limiter.
    *
    * The fast path of a bucket is written out here, and everything else is in other methods, so that V8 inlines only
-   * this path. Split differently, a decision took a fifth longer.
+   * this path. With other splits, decisions took a fifth longer.
    */
   applyOne(step: Step, nowUs: number = this.clock.nowUs(), charge = true, others = true): Answer {
     const { op, rule } = step;
@@ -152,8 +150,8 @@ export class Memory implements OneStepStore {
   }
 
   /**
-   * Runs a step of a key that may have been charged on a shared count. A permit is looked up in the count that it was
-   * taken from. The permits of both counts are added up.
+   * Runs a step of a key that may have been charged on a shared count. A permit is looked up in the count that granted
+   * it. The key's permits in its separate and in the shared count are added up.
    */
   private performShared(
     step: Step,
@@ -196,7 +194,7 @@ export class Memory implements OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The key of the shared count that the step's key uses: the number of the count. */
+  /** The key of the shared count that the step uses. It is the number of that count. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }

@@ -14,16 +14,14 @@ export const OVERFLOW_COUNTS = 1024;
 export class Overflow {
   /** Decisions that used a shared count. */
   uses = 0;
-  /** Kept until all of them have expired, because any key without a separate count may have been charged there. */
+  /** Kept until all have expired, because any key without a separate count may have been charged on one of them. */
   private counts: Shelves | undefined;
   private untilUs = 0;
 
-  /** Entries held now. */
   get size(): number {
     return this.counts?.size ?? 0;
   }
 
-  /** Evicts some expired entries. */
   reclaim(nowUs: number): void {
     this.counts?.reclaim(nowUs);
   }
@@ -83,7 +81,7 @@ export function needsRoom({ op }: Step): boolean {
 }
 
 /**
- * The answer if there is no room and the algorithm can't share counts. Unless `onStoreError` is `allow`, it rejects,
+ * The answer to a claim if there is no room: claims can't share counts. Unless `onStoreError` is `allow`, it rejects,
  * because a claim that is not stored protects nothing.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {

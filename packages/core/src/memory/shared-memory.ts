@@ -1,6 +1,4 @@
-/**
- * The memory of limiters without a store: one for each clock in a process. Each limiter object has a separate count.
- */
+/** The memory that limiters without a store share, one for each clock. Each limiter object has separate counts. */
 
 import { type Clock, systemClock } from '../base/clock.js';
 import { Memory } from './memory.js';

@@ -15,7 +15,7 @@ export interface ChargeContext {
   readonly limiter: string;
   readonly settling: Settling;
   readonly resends: Resends;
-  /** Called if units were not charged because the count is at its limit and debt. */
+  /** Called if units were not charged because the count has reached its limit plus debt. */
   readonly onForgiven: () => void;
 }
 
@@ -69,7 +69,7 @@ export class Charge {
   }
 
   /**
-   * Changes the charge to `units`. Returns the step to send, or a promise of it if it depends on an answer in flight.
+   * Changes the charge to `units`. Returns the step to send, or a promise if the step depends on an answer in flight.
    * In rare cases a second step is needed. It is sent separately, because one group can't refund the same count twice.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
@@ -116,7 +116,7 @@ export class Charge {
    * Refunds `units` in this order, and returns the steps for the last kind:
    *
    * 1. units that were never charged
-   * 2. charges that wait to be resent, because the store may forgive them
+   * 2. charges that wait to be resent, which the store may still forgive
    * 3. all other charges, the newest first, because older ones may have refilled since
    */
   private givingBack(units: number): readonly Step[] {

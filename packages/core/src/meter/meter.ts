@@ -269,17 +269,15 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   }
 }
 
-/**
- * The object that identifies a request: the one that its handler gets, or the limit request if that is not an object.
- */
+/** The object that identifies a request: the one that its handler gets, or else the limit request. */
 function keyOf<Raw>(request: LimitRequest<Raw>): object {
   const { holder, raw } = request;
   return holder ?? (typeof raw === 'object' && raw !== null ? raw : request);
 }
 
 /**
- * A `key` function is required, because callers without one would share one debt. `refundIf` is not allowed, because it
- * would refund a settled cost.
+ * A `key` function is required, because without it all callers at one address would share a debt. `refundIf` is not
+ * allowed, because it would refund a settled cost.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

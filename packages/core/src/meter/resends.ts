@@ -59,7 +59,7 @@ export class Resends {
   private resend(): void {
     this.dueUs = 0;
     this.lost.beginRound(this.nowUs);
-    // Sent one by one, so that one failure doesn't affect the others. A remote store batches them.
+    // The steps are sent one by one, so that one failure doesn't affect the others. A remote store batches them.
     for (const step of this.lost.next(MOST_STEPS)) void this.releases.giveBack([step]);
     this.schedule();
   }

@@ -59,7 +59,7 @@ export interface Spent<Usage> {
   snapshot(): Readonly<Record<string, SpentOnLimit>>;
 }
 
-/** The cost of a request that was cut off. Undefined: at least its reservation. */
+/** The minimum cost of a request that was cut off; undefined stands for its reservation. */
 export type Floor<Usage> = { readonly perSecond: Usage | undefined } | undefined;
 
 /** A limit that has charged the request. */
@@ -75,12 +75,12 @@ interface Line<Usage> {
 }
 
 export class Spending<Usage> implements Spent<Usage> {
-  /** Undefined until a limit asks for it, and if there is no `reserve`. */
+  /** Undefined until a limit asks for the reservation, or if there is no `reserve`. */
   reserved: Reservation<Usage> | undefined;
   private added: Usage | undefined;
   private settled: Usage | undefined;
   /**
-   * Set when the response has ended: the usage to charge if it isn't settled. `keeps`: charge at least the reservation.
+   * Set when the response has ended. If nothing is settled, `owed` is charged; with `keeps`, at least the reservation.
    */
   private end: { readonly owed: Usage | undefined; readonly keeps: boolean } | undefined;
   private readonly lines: Line<Usage>[] = [];

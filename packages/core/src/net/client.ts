@@ -78,7 +78,7 @@ const HEADERS = [
   'True-Client-IP',
 ] as const;
 
-/** RFC 7239, which some proxies write instead of X-Forwarded-For. */
+/** The header of RFC 7239, which some proxies write instead of X-Forwarded-For. */
 const STANDARD = ['Forwarded'] as const;
 
 /**
@@ -89,7 +89,6 @@ const SAMPLED = 100;
 /** A header with more entries probably has some that the client added, so the number of proxies can't be inferred. */
 const MOST_HOPS = 5;
 
-/** Writes the warning. */
 export interface NoticeLog {
   tell(code: 'SPW_FORWARDED_UNTRUSTED', message: string): void;
 }
@@ -144,8 +143,8 @@ class ForwardedWatch {
 }
 
 /**
- * The number of proxies, assuming that each added one entry; undefined if an entry is not an address or there are too
- * many.
+ * The number of proxies, assuming that each added one entry; undefined if an entry is not an address, or there are too
+ * many entries.
  */
 function hopsIn(value: string): number | undefined {
   let hops = 0;

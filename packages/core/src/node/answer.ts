@@ -60,8 +60,8 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     }
   };
   /**
-   * Ends the response after it was stored. Until then, `writableEnded` is already true, because nothing may change the
-   * response anymore.
+   * Ends the response after it was stored. `writableEnded` is true before that, because nothing may change the response
+   * anymore.
    */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);

@@ -42,8 +42,8 @@ export interface NodeGuard<
 /**
  * Guards a node:http listener. The guard returns true if the listener may proceed, and false if the request was
  * answered (429 or 503) or its client is gone. It returns a promise only if the store does. Used as middleware, it
- * throws. `admissionsOf(req)` returns the decisions. CORS preflights pass uncounted: answer them before the guard. If
- * the listener ignores the method, set `preflights: 'count'`.
+ * throws. `admissionsOf(req)` returns the decisions. CORS preflights pass without being counted, so answer them before
+ * the guard. If the listener ignores the method, set `preflights: 'count'`.
  *
  * @throws SpillwayError for invalid options, like `createGuard`
  * @example

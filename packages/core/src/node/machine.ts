@@ -40,7 +40,7 @@ export interface MachineSignal extends TimedSignal {
  *
  * Workers share their numbers through the names of empty files in a folder. Requests cause no I/O; once a second there
  * is one rename and one listing, off the event loop. A killed worker stops counting within a second. A worker with a
- * blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be used there is
+ * blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be used, there is
  * no reading, and shedders report a fault of source `signal`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

@@ -43,7 +43,7 @@ export class WaitMeter {
   private share = 1;
   private times: LoopTimes | undefined;
   private turnTimes: LoopTimes | undefined;
-  /** Accepted connections before the iteration in which the timer fired; undefined between iterations. */
+  /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
   /** The end of the last iteration that followed idle time or accepted no connection. */
   private noQueueMs: number;

@@ -18,7 +18,7 @@ export interface DecisionLogEntry {
   readonly allowed: boolean;
   readonly mode: Mode;
   readonly cost: number;
-  /** The sampling rate of such decisions: each line stands for `1 / share` of them. */
+  /** The sampling rate: each line stands for `1 / share` decisions like this. */
   readonly share: number;
   readonly reason?: Reason;
   readonly priority?: string;

@@ -68,8 +68,7 @@ class FaultLog {
       last.more += 1;
       return;
     }
-    // The breaker logs the start of an outage. A minute later this logs a line, if the outage lasts or the breaker
-    // hasn't opened.
+    // The breaker logs the start of an outage. This method logs a line only if the fault still occurs a minute later.
     const isLoggedByBreaker = hasBreaker && !last && isOutage(fault);
     this.lastLines.set(id, { atUs: nowUs, more: isLoggedByBreaker ? 1 : 0 });
     if (isLoggedByBreaker) return;

@@ -1,6 +1,7 @@
 /**
  * Counts the events of guards. Exporters read the counts when they are scraped. Incrementing a labelled counter of
- * prom-client for each decision would take as long as a decision in memory. All exporters get the same numbers.
+ * prom-client for each decision would take as long as a decision of the memory store. All exporters get the same
+ * numbers.
  */
 
 import type { Control } from '../contract/control.js';

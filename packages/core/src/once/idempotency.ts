@@ -35,8 +35,8 @@ import { SeenExchange } from './seen-exchange.js';
  * predictable APIs with idempotency", 2017).
  *
  * Put it into the list of a guard that runs after your authentication. A request that another limiter rejects leaves no
- * claim behind. It needs the guard of an adapter, because `createGuard` sees no responses. Services that share a store
- * each need a different `name`.
+ * claim behind. Use the guard of an adapter, because `createGuard` sees no responses. Services that share a store each
+ * need a different `name`.
  *
  * What it cannot guarantee: if the process dies after the handler took effect but before the response was stored, a
  * retry runs the handler again once the lease has expired. `claimOf` gives handlers a token with which their database

@@ -13,7 +13,7 @@ import type { LateValue } from '../contract/upkeep.js';
 /** Timeout of a write, the same as for releases. No request waits for these writes. */
 const WRITE_MS = 1_000;
 
-/** Memory for the waiting responses of one limiter. Each counts with {@link OVERHEAD}, so at most 16,384 can wait. */
+/** Memory for the waiting responses of one limiter. Each adds {@link OVERHEAD}, so at most 16,384 can wait. */
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
@@ -29,7 +29,7 @@ export interface AnswerToWrite {
   readonly limiter: string;
   readonly name: ValueName;
   readonly bytes: Uint8Array;
-  /** How long it is stored, counted from the moment its claim is marked as done. */
+  /** How long the response is stored, counted from the moment its claim is marked as done. */
   readonly keepUs: number;
   readonly context: KeepContext;
 }
@@ -58,7 +58,7 @@ export class LateResponses {
     return isInvalid ? undefined : new LateAnswer(answer, this);
   }
 
-  /** Returns whether it was written. Never rejects. */
+  /** Returns whether the response was written. Never rejects. */
   writeAnswer(answer: AnswerToWrite, sinceUs: number): Promise<boolean> {
     const { clock } = answer.context;
     const attempt = async (): Promise<boolean> => {

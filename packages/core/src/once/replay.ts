@@ -92,7 +92,7 @@ export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
   /** The time at which the request of each claim stops waiting, in microseconds. */
   private readonly untilUs = new WeakMap<Claim, number>();
-  /** The waits of each guard, because guards may have different stores. */
+  /** For each guard, the retries that wait: guards may have different stores. */
   private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
   private readonly waitUs: number;
 
@@ -163,7 +163,7 @@ export class WaitingRetries {
 /** The retries that wait for one claim in this process. */
 interface Crowd {
   size: number;
-  /** Polls the store for all of them. */
+  /** Polls the store for all these retries. */
   wait: Wait | undefined;
 }
 

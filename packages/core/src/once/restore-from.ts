@@ -34,7 +34,7 @@ const MOST_LOADING = 8;
 const LONGEST_LOAD_US = 60_000_000;
 /** The most keys that a process checks and loads at once. */
 const MOST_CHECKING = 100;
-/** A process that already runs the most loads checks the key again after this time. */
+/** How long a process at its maximum of loads waits before it checks the key again. */
 const RETRY_US = 1_000_000;
 /** Timeout of a load. */
 const PATIENCE_MS = 2_000;
@@ -45,7 +45,7 @@ const LONGEST_US = 34_560_000_000_000;
 interface Seen {
   /** Before this time, the key needs no call to the store. */
   quietUs: number;
-  /** The period of the last mark. 0: none is known. */
+  /** The start of the period of the last known mark; 0 if none is known. */
   startUs: number;
 }
 
@@ -159,7 +159,7 @@ class Restorer {
       const [start, end] = [new Date(startUs / 1_000), new Date(endUs / 1_000)];
       loading = new Promise((resolve) => resolve(load(key, { start, end })));
     } finally {
-      // After its timeout, too, a load uses the app's database until its promise settles.
+      // Even after its timeout, a load uses the app's database until its promise settles.
       const free = () => this.loading.delete(place);
       Promise.resolve(loading).then(free, free);
     }
@@ -172,8 +172,8 @@ class Restorer {
     for (let isRaised = false; ; ) {
       const look: Step = { ...mark, op: 'look' };
       const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
-      // Either the store has lost its mark, and with it units counted since the load began, or the next period has
-      // begun.
+      // Starts again if the store has lost the mark, and with it units counted since the load began, or if the next
+      // period has begun.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
@@ -182,7 +182,7 @@ class Restorer {
       const [raised] = await answersOf<[Answer]>(store, [raise], beginUs + LEASE_US);
       isRaised = raised.allowed;
     }
-    // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
+    // In one call, both steps run on one node of a Cluster: a node that loses the count loses its mark too.
     const [, raised] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [
       { ...mark, op: 'done' },
       count,
@@ -202,7 +202,7 @@ class Restorer {
   }
 }
 
-/** Takes the mark of a period. Its id contains the start, because a period can begin before the last one ends. */
+/** Takes the mark of a period. Its id contains the start, because a period can begin before the previous one ends. */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
   const rule = makeClaimsRule(LEASE_US, keepUs);

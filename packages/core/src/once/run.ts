@@ -29,7 +29,7 @@ declare class AbortController {
 }
 
 export class Run<Raw> implements ResponseWatcher {
-  /** Settles once the response was stored, or will not be stored. */
+  /** Settles once the response is stored, or certainly will not be. */
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
   private readonly collected = new ResponseCollector();
@@ -170,7 +170,7 @@ export class Run<Raw> implements ResponseWatcher {
     this.isSent = true;
     const { last } = this;
     const step = await (last as Step | Promise<Step>);
-    if (this.last === last) await this.context.end(this.step, step); // changed if the response was unsent meanwhile
+    if (this.last === last) await this.context.end(this.step, step); // not if `unsent` was called meanwhile
   }
 
   private conclude(record: AnswerRecord): void {

@@ -24,7 +24,7 @@ const NEVER_REPLAYED =
 /** Statuses that mean that nothing was done: a retry may succeed. */
 export const FREE_ON: readonly number[] = [408, 425, 429, 503];
 
-/** Whether it is a valid header name or method: a token of RFC 9110. */
+/** Whether `name` is a valid header name or method: a token of RFC 9110. */
 export function isToken(name: unknown): name is string {
   return typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name);
 }
@@ -34,7 +34,7 @@ export function isKeepable(name: unknown): name is string {
   return isToken(name) && !NEVER_REPLAYED.test(name);
 }
 
-/** The headers of a response to store; `own`: names that the app adds. */
+/** The headers of a response that are stored. `own` has the names that the app adds. */
 export function storedHeaders(
   field: (name: string) => string | undefined,
   own: readonly string[],

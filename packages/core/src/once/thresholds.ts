@@ -107,11 +107,11 @@ interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period in the store and in decisions, by the clock of this process. They differ after a
-   * change, because a rejection doesn't store the new end. Empty for other windows.
+   * The ends of the calendar period in the store and in decisions, by the clock of this process. They differ after the
+   * period was changed, because a rejection doesn't store the new end. Empty for other windows.
    */
   readonly endsUs: readonly number[];
-  /** The start of that period. 0: unknown, or another window. */
+  /** The start of that period; 0 if it is unknown, or the window is not a calendar. */
   readonly startUs: number;
 }
 

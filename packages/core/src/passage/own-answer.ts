@@ -37,7 +37,7 @@ export class OwnAnswer {
   private isOver = false;
   // Whether the default rejection was sent, or the app's error handler has the request.
   private isTaken = false;
-  // Whether to send the default rejection when the function ends, because it has called `next()`.
+  // Whether the function has called `next()`: then the default rejection is sent when it ends.
   private calledNext = false;
   private cancelTimer: (() => void) | undefined;
   private resolve: (() => void) | undefined;

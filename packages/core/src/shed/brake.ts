@@ -23,8 +23,8 @@ const FALLING_GAIN = 0.1;
 /** The largest fraction: some requests must pass, or the controller cannot see when the load ends. */
 const MAX_FRACTION = 0.97;
 /**
- * Errors are capped here, because one long stall would make the integral too large. The smallest is -1: an idle event
- * loop.
+ * Errors are capped at this value, because one long stall would make the integral too large. The smallest error is -1,
+ * for an idle event loop.
  */
 const MAX_ERROR = 2;
 /** After this time without a reading, the brake rejects nothing. */
@@ -45,7 +45,7 @@ export function restingController(nowUs: number): ControllerState {
 
 /**
  * The state after a reading (value 1 is the target). Without a reading the state does not change; after 8 s without one
- * it is reset to that of no load.
+ * it is reset to the state without load.
  */
 export function advanceController(
   state: ControllerState,

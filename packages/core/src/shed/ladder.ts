@@ -11,7 +11,7 @@ const GOOD = 0.7;
 const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
-/** The level of an idle worker: full utilization takes 28 s (3.5 samples of 8 s in the original) to raise it to 0. */
+/** The level of an idle worker: full utilization takes 28 s (3.5 samples of 8 s at Stripe) to raise it to 0. */
 const REST_US = -28_000_000;
 /** How often utilization is measured. */
 export const LADDER_PERIOD_US = 1_000_000;

@@ -6,9 +6,9 @@ import { Junk } from '../base/junk.js';
 
 /** One measurement of load. */
 export interface Reading {
-  /** 0 is idle, 1 is the target; may be more. */
+  /** The load: 0 is idle, 1 is the target, and more is possible. */
   readonly value: number;
-  /** How long ago it was taken, in milliseconds. */
+  /** How long ago the load was measured, in milliseconds. */
   readonly ageMs: number;
   /**
    * The time that the reading covers, in milliseconds. A late reading covers, and counts for, all the time since the
@@ -31,7 +31,7 @@ export interface Reading {
  * ```
  */
 export interface Signal {
-  /** What it measures. Rejections carry this name. */
+  /** What the signal measures. Rejections carry this name. */
   readonly name: string;
   /** The newest reading, or undefined if there is none. */
   read(): Reading | undefined;

@@ -96,8 +96,8 @@ export class Ranking<Raw = unknown> {
   }
 
   /**
-   * The rank of a class that `classify` did not return. It is never the critical rank. A class that is missing in
-   * `classes` is shed first.
+   * The rank of a class that `isTest` or the method determines. It is never the critical rank. A class that is missing
+   * in `classes` is shed first.
    */
   private inferred(name: string): number {
     const rank = this.ranks.get(name) ?? 0;

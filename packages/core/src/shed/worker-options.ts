@@ -55,7 +55,7 @@ export const WORKER_OPTIONS: NamesOf<WorkerShedderOptions> = {
   random: 1,
 };
 
-/** The signals of the ladder and of the brake; undefined where one is off. */
+/** The signals of the ladder and of the brake; undefined for one that is off. */
 interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;

@@ -154,7 +154,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
     const slow = ladder ? ladderProbability(shedAmountOf(ladder), rank, this.sheddable) : 0;
     const fast = fraction > 0 ? this.mix.probability(fraction, rank) : 0;
     if (slow === 0 && fast === 0) return this.decision(rank, undefined);
-    // One random number for both, because the brake's fraction includes the requests that the ladder rejects.
+    // One random number for both loops, because the brake's fraction includes the requests that the ladder rejects.
     const drawn = this.random();
     if (drawn < slow) return this.decision(rank, this.ladder?.signal);
     return this.decision(rank, drawn < fast ? this.brake?.signal : undefined);

@@ -1,6 +1,6 @@
 /**
  * Calls a store, checks each answer, and reports each call to the breaker and to observers. All of this runs in one
- * continuation of the store's promise, because each additional promise costs as much as a decision in memory.
+ * continuation of the store's promise, because each additional promise takes as long as a decision of the memory store.
  */
 
 import { systemClock } from '../base/clock.js';
@@ -115,7 +115,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
 
-/** The numeric properties in the answers of each machine. */
+/** The numeric properties in the answers to each `machine` of a rule. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],

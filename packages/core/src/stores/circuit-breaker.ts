@@ -116,8 +116,8 @@ function bucketOf(second: number): number {
 const WATCH_US = 10_000_000;
 
 /**
- * A call is sent, answered and read within this many turns of the event loop, even behind other calls. If a late answer
- * took no more turns, the event loop was slow, not the store.
+ * A call is sent, answered and read within this many turns of the event loop, even if it waits for calls before it. If
+ * a late answer took at most this many turns, the event loop was slow, not the store.
  */
 const TURNS_OF_A_CALL = 4;
 
@@ -128,7 +128,10 @@ export class LoopTurns {
   /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
   private lateUs = 0;
-  /** False on Workers, where timers end with their request and the clock stands still during computation. */
+  /**
+   * Whether turns are counted: not on Workers, where timers end with their request and the clock stands still during
+   * computation.
+   */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
 
@@ -137,7 +140,7 @@ export class LoopTurns {
   }
 
   /**
-   * Whether a late answer arrived late, as opposed to being read late by this process.
+   * Whether a late answer also arrived late. If not, this process has read it late.
    *
    * @param then {@link now} at the time of the call
    * @param unknown returned if turns were not counted at that time
@@ -173,7 +176,7 @@ const MOST_PARTS = 1_000;
 /** How long a part is kept after a failure, a slow call, or a request for it while it was down. */
 const KEPT_US = 10_000_000;
 
-/** Extra time per additional step of a group on a busy machine. Measured with Redis: up to 0.1 ms. */
+/** How much later a call counts as slow, per additional step of its group. On Redis, a step took up to 0.1 ms. */
 const STEP_US = 200;
 
 /** Failures further apart than this don't count as consecutive. */
@@ -442,7 +445,7 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process decides a step itself while the store is slow. Not decided here: claims, releases and refunds;
+ * Whether this process decides a step itself while the store is slow. The store decides claims, releases and refunds;
  * steps with `allow` or `deny`, which would give up the limit; and steps of shapers, whose jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {

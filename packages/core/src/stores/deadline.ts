@@ -14,15 +14,15 @@ import { type Answer, isEnd } from '../contract/ask.js';
 import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**
- * Calls use the same timer if their deadlines differ by at most this time. The timer fires this much later. Background
- * calls have separate timers.
+ * Calls use the same timer if their deadlines differ by at most this time. The timer fires this long after the first of
+ * them. Background calls have separate timers.
  */
 const SHARED_US = 1_000;
 
 /**
  * Rejects a call with `SPW_STORE_TIMEOUT` if the store doesn't answer within `timeoutUs` (microseconds), or up to one
- * millisecond later. A group of more than 128 steps has twice this time, of more than 640 three times. The store may
- * still charge a call that timed out; such a charge is not refunded.
+ * millisecond later. A group of more than 128 steps has twice this time, and one of more than 640 steps three times.
+ * The store may still charge a call that timed out; such a charge is not refunded.
  */
 export function withDeadline(store: Store, timeoutUs: number, clock: Clock = systemClock): Store {
   return store.sync ? store : new DeadlineStore(store, timeoutUs, clock);

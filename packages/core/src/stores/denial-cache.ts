@@ -25,7 +25,7 @@ const LONGEST_US = 60_000_000;
  */
 const SLOTS = 1_024;
 
-/** Indexes into the table by key, for the keys of one code, oldest first. */
+/** Indexes into the table by key, for the keys of one rule code, oldest first. */
 type Places = Map<string, number>;
 
 /**
@@ -35,7 +35,7 @@ type Places = Map<string, number>;
  */
 export class DenialCache {
   private readonly table = new DenialTable();
-  /** By limiter, then by the code of the rule. */
+  /** The entries by limiter, then by the code of the rule. */
   private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;
@@ -91,8 +91,8 @@ export class DenialCache {
   }
 
   /**
-   * Evicts the entry of a key that is refunded, or with a reset all entries of its limiter and key. Call it both when
-   * the step is sent and when it is answered, because denials can arrive in between.
+   * A refund evicts the entry of its key, and a reset evicts all entries of its limiter and key. Call this when the
+   * step is sent and again when it is answered, because denials can arrive in between.
    */
   forgetDenials(step: Step): void {
     this.givenBackUs[slotOf(step)] = this.clock.nowUs();
@@ -231,8 +231,8 @@ interface Denial {
 const WIDTH = 8;
 
 /**
- * The entries in a flat table, so that the numbers of one are adjacent in memory. With 40,000 keys, a cached denial
- * takes 0.76 µs; with an object per entry it took 1.65 µs (section "rejected again" of the benchmarks).
+ * The entries in a flat table, so that the numbers of an entry are adjacent in memory. With 40,000 keys, a cached
+ * denial takes 0.76 µs; with an object per entry it took 1.65 µs (section "rejected again" of the benchmarks).
  */
 class DenialTable {
   private numbers = new Float64Array(64 * WIDTH);

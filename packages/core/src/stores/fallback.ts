@@ -1,4 +1,4 @@
-/** Calls a store. Steps that the store can't answer are answered by `onStoreError`, with counters in this process. */
+/** Calls a store. If it fails, `onStoreError` determines the answers; `local` uses counters in this process. */
 
 import { unanswered } from '../algorithms/decide.js';
 import { timeoutOf } from '../algorithms/group.js';
@@ -86,7 +86,6 @@ export class Fallback {
     return parts.length > 1 ? parts : undefined;
   }
 
-  /** See {@link CircuitBreaker.bar}. */
   private bar(
     steps: readonly Step[],
     options: AskOptions | undefined,
@@ -95,9 +94,9 @@ export class Fallback {
   }
 
   /**
-   * Answers by policy for parts whose breaker is open, and for parts that fail. Parts with an open breaker are decided
-   * first: if their policy rejects, the other parts only get `look` steps. The fallback counters are charged last, if
-   * all pass.
+   * Answers by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
+   * decided first: if a step there is rejected, the other parts only get `look` steps. The fallback counters are
+   * charged last, if all pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],
@@ -296,7 +295,7 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
 
 /**
  * The step with this process's rule and its own receipt, because the store's receipt means nothing here. The properties
- * are listed one by one, because a spread costs more than the count.
+ * are listed one by one, because a spread takes longer than counting.
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;

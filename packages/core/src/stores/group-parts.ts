@@ -33,7 +33,7 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** The same part with `look` in place of each `take`, or of each that `looks` selects. */
+/** A copy of the part in which the steps that `looks` selects (default: takes with a cost) are looks. */
 export function asLook<Name>(
   part: Part<Name>,
   looks: (step: Step) => boolean = charges,
@@ -72,8 +72,8 @@ type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[
  * too much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the
  * answers in the order of the whole group.
  *
- * @param answerFailed if omitted, a failed part fails the group, unless another part rejects the group. Then the steps
- * of the failed part are answered with `failure`
+ * @param answerFailed if omitted, a failed part fails the group. But if another part rejects the group, the failed
+ * steps get answers with `failure`
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],
@@ -146,7 +146,7 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
     const told = after.map((answer) => ({ ...answer, allowed: true }));
     place(part, told, answers);
   } catch {
-    // The charge stays: too little is admitted, never too much.
+    // If the refund fails, too little is admitted, never too much.
   }
 }
 

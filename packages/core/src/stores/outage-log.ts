@@ -28,7 +28,7 @@ interface ReportedOutage {
   isTold: boolean;
   /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
   open: number;
-  /** Outages since the last line, not logged. */
+  /** Outages since the last line that were not logged. */
   more: number;
   lastError: unknown;
   /** Whether the last outage was a slow part (true) or a failing one. */

@@ -10,7 +10,7 @@ import { FallbackCounters } from './fallback.js';
 
 export class RemoteState {
   readonly counters: FallbackCounters;
-  /** Undefined for a synchronous store, which is called every time. */
+  /** No cache for a synchronous store, which is called every time. */
   readonly denials: DenialCache | undefined;
   /** Lets the event loop turn when many answers come without a call to the store. */
   readonly turns: Turns = new Turns();

@@ -157,7 +157,7 @@ function learnt(
     for (const [i, step] of steps.entries())
       denials.learnAnswer(step, answers[i] as Answer, askedUs);
   } catch {
-    // The rule of a custom limiter may be invalid. Its `decide` reports that next.
+    // The rule of a custom limiter may be invalid. The limiter's `decide` reports that next.
   }
   return answers;
 }

@@ -40,7 +40,7 @@ export interface StoreClientOptions extends ResilienceOptions {
 
 type Named = { readonly name: string };
 
-/** Always answers: it doesn't throw or reject for a store that fails, because `onStoreError` answers instead. */
+/** Always answers: if the store fails, nothing throws or rejects, because `onStoreError` determines the answer. */
 export class StoreClient implements UpkeepClient<Step> {
   /** Whether answers are synchronous. */
   readonly sync: boolean;
@@ -48,9 +48,9 @@ export class StoreClient implements UpkeepClient<Step> {
   readonly clock: Clock;
   /** Whether the store is in this process's memory and decides by {@link clock}. */
   readonly hasOurTime: boolean;
-  /** Bytes left for releases that did not reach the store; shared by all its users. */
+  /** Free bytes for releases that did not reach the store; shared by all its users. */
   readonly releaseRoom: Room;
-  /** Only for its identity and properties; calls go through {@link link}. */
+  /** Used for its identity and properties; calls go through {@link link}. */
   readonly store: Store;
   readonly link: StoreLink;
   private readonly memory: SharedMemory | undefined;

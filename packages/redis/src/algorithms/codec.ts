@@ -45,7 +45,7 @@ export interface Codec<R extends Rule = Rule> {
    * @param clock an estimate of the server's clock
    */
   encode(rule: R, step: Step, op: number, args: string[], clock: Clock): void;
-  /** Reads the rest of the answer to a step. `state` is its first number, without the verdict. */
+  /** Reads the rest of the answer to a step. `state` is the first number of the answer, without the verdict. */
   decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords, step: Step): Answer;
 }
 

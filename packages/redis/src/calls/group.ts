@@ -9,7 +9,7 @@ export interface Group {
   readonly redisKeys: string[];
   /** The hash slot of all keys; 0 unless on Cluster. */
   readonly slot: number;
-  /** By the process's clock; Infinity for no deadline. */
+  /** The deadline by the process's clock; Infinity if there is none. */
   readonly deadlineUs: number;
   /** True for background work that is never resent. Such a group shares calls only with groups of the same deadline. */
   readonly isApart: boolean;

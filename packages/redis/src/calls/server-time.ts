@@ -4,7 +4,7 @@ import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 
 /**
- * Replies are forgotten after this time, at the latest after twice this time, because clocks drift and are adjusted.
+ * As newer replies arrive, each is forgotten after one to two times this period, because clocks drift and are adjusted.
  */
 const MEMORY_US = 10_000_000;
 

@@ -28,7 +28,7 @@ const LOAD_US = 1_000_000;
 
 /**
  * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. It has callbacks, because a
- * promise per call would cost as much as reading the reply.
+ * promise per call would take as long as reading the reply.
  */
 export interface ScriptCall {
   readonly script: Script;

@@ -13,7 +13,10 @@ import { ClusterOfNodeRedis, type NodeRedisCluster } from './node-redis-cluster.
  */
 export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | RedisClient;
 
-/** Stores and controls on one client share its wrapper, because the wrapper limits how often `hurry` reconnects it. */
+/**
+ * Stores and controls on one client share its wrapper, because the wrapper limits how often `hurry` reconnects the
+ * client.
+ */
 const made = new WeakMap<object, RedisClient>();
 
 /**

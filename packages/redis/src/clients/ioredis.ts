@@ -5,7 +5,7 @@ import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
-/** How often a client that waits to reconnect is made to try at once: its own delay can grow to seconds. */
+/** How often the store makes a waiting client reconnect at once, because the client's own delay can grow to seconds. */
 const NUDGE_US = 250_000;
 
 /** The states in which the client is connecting. */
@@ -50,7 +50,7 @@ export class Ioredis implements RedisClient {
     return this.client.isCluster === true;
   }
 
-  // A list, because a call with very many separate arguments throws.
+  // The arguments are in a list, because a call with very many separate arguments throws.
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
     return this.client.call('evalsha', [sha, keys.length, ...keys, ...args]);
   }

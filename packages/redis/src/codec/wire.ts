@@ -149,7 +149,7 @@ export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 interface Reply {
   /** The server's time. */
   readonly nowUs: number;
-  /** One for each group. */
+  /** The results, one for each group. */
   readonly results: readonly Result[];
 }
 

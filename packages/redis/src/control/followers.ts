@@ -6,11 +6,11 @@ import { newProcessId } from './process-id.js';
 
 /** A process with a control, as last registered. */
 export interface Follower {
-  /** Its limiters that follow the control. */
+  /** The limiters of the process that follow the control. */
   readonly limiters: readonly string[];
-  /** Whether it follows the latest revision; if not, it has not polled since the last change. */
+  /** Whether the process follows the latest revision; if not, it has not polled since the last change. */
   readonly isCurrent: boolean;
-  /** When its entry expires unless it registers again, in milliseconds since the epoch. */
+  /** When the entry expires unless the process registers again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 

@@ -16,9 +16,9 @@ export interface KnownLimiter {
    * without counts, such as a worker shedder.
    */
   readonly declared: readonly DeclaredNumbers[];
-  /** Whether a guard with a control announced it. Live settings have no effect on other limiters. */
+  /** Whether a guard with a control announced the limiter. Live settings have no effect on other limiters. */
   readonly isFollowed: boolean;
-  /** When its entry expires unless a process announces it again, in milliseconds since the epoch. */
+  /** When the entry expires unless a process announces the limiter again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 

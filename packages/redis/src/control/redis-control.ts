@@ -239,7 +239,7 @@ class InRedis implements RedisControl {
     await this.writeChange(encodeChange(change, this.following.id));
   }
 
-  /** Returns how many settings changed, or a negative number if none could be; and how many were restored. */
+  /** Returns how many settings changed, or a negative number if none could be changed; and how many were restored. */
   private async writeChange(args: string[]): Promise<{ changed: number; restored: number }> {
     const [changed, restored] = (await this.scripts.writeSettings(args)) as readonly unknown[];
     if (Number(changed) === -1) throw tooMany();

@@ -25,7 +25,7 @@ const NAMES: NamesOf<RedisReportsOptions> = { prefix: 1 };
 export interface ProcessReport {
   /** A random id of the process. */
   readonly process: string;
-  /** How long ago its last call was, in milliseconds. A process that runs makes a call every 10 s or more often. */
+  /** How long ago its last call was, in milliseconds. A running process makes a call at least every 10 s. */
   readonly ageMs: number;
   readonly limiters: readonly LimiterReport[];
 }

@@ -11,7 +11,9 @@ import {
 } from './known-limiter.js';
 import type { LimiterScripts } from './limiter-scripts.js';
 
-/** How long a reset waits at most for the list of counts. It waits at most half the time until its own deadline. */
+/**
+ * The longest time that a reset waits for the list of counts. It never waits more than half the time to its deadline.
+ */
 const LOOK_US = 1_000_000;
 
 export class Registry {
@@ -53,7 +55,7 @@ export class Registry {
     );
     return resets.flatMap((step) => {
       const own = new Set([step, ...this.known.otherResets(step)].map(countOf));
-      // Of another process's rule, only the code is known, and a reset needs only that.
+      // Only the code of another process's rule is known, and a reset needs no more than that.
       return (noted.get(step.limiter) ?? []).flatMap((code) =>
         own.has(code) ? [] : [{ ...step, rule: { ...step.rule, code } }],
       );
@@ -132,7 +134,7 @@ export class Announcer {
     this.later(SOON_US);
   }
 
-  /** Call when Redis has lost the announcements. They are repeated now, or when the client is ready. */
+  /** Repeats all announcements, now or when the client is ready. Call it when Redis has lost them. */
   again(): void {
     this.dueUs = -Infinity;
     this.keepUp();

@@ -20,7 +20,10 @@ const NONE: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 /** The longest valid caller. Keys have at most 256 characters, sealed keys 1,041. */
 const MAX_CALLER = 2_000;
 
-/** Format 1: the mode, how long the process has counted, the counts by outcome, and four lists, as JSON. */
+/**
+ * Encodes a report in format 1: the mode, how long the process has counted, the counts by outcome, and four lists, as
+ * JSON.
+ */
 export function encodeReport({
   mode,
   forMs,

@@ -23,7 +23,7 @@ export interface PollerHost {
 }
 
 /**
- * How long Redis keeps the settings that processes offer for a restore after Redis has lost them, counted from the last
+ * After Redis has lost the settings, processes offer theirs for a restore. Redis keeps them this long after the last
  * offer.
  */
 const KEPT_MS = 7 * 86_400_000;

@@ -14,7 +14,7 @@ export interface CallerList {
   /** Requests of all callers, exact. */
   readonly total: number;
   readonly callers: readonly CallerCount[];
-  /** An upper bound of the requests of any caller outside the list. 0: the list is complete. */
+  /** An upper bound of the requests of any caller outside the list. 0 if the list is complete. */
   readonly othersAtMost: number;
 }
 

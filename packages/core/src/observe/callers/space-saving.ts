@@ -1,7 +1,7 @@
 /**
  * Finds the most frequent callers of a stream in bounded memory: the Space-Saving algorithm (A. Metwally, D. Agrawal
- * and A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005), which replaces
- * callers in batches here. In a flood of new callers, replacing them one by one would take several times as long.
+ * and A. El Abbadi, "Efficient computation of frequent and top-k elements in data streams", 2005), here with callers
+ * replaced in batches. In a flood of new callers, replacing them one by one would take several times as long.
  */
 
 import type { CallerList } from './caller-list.js';
@@ -22,7 +22,7 @@ export class SpaceSaving {
   /** All additions, including those without a key. */
   total = 0;
   private slots = new Map<string, number>();
-  /** By slot, an upper bound of the caller's additions: those counted since it has the slot, plus `inherited`. */
+  /** By slot, an upper bound of the caller's additions: those counted since it got the slot, plus `inherited`. */
   private counts: number[] = [];
   /** By slot: how many earlier additions of the caller may have been dropped. */
   private inherited: number[] = [];

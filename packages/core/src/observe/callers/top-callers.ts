@@ -122,7 +122,7 @@ class Recorder implements TopCallers {
   private readonly random: () => number;
   private readonly seal: CallerSeal | undefined;
   private readonly clock: Clock;
-  /** Whether it runs on decisions alone and not on a timer: with a custom clock, or where timers end with requests. */
+  /** Whether decisions drive the work, not a timer: with a custom clock, or where timers end with requests. */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
   private last = new LimiterRecord('');

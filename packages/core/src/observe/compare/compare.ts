@@ -46,7 +46,7 @@ export interface Comparison extends Observer {
   readonly agreed: number;
   /** Requests that only the other limiter rejected. */
   readonly onlyTheirs: number;
-  /** Requests that our limiter would have rejected, and the other one let pass. */
+  /** Requests that only our limiter would have rejected. */
   readonly onlyOurs: number;
   /** Divergences by their likely cause. */
   readonly causes: Readonly<Record<Cause, number>>;

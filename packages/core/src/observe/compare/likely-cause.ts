@@ -27,7 +27,7 @@ interface Pair {
 /** Reset times that differ by at most this much count as equal, because one limiter is read later than the other. */
 const SAME_TIME_MS = 1_000;
 
-/** A limit counts as the other limiter's limit when it has this many more votes for it than against it. */
+/** A limit counts as the other limiter's limit when this many more votes are for it than against it. */
 const MAJORITY = 10;
 
 export class Causes {
@@ -49,8 +49,8 @@ export class Causes {
   }
 
   /**
-   * Votes for a limit of the other limiter. If both have counted the same requests, the units that we used plus the
-   * units that they have left are their limit, for every caller.
+   * Votes for a limit of the other limiter. If both have counted the same requests, our used units plus the other's
+   * remaining units are the other's limit, for every caller.
    */
   private vote(key: string, limit: number): void {
     if (Number.isNaN(limit) || key === this.voter) return;
@@ -87,6 +87,6 @@ function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
   if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
   // Only one of them has begun a new window.
   if (before && now.ours > before.ours !== now.theirs > before.theirs) return 'window';
-  // If key and limit are known, everything else that could differ is equal.
+  // If the other's key and limit are known, they equal ours, and only the windows can differ.
   return theirs.key === undefined || theirs.limit === undefined ? 'unknown' : 'window';
 }

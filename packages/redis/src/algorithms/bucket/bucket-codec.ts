@@ -12,7 +12,7 @@ import {
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
-/** The longest refill time that is sent. It exceeds any bucket, so a larger refund has the same effect. */
+/** The longest refill time that is sent. No bucket takes longer to refill, so a larger refund has the same effect. */
 const MOST_REFILL_US = 2 ** 52;
 
 export const bucket: Codec<BucketRule> = {

@@ -6,8 +6,8 @@ import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
 /**
- * The states of a claim, indexed by their number in a reply: the name, and the pattern of the next word, which is `k`
- * followed by owner and note.
+ * The states of a claim, indexed by their number in a reply. Each has its name and the pattern of the word that
+ * contains owner and note, after a `k`.
  */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],
