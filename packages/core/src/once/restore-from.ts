@@ -166,6 +166,8 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
+    // A raise that arrived in the next period would be charged there.
+    const latestUs = beginUs + Math.min(LEASE_US, endUs - counted.nowUs);
     for (let isRaised = false; ; ) {
       const look: Step = { ...mark, op: 'look' };
       const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
@@ -173,18 +175,18 @@ class Restorer {
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
-      if (isRaised || cost <= 0) break;
+      if (isRaised || cost <= 0) {
+        // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
+        const done: Step = { ...mark, op: 'done' };
+        const [, last] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [done, count]);
+        // The store has lost the count again, so the mark is wrong. Refunds take less than half of a count.
+        const isLost = last.current < Math.max(value, now.current / 2);
+        return isLost ? this.startAgain(mark, 'reset', seen) : undefined;
+      }
       const raise = raiseBy(cost, value, count);
-      const [raised] = await answersOf<[Answer]>(store, [raise], beginUs + LEASE_US);
+      const [raised] = await answersOf<[Answer]>(store, [raise], latestUs);
       isRaised = raised.allowed;
     }
-    // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
-    const [, raised] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [
-      { ...mark, op: 'done' },
-      count,
-    ]);
-    // The store has lost the count again, so the mark is wrong.
-    if (raised.current < value) await this.startAgain(mark, 'reset', seen);
   }
 
   private mayLoad(nowUs: number): boolean {

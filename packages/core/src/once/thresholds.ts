@@ -182,11 +182,11 @@ class Teller {
     const { startUs, current } = count;
     const isCalendar = startUs > 0 || current > 0;
     if (isCalendar) this.calendars.add(limiter);
-    // The period of the decision has ended, or units were refunded.
-    if (this.calendars.has(limiter) && current / limit < threshold) return;
     const resetUs = isCalendar
       ? count.endUs - count.nowUs
       : resetMs * 1_000 - (systemClock.nowUs() - beginUs);
+    // The period of the decision has ended, or units were refunded.
+    if (resetUs <= 0 || (this.calendars.has(limiter) && current / limit < threshold)) return;
     const quiet = this.quiet.get(name);
     const before = quiet?.startUs === startUs ? quiet.endsUs : [];
     const ends = isCalendar ? [systemClock.nowUs() + resetUs, beginUs + resetMs * 1_000] : [];
