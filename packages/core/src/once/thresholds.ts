@@ -21,14 +21,14 @@ import {
 
 /** A share of a limit that is used. */
 export interface Crossed {
-  /** The same if this crossing is reported again. Use it to act only once, such as to send one mail. */
+  /** The same if this crossing is reported again. Use it to act only once. */
   readonly id: string;
   readonly limiter: string;
   /** The counted key. */
   readonly key: string;
-  /** The share, as in the argument of {@link thresholds}. */
+  /** As in the argument of {@link thresholds}. */
   readonly threshold: number;
-  /** The units used in total. With a calendar, when the store was asked for the report. */
+  /** The units used in total; with a calendar, as read for the report. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
