@@ -864,8 +864,8 @@ const aborts: readonly Bug[] = [
 const calendars: readonly Bug[] = [
   {
     ...bug('lost units are not added', `${ONCE}/restore-from.ts`, [
-      'if (isRaised || cost <= 0) break;',
-      'if (isRaised || cost <= 0 || cost > 0) break;',
+      'if (isRaised || cost <= 0) {',
+      'if (isRaised || cost <= 0 || cost > 0) {',
     ]),
     focus: { focus: 'quotas' },
   },

@@ -14,6 +14,8 @@ import {
   type UsedUnits,
 } from '@spillway/core';
 import {
+  calendarNamed,
+  makeCalendarRule,
   remoteStore,
   type Step,
   type SyncStore,
@@ -38,15 +40,15 @@ function fleet({
   plan?: { limit: number };
 } = {}) {
   let memory = memoryStore({ clock: systemClock });
-  let called = (): void => undefined;
+  let called = (_: readonly Step[]): void => undefined;
   const store = remoteStore({
     sync: false,
     apply: async (steps) => {
-      called();
+      called(steps);
       return memory.apply(steps);
     },
   });
-  const onCall = (then: () => void): void => {
+  const onCall = (then: typeof called): void => {
     called = then;
   };
   const books = new Map<string, number>();
@@ -178,6 +180,55 @@ describe('a count that the store lost', () => {
     await vi.advanceTimersByTimeAsync(2_000);
     await use('ada');
     expect([await usedOf('ada'), loads.length]).toEqual([53, 2]);
+  });
+
+  it('is restored if it is lost as its mark is set, though others count as many units as were loaded', async () => {
+    const { books, use, lose, loads, usedOf, onCall, store } = fleet({
+      load: async (key) => {
+        const used = books.get(key) ?? 0;
+        await new Promise((done) => setTimeout(done, 1_000));
+        return used;
+      },
+    });
+    const rule = makeCalendarRule(10, calendarNamed('month@UTC'));
+    const take: Step = { op: 'take', limiter: 'quota', key: 'ada', rule, cost: 1, binding: true };
+    onCall(([step]) => {
+      if (step?.op !== 'done') return;
+      lose();
+      onCall(() => undefined);
+      void store.apply([take]);
+    });
+    await use('ada', 5);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await use('ada');
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([await usedOf('ada'), loads.length]).toEqual([6, 2]);
+  });
+
+  it('is not raised in the next period, if that has begun before the raise arrives', async () => {
+    const memory = memoryStore({ clock: systemClock });
+    const delayed: number[] = [];
+    const store = remoteStore({
+      sync: false,
+      async apply(steps, { deadlineUs = Infinity } = {}) {
+        const [{ op, cost, claim } = {} as Step] = steps;
+        if (op === 'take' && cost === 8 && !claim) {
+          delayed.push(cost);
+          await new Promise((done) => setTimeout(done, 2_000));
+        }
+        if (systemClock.nowUs() > deadlineUs) throw new Error('too late');
+        return memory.apply(steps);
+      },
+    });
+    const faults: Fault[] = [];
+    const onFault = (fault: Fault) => faults.push(fault);
+    const observers = [restoreFrom({ quota: () => 9 }, { store, onFault })];
+    const limiter = createLimiter(QUOTA, { store, observers });
+    await vi.advanceTimersByTimeAsync(Date.UTC(2026, 1, 1) - Date.now() - 1_000);
+    await limiter.consume('ada');
+    await vi.advanceTimersByTimeAsync(3_000);
+    expect((await limiter.peek('ada')).used).toBe(0);
+    expect([delayed, String(faults[0]?.error)]).toEqual([[8], 'Error: too late']);
   });
 
   it('is restored if the process that begins it is killed, and the other knew fewer units', async () => {

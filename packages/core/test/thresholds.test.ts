@@ -341,32 +341,35 @@ describe('a share of a period', () => {
     expect(told).toMatchObject([{ used: 9, resetsAt: new Date('2026-01-03T00:00:00Z') }]);
   });
 
-  it('is not reported after a period whose count has expired', async () => {
-    const memory = memoryStore({ clock: systemClock });
-    let delayMs = 0;
-    const store = remoteStore({
-      sync: false,
-      async apply(steps) {
-        if (steps[0]?.op === 'look') await new Promise((done) => setTimeout(done, delayMs));
-        return memory.apply(steps);
-      },
-    });
-    const told: string[] = [];
-    const observers = [thresholds({ quota: [0.8] }, ({ id }) => told.push(id), { store })];
-    const options = { name: 'quota', limit: 10, window: calendar('day') } as const;
-    const limiter = createLimiter(options, { store, observers, logger: false });
-    await limiter.consume('bob', { cost: 8 });
-    await vi.advanceTimersByTimeAsync(begin + DAY - 100 - Date.now());
-    delayMs = 500;
-    await limiter.consume('ada', { cost: 8 });
-    await vi.advanceTimersByTimeAsync(2_000);
-    await limiter.consume('ada', { cost: 8 });
-    await vi.advanceTimersByTimeAsync(2_000);
-    expect(told).toEqual([
-      '["quota","bob","0.8 of 10","2026-01-01T00:00:00.000Z"]',
-      '["quota","ada","0.8 of 10","2026-01-02T00:00:00.000Z"]',
-    ]);
-  });
+  it.each([true, false])(
+    'is not reported after a period whose count has expired (one was read before: %j)',
+    async (isRead) => {
+      const memory = memoryStore({ clock: systemClock });
+      let delayMs = 0;
+      const store = remoteStore({
+        sync: false,
+        async apply(steps) {
+          if (steps[0]?.op === 'look') await new Promise((done) => setTimeout(done, delayMs));
+          return memory.apply(steps);
+        },
+      });
+      const told: string[] = [];
+      const observers = [thresholds({ quota: [0.8] }, ({ id }) => told.push(id), { store })];
+      const options = { name: 'quota', limit: 10, window: calendar('day') } as const;
+      const limiter = createLimiter(options, { store, observers, logger: false });
+      if (isRead) await limiter.consume('bob', { cost: 8 });
+      await vi.advanceTimersByTimeAsync(begin + DAY - 100 - Date.now());
+      delayMs = 500;
+      await limiter.consume('ada', { cost: 8 });
+      await vi.advanceTimersByTimeAsync(2_000);
+      await limiter.consume('ada', { cost: 8 });
+      await vi.advanceTimersByTimeAsync(2_000);
+      expect(told).toEqual([
+        ...(isRead ? ['["quota","bob","0.8 of 10","2026-01-01T00:00:00.000Z"]'] : []),
+        '["quota","ada","0.8 of 10","2026-01-02T00:00:00.000Z"]',
+      ]);
+    },
+  );
 
   it('has one id in a period that is extended, although it is reported again', async () => {
     const { use, told } = billed();

@@ -11,7 +11,7 @@ import { within } from '../base/within.js';
 import type { Answer, CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
-import type { Step } from '../contract/store.js';
+import type { Op, Step } from '../contract/store.js';
 import { newOwner } from './claim-note.js';
 import {
   answersOf,
@@ -54,7 +54,7 @@ interface Seen {
  * a request starts its count, and every 10 s while the key is used. If the store has no mark for the key, the process
  * loads the units used, raises the count to them and sets the mark: once per period, and again after a loss.
  *
- * No request waits for a load: until it ends, a key can exceed its limit by the units admitted meanwhile. A load that
+ * No request waits for a load: until it ends, a key can exceed its limit by the units admitted. A load that
  * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
  *
  * @param loads one function per limit by calendar, by its name
@@ -147,7 +147,8 @@ class Restorer {
     }
     const place = { untilUs: beginUs + LONGEST_LOAD_US };
     this.loading.add(place);
-    const keepUs = Math.min(Math.max(endUs - counted.nowUs, LEASE_US), LONGEST_US);
+    const leftUs = endUs - counted.nowUs;
+    const keepUs = Math.min(Math.max(leftUs, LEASE_US), LONGEST_US);
     const mark = markOf(count, startUs, keepUs);
     let loading: Promise<number> | undefined;
     try {
@@ -169,26 +170,28 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
+    // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
+    const both = (op: Op) =>
+      answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [{ ...mark, op }, count]);
+    // A raise that arrived in the next period would count there.
+    const latestUs = beginUs + Math.min(LEASE_US, leftUs);
     for (let isRaised = false; ; ) {
-      const look: Step = { ...mark, op: 'look' };
-      const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
+      const [held, now] = await both('look');
       // Starts again if the store has lost the mark, and with it units counted since the load began, or if the next
       // period has begun.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
-      if (isRaised || cost <= 0) break;
+      if (isRaised || cost <= 0) {
+        const [, last] = await both('done');
+        // The store has lost the count again, so the mark is wrong. Refunds seldom take half of a count.
+        const isLost = last.current < Math.max(value, now.current / 2);
+        return isLost ? this.startAgain(mark, 'reset', seen) : undefined;
+      }
       const raise = raiseBy(cost, value, count);
-      const [raised] = await answersOf<[Answer]>(store, [raise], beginUs + LEASE_US);
+      const [raised] = await answersOf<[Answer]>(store, [raise], latestUs);
       isRaised = raised.allowed;
     }
-    // In one call, both steps run on one node of a Cluster: a node that loses the count loses its mark too.
-    const [, raised] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [
-      { ...mark, op: 'done' },
-      count,
-    ]);
-    // The store has lost the count again, so the mark is wrong.
-    if (raised.current < value) await this.startAgain(mark, 'reset', seen);
   }
 
   private mayLoad(nowUs: number): boolean {

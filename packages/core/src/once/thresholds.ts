@@ -21,14 +21,14 @@ import {
 
 /** A share of a limit that is used. */
 export interface Crossed {
-  /** Stays the same if this crossing is reported again. Use it to act only once, such as to send one mail. */
+  /** Stays the same if this crossing is reported again. Use it to act only once. */
   readonly id: string;
   readonly limiter: string;
   /** The counted key. */
   readonly key: string;
-  /** The share, as in the argument of {@link thresholds}. */
+  /** As in the argument of {@link thresholds}. */
   readonly threshold: number;
-  /** The units used in total. With a calendar: when this report was made. */
+  /** The units used in total; with a calendar, when this report was made. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
@@ -182,11 +182,11 @@ class Teller {
     const { startUs, current } = count;
     const isCalendar = startUs > 0 || current > 0;
     if (isCalendar) this.calendars.add(limiter);
-    // The period of the decision has ended, or units were refunded.
-    if (this.calendars.has(limiter) && current / limit < threshold) return;
     const resetUs = isCalendar
       ? count.endUs - count.nowUs
       : resetMs * 1_000 - (systemClock.nowUs() - beginUs);
+    // The period of the decision has ended, or units were refunded.
+    if (resetUs <= 0 || (this.calendars.has(limiter) && current / limit < threshold)) return;
     const quiet = this.quiet.get(name);
     const before = quiet?.startUs === startUs ? quiet.endsUs : [];
     const ends = isCalendar ? [systemClock.nowUs() + resetUs, beginUs + resetMs * 1_000] : [];
