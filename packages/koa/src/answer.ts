@@ -83,7 +83,7 @@ function statusOf(error: unknown): number {
   return typeof own === 'number' && own >= 200 && own in STATUS_CODES ? own : 500;
 }
 
-/** Like Koa's test: also recognizes errors of another realm. */
+/** Also recognizes errors of another realm, as Koa does. */
 function isError(thrown: unknown): boolean {
   return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
 }

@@ -176,7 +176,7 @@ export interface DeclaredPace extends PaceNumbers {
 export interface ShaperConfig {
   readonly name: string;
   readonly paces: readonly DeclaredPace[];
-  /** Whether no pace was declared: the only one exists for pauses. */
+  /** Whether no pace was declared. The only pace then exists for pauses. */
   readonly isUnlimited: boolean;
   readonly maxConcurrent: number | undefined;
   readonly leaseUs: number;
