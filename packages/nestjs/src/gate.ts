@@ -111,7 +111,7 @@ export class NestGate {
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {
-      this.report(error); // decorators that conflict
+      this.report(error); // such as an error about conflicting decorators
       return 'pass';
     }
   }

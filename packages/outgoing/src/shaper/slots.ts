@@ -80,7 +80,7 @@ export interface SlotAnswer {
   readonly slot: Slot | undefined;
   /** How long until a job of this cost may start; Infinity if unknown. */
   readonly waitMs: number;
-  /** With `maxConcurrent`: how many permits are taken, and whether there was none for this job. */
+  /** With `maxConcurrent`: how many permits are taken, and whether no permit was left for this job. */
   readonly running: number | undefined;
   readonly lacksPermit: boolean;
 }
