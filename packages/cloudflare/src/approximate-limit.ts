@@ -50,14 +50,14 @@ const NAMES: NamesOf<ApproximateLimitOptions> = {
 const DEADLINE_MS = 100;
 /** After this many failures in a row, requests pass without calling the binding. */
 const MOST_FAILURES = 5;
-/** After these failures, one request per this time still calls the binding, as a probe. */
+/** After these failures, one request still calls the binding in each interval of this length, as a probe. */
 const PROBE_INTERVAL_US = 1_000_000;
 
 /** The key that core uses for requests whose address is unknown. */
 const UNKNOWN_ADDRESS = '@unknown';
 
 /**
- * Limits by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
+ * Limits requests by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
  * eventually consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the
  * store. The binding only answers yes or no, so decisions have no `remaining` and responses no `RateLimit` header.
  *

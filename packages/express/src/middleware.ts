@@ -44,7 +44,7 @@ export interface SpillwayHandler extends GuardHandle {
  *
  * While the app's setting `trust proxy` is `true`, no proxy is trusted, and `logger` gets one warning.
  *
- * @throws SpillwayError for wrong options, and as `createGuard`
+ * @throws SpillwayError for wrong options, and as `createGuard` does
  * @example
  * ```ts
  * import { rateLimit, spillway } from '@spillway/express';

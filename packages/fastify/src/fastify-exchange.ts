@@ -78,7 +78,7 @@ export class FastifyExchange extends NodeExchange {
     super.endWith(body);
   }
 
-  /** Notes calls of `reply.send`: until the head is written, Fastify doesn't show that an answer is on its way. */
+  /** Records calls of `reply.send`, because Fastify doesn't show that an answer is coming until the head is written. */
   private watchSend(): void {
     const { reply } = this;
     const { send } = reply;

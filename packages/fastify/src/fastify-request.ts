@@ -55,7 +55,7 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
  * Returns a function that says how to find the client address of a request: by our options, otherwise by Fastify's own
  * `trustProxy`. If that trusts everyone, no proxy is trusted and `notices` gets a warning.
  *
- * @throws SpillwayError as `compileAddressing`
+ * @throws SpillwayError as `compileAddressing` does
  */
 export function addressingFinder(
   options: AddressOptions,
@@ -73,8 +73,8 @@ export function addressingFinder(
 }
 
 /**
- * Fake requests, each through 100 proxies that no real service has: at IPv4 documentation addresses, and at addresses
- * all over public IPv6.
+ * Two fake requests, each sent through 100 proxies that no real service has. One has proxies at IPv4 documentation
+ * addresses, the other at addresses all over public IPv6.
  */
 const PROBES = [
   { peer: '203.0.113.1', hops: hundred((at) => `198.51.100.${at}`) },

@@ -74,7 +74,7 @@ function registrationOf({ spillway }: FastifyInstance): Registration | undefined
   return spillway instanceof Registration ? spillway : undefined;
 }
 
-/** Rejects leftover config of @fastify/rate-limit: those limits would be off without a warning. */
+/** Rejects leftover config of @fastify/rate-limit, because its limits would be off without a warning. */
 function checkConfig(app: FastifyInstance, config: object | undefined, url: string): void {
   if (config === undefined || !Object.hasOwn(config, 'rateLimit')) return;
   if (app.hasPlugin('@fastify/rate-limit')) return;

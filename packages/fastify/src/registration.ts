@@ -27,7 +27,7 @@ const TWICE =
 export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
   private readonly limiters: readonly FastifyLimiter[];
-  /** The limiters that outer registrations run, so that this one leaves them out. */
+  /** The limiters that this registration leaves out, because outer registrations run them. */
   private readonly outside = new Set<FastifyLimiter>();
   private readonly groups: ReadonlyMap<string, Limiters>;
   private readonly addressingOf: ReturnType<typeof addressingFinder>;
@@ -41,7 +41,7 @@ export class Registration implements GuardHandle {
 
   /**
    * @param outer the previous registration, for this context or an outer one
-   * @throws SpillwayError for wrong options, and as `createGuard`
+   * @throws SpillwayError for wrong options, and as `createGuard` does
    */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
     checkGateOptions(options, OWN); // without limiters, no gate would check them
@@ -89,9 +89,10 @@ export class Registration implements GuardHandle {
   }
 
   /**
-   * The gate of a route with this `config.spillway`; null if nothing limits it. Routes with equal limiters share one.
+   * The gate of a route with this `config.spillway`; null if nothing limits it. Routes with equal limiters share a
+   * gate.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group, and as `createGuard`
+   * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group, and as `createGuard` does
    */
   gateOf(limits: RouteLimits | undefined): FastifyGate | null {
     if (limits === false) return null;
@@ -112,7 +113,8 @@ export class Registration implements GuardHandle {
       // If several registrations apply to a route, only the innermost adds the route's limits.
       return this.gateOf(limits && request.server.spillway !== this ? undefined : limits);
     } catch (error) {
-      // This can fail only for routes that were declared before the plugin was loaded. Others were checked in onReady.
+      // This can fail only for a route that was declared before the plugin was loaded. All others were checked in
+      // onReady.
       const { onFault, logger } = this.options;
       tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
       return this.gateOf(undefined);

@@ -16,7 +16,7 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
     return this.raw.req.method.toUpperCase();
   }
 
-  /** From the URL, because `req.path` is partly decoded or comes from the app's `getPath`. */
+  /** Read from the URL, because `req.path` is partly decoded or comes from the app's `getPath`. */
   get path(): string {
     return pathOf(this.raw.req.url);
   }

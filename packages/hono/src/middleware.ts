@@ -51,8 +51,8 @@ export type SpillwayHandler = MiddlewareHandler & GuardHandle;
 /**
  * Hono middleware: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503).
  *
- * @throws SpillwayError for wrong options, and as `createGuard`. During a request, `SPW_ADDRESS_REQUIRED` goes to the
- * app's error handler.
+ * @throws SpillwayError for wrong options, and as `createGuard` does. During a request, `SPW_ADDRESS_REQUIRED` goes
+ * to the app's error handler.
  * @example
  * ```ts
  * import { getConnInfo } from '@hono/node-server/conninfo'; // each runtime has its own

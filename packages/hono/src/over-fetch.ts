@@ -47,7 +47,7 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     try {
       await next();
     } catch (error) {
-      // Hono has turned errors into responses. What reaches this line is a thrown value that is not an Error.
+      // Hono has turned errors into responses. Only thrown values that are not errors reach this line.
       this.fail();
       throw error;
     }

@@ -32,7 +32,7 @@ export async function watchResponse(
 function bytesOf({ method, status, body }: Context): Uint8Array | undefined {
   if (method === 'HEAD' || status === 205 || status === 304) return undefined;
   if (status === 204) return new Uint8Array();
-  if (body === null || body === undefined) return undefined; // outer middleware may still set one
+  if (body === null || body === undefined) return undefined; // outer middleware may still set a body
   if (typeof body === 'string') return Buffer.from(body);
   if (Buffer.isBuffer(body)) return body; // Koa sends other typed arrays as JSON
   return isJson(body) ? Buffer.from(JSON.stringify(body)) : undefined;
@@ -83,7 +83,7 @@ function statusOf(error: unknown): number {
   return typeof own === 'number' && own >= 200 && own in STATUS_CODES ? own : 500;
 }
 
-/** Like Koa's test: also recognizes errors of another realm. */
+/** Also recognizes errors of another realm, as Koa does. */
 function isError(thrown: unknown): boolean {
   return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
 }

@@ -41,7 +41,7 @@ function onerror(this: Answering, error: Error & { headers?: unknown }): void {
   }
 }
 
-/** Like Koa's test: also recognizes errors of another realm. */
+/** Also recognizes errors of another realm, as Koa does. */
 function isError(thrown: unknown): boolean {
   return Object.prototype.toString.call(thrown) === '[object Error]' || thrown instanceof Error;
 }

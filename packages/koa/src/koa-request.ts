@@ -15,8 +15,8 @@ export class KoaRequest extends NodeLimitRequest<Context> {
 }
 
 /**
- * The target as the client sent it. Unlike `ctx.url`, it is not changed by mounts: those of Koa, or those of an outer
- * framework, which puts `originalUrl` on the request.
+ * The target as the client sent it. Mounts change `ctx.url`, but not this target. An outer framework that mounts the
+ * app puts the original target on the request, as `originalUrl`.
  */
 export function targetOf({ req, originalUrl }: Context): string {
   return (req as { readonly originalUrl?: string }).originalUrl ?? originalUrl;

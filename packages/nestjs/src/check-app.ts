@@ -23,7 +23,7 @@ export function checkRegistration(modules: ModulesContainer, ours: object): void
  * Creates the gates of all decorated handlers, so that conflicting decorators fail at startup and not at the first
  * request.
  *
- * @throws SpillwayError as `createGuard`
+ * @throws SpillwayError as `createGuard` does
  */
 export function checkHandlers(modules: ModulesContainer, gates: HandlerGates): void {
   const scanner = new MetadataScanner();

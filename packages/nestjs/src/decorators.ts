@@ -23,8 +23,8 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
  * `Class.method`. With a name, all methods share the count of that name, and the limit overrides one of the same name
  * that is declared on the class or in the module.
  *
- * @throws SpillwayError as `rateLimit`; `SPW_NAME_CONFLICT` if the target has another limit of that name, or another
- * limit without a name
+ * @throws SpillwayError as `rateLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that name, or
+ * another limit without a name
  * @example
  * ```ts
  * import { Controller, Post } from '@nestjs/common';
@@ -51,8 +51,8 @@ export function RateLimit(
  * {@link RateLimit}; the default is `Class.method.concurrent`. It also binds {@link SpillwayInterceptor}, which
  * releases permits of calls that have no HTTP response.
  *
- * @throws SpillwayError as `concurrencyLimit`; `SPW_NAME_CONFLICT` if the target has another limit of that name, or
- * another limit without a name
+ * @throws SpillwayError as `concurrencyLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that
+ * name, or another limit without a name
  * @example
  * ```ts
  * import { Controller, Get } from '@nestjs/common';
@@ -79,10 +79,10 @@ export function ConcurrencyLimit(
 /**
  * Runs a method once for each idempotency key: {@link idempotency} of core. On a class, it applies to each method. Only
  * HTTP routes can have it. Methods with the same name (default `'once'`) share their keys: a key that was used for
- * another method gets 422. It overrides one of the same name that is declared on the class or in the module.
+ * another method gets 422. It overrides an `idempotency` of the same name on the class or in the module.
  *
- * @throws SpillwayError as `idempotency`; `SPW_NAME_CONFLICT` for a second one of that name on the same target. At
- * startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route
+ * @throws SpillwayError as `idempotency` does; `SPW_NAME_CONFLICT` if the target already has an `idempotency` of
+ * that name. At startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route
  * @example
  * ```ts
  * import { Controller, Post } from '@nestjs/common';
@@ -104,7 +104,8 @@ export function Idempotent(
 }
 
 /**
- * Removes limiters of the module and, on a method, of its class: all, or those named. This includes load shedders.
+ * Turns off limiters of the module and, on a method, also those of its class. Without names, it turns off all of them,
+ * including load shedders.
  *
  * @example
  * ```ts

@@ -25,7 +25,7 @@ export interface FeatureShaper {
 
 /**
  * Makes a shaper, as in `(settings, name) => createShaper({ name, limit: 4, window: '1s' }, settings)`. It is called
- * twice: in `forFeature`, with a memory store, to find mistakes early, and when the app is created.
+ * twice: first by `forFeature`, with a memory store, to find mistakes early; then when the app is created.
  */
 export type MakeShaper = (settings: FeatureShaperSettings, name: string) => FeatureShaper;
 

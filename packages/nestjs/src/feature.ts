@@ -124,7 +124,8 @@ class Made implements OnApplicationShutdown {
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
     const { storeTimeout, breaker, logger, validate, clock, control, observers, onFault } = module;
-    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait. They have another option.
+    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait. They have a separate
+    // option.
     const reporting = { logger, validate, observers, onFault };
     const forShapers = { storeTimeout, breaker, clock, control, store, ...reporting };
     const { onStoreError, denialCache } = module;

@@ -106,11 +106,12 @@ export class NestGate {
       const gate = this.handlers.gateFor(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
       const request = new NestRequest(context, call, this.addressing);
-      // A message keeps its admissions on its exchange, which ends with the call. On the client, they would accumulate.
+      // A message keeps its admissions on its exchange, which ends with the call. On the client's object, they would
+      // accumulate.
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {
-      this.report(error); // decorators that conflict
+      this.report(error); // such as an error about conflicting decorators
       return 'pass';
     }
   }

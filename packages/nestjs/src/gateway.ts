@@ -20,7 +20,9 @@ interface NativeClient {
 
 const OPEN = 1;
 
-/** A client with more unread bytes gets no frame, because a client that floods but never reads would fill memory. */
+/**
+ * A client with this many unread bytes gets no frame. Otherwise a client that floods but never reads would fill memory.
+ */
 const MOST_BUFFERED = 65_536;
 
 /**

@@ -14,7 +14,7 @@ export class HandlerGates {
   /** The gates by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
-  /** The class, and possibly method, for which each name was derived. */
+  /** The class, and the method if there is one, for which each name was derived. */
   private readonly places = new Map<string, readonly object[]>();
   /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';
@@ -23,7 +23,7 @@ export class HandlerGates {
   private readonly limiters: readonly NestLimiter[];
   private readonly options: GuardOptions<ExecutionContext>;
 
-  /** @throws SpillwayError as `createGuard` */
+  /** @throws SpillwayError as `createGuard` does */
   constructor(limiters: readonly NestLimiter[], options: GuardOptions<ExecutionContext>) {
     this.limiters = limiters;
     this.options = options;

@@ -11,7 +11,7 @@ export interface Declaration {
   /** If undefined, each handler has a separate limiter, named after the handler plus `suffix`. */
   readonly name: string | undefined;
   readonly suffix: '' | '.concurrent';
-  /** Whether it is `@Idempotent`, which only HTTP routes can have. */
+  /** Whether the decorator is `@Idempotent`, which only HTTP routes can have. */
   readonly isOnce: boolean;
   make(name: string): StoredLimiter<ExecutionContext>;
 }

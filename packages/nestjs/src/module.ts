@@ -91,14 +91,15 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and default to its
+   * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and by default its
    * store settings. Shapers are closed with the app, after the server has stopped.
    *
-   * To use the same ones in several modules, keep the returned module, import it in one of them and list it in its
-   * `exports`. Two features that declare the same name share its count in the store, but each has a separate queue.
+   * To use the same ones in several modules, keep the returned module, import it in one module, and list it in that
+   * module's `exports`. Two features that declare the same name share its count in the store, but each has a separate
+   * queue.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID`, and as `createLimiter`, `createLimiters` and the shapers' functions.
-   * Errors that concern the store are thrown when the app is created
+   * @throws SpillwayError `SPW_OPTION_INVALID`, and where `createLimiter`, `createLimiters` or a shaper's function
+   * throws. Errors that concern the store are thrown when the app is created
    * @example
    * ```ts
    * import { Module } from '@nestjs/common';

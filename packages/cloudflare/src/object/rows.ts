@@ -30,7 +30,7 @@ export class Rows {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }
 
-  /** Deletes expired rows. Returns when the next row expires; undefined if none is left. */
+  /** Deletes expired rows. Returns the time at which the next row expires; undefined if no row is left. */
   deleteOver(nowUs: number): number | undefined {
     const { kv } = this.storage;
     const expired: string[] = [];

@@ -3,7 +3,7 @@
 import type { ObjectStorage } from '../platform.js';
 import type { Rows } from './rows.js';
 
-/** The shortest time between alarms. Setting one costs as much as writing a row, and its run as much as a request. */
+/** The shortest time between alarms. Setting an alarm costs as much as a write, running it as much as a request. */
 const PAUSE_MS = 600_000;
 
 export class Sweep {
@@ -24,7 +24,7 @@ export class Sweep {
     this.alarmMs = (await this.storage.getAlarm()) ?? Infinity;
   }
 
-  /** Notes that a row expires at `endsUs`. Sets the alarm unless it is due by then. */
+  /** Notes that a row expires at `endsUs`. Sets the alarm, unless an alarm is due by then. */
   async scheduleAlarm(endsUs: number, nowUs: number): Promise<void> {
     const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + this.pauseMs));
     if (dueMs >= this.alarmMs) return;

@@ -26,7 +26,9 @@ import { plainStep } from '../wire/calls.js';
 import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
-/** How long rejections are cached. It is short, because a group over several objects may soon refund its charges. */
+/**
+ * How long rejections are cached: not long, because a group of steps over several objects may soon refund its charges.
+ */
 const DENIALS_LAST_US = 1_000_000;
 
 /**
@@ -54,7 +56,7 @@ const NAMES: NamesOf<DurableObjectStoreOptions> = { hashKeys: 1, locationHint: 1
 /** What {@link durableObjectStore} returns. */
 export interface DurableObjectStore extends Store {
   readonly sync: false;
-  /** Stored in the object of their key, at most 1 MiB each. */
+  /** Values are stored in the object of their key. Each has at most 1 MiB. */
   readonly values: Values;
   register(limiter: string): void;
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;

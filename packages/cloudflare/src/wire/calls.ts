@@ -11,7 +11,7 @@ import { numbersOf, type RuleNumbers } from './rules.js';
  */
 export const FORMS = [1, 2] as const;
 
-/** A step whose rule has only its numbers. */
+/** A step whose rule is reduced to its numbers. */
 type PlainStep = Omit<Step, 'rule'> & { readonly rule: RuleNumbers };
 
 /** A call to an object: decides steps, stores a value, or reads a value. */
@@ -28,7 +28,7 @@ export interface GroupCall {
   readonly known?: readonly string[] | undefined;
 }
 
-/** The reply: `answers` to steps, `value` to `get` if it exists. */
+/** The reply: the `answers` to steps, or the `value` for `get`, if there is one. */
 export interface Reply {
   readonly answers?: readonly Answer[];
   readonly value?: string | undefined;

@@ -36,7 +36,10 @@ interface SentCalendar {
   readonly periods: readonly [previous: Period, current: Period, next: Period];
 }
 
-/** A calendar with the periods that were sent. They suffice, because clocks of Workers and objects differ by less. */
+/**
+ * A calendar with the periods that were sent. Three are enough, because the clocks of Workers and objects differ by
+ * less than a period.
+ */
 function calendarOf({ name, periods }: SentCalendar): Calendar {
   const [previous, current, next] = periods;
   return {

@@ -119,8 +119,8 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
 }
 
 /**
- * In browsers, redirects are left to `fetch`, because browsers hide the target. So are calls with `integrity`, because
- * only the runtime knows to which response it applies.
+ * In browsers, redirects are left to `fetch`, because browsers hide the target. Redirects of calls with `integrity` are
+ * left to `fetch`, too, because only the runtime knows to which response `integrity` applies.
  */
 function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;

@@ -6,7 +6,7 @@ import type { WebRequest } from '@spillway/core/fetch';
 /** The headers in which APIs take credentials. */
 const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
 
-/** Enough to distinguish the credentials of one process. */
+/** This length is enough to distinguish the credentials of one process. */
 const HASH_BYTES = 8;
 
 declare const URL: new (url: string) => { readonly host: string };

@@ -20,15 +20,15 @@ import { type PauseEvent, Pauses } from './pauses.js';
 /** Options of {@link pacedFetch}. */
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
-   * The key of a call, from its request without the body; undefined means the default. Default: the host with its port,
-   * such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 pauses all keys
-   * of the host. Your keys must differ from host names.
+   * The key of a call. The function gets the request without the body; undefined means the default. Default: the host
+   * with its port, such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503
+   * pauses all keys of the host. Your keys must differ from host names.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
    * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Each retry waits for a new
-   * slot. If it gets none, the call returns its last response. A call and its redirects share these retries. Default 0.
-   * Calls whose body is a stream, or a `Request` with a body, are never retried.
+   * slot. If a retry gets no slot, the call returns its last response. A call and its redirects share these retries.
+   * Default 0. Calls whose body is a stream, or a `Request` with a body, are never retried.
    */
   readonly retries?: number | undefined;
   /**

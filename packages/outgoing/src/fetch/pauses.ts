@@ -64,7 +64,10 @@ interface KeyState {
   untimedRejections: number;
 }
 
-/** The first pause after a rejection that states no time. Each further one in a row is twice as long. */
+/**
+ * The first pause after a rejection that states no time. After each further such rejection in a row, the pause is twice
+ * as long.
+ */
 const FIRST_BACKOFF_MS = 1000;
 
 /** Whether a response rejects the call as too early: a 429, a 503, or (from GitHub) a 403 with `Retry-After`. */
@@ -189,7 +192,8 @@ export class Pauses {
     const others = (maxConcurrent ?? Infinity) - 1;
     const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
-    // The remaining units are left to calls in flight. If no call waits, this may be the only one, and needs no pause.
+    // The remaining units are left to calls in flight. If no call waits, this may be the only call, and no pause is
+    // needed.
     const isQueued = this.shaper.queueLength(key) > 0 || (await this.waitOf(key)) > 0;
     if (spent.units > 0 && !isQueued) return;
     // After the pause the shaper spaces the calls, so a jitter of one period is enough.
@@ -208,7 +212,7 @@ export class Pauses {
     }
   }
 
-  /** How long calls may still start after a response until all processes know its pause. */
+  /** How long after a response other processes may still start calls, because they don't know its pause yet. */
   private propagationMs(): number {
     const { pauseLagMs, storeMs } = this;
     const checkUs = storeMs === undefined ? CHECK_AHEAD_US : checkDurationUs(storeMs * 1_000);
@@ -309,10 +313,10 @@ class HostPauses {
   }
 
   /**
-   * Copies the pause of the host to a key, which then waits equally long in all processes. Returns whether it did.
-   * Never rejects.
+   * Copies the pause of the host to a key, which then waits equally long in all processes. Returns false if there is no
+   * pause to copy, or the copy fails. Never rejects.
    *
-   * @param ownMs how much longer this process has paused the host
+   * @param ownMs for how much longer this process has paused the host
    */
   async copyTo(key: string, host: string, ownMs: number): Promise<boolean> {
     const leftMs = ownMs > 0 ? ownMs : await this.leftMs(host);

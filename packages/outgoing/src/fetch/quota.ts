@@ -66,7 +66,7 @@ export class Quota {
   /** When the margin ends. Without a margin, it is the time of the last rejection. */
   private marginEndMs = Number.NEGATIVE_INFINITY;
   private marginLastsMs = 0;
-  /** In periods. */
+  /** The margin, in periods. */
   private margin = FIRST_MARGIN;
 
   /** A rejection can mean that a pause was too short. */

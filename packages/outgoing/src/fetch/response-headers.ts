@@ -9,7 +9,7 @@ export interface ResponseHeaders {
 
 /** The remaining units of one limit of the server. */
 export interface Remaining {
-  /** Only compared with the name in the next response. */
+  /** Used only for comparison with the names in the next response. */
   readonly name: string;
   /** An integer from 0. */
   readonly units: number;
@@ -46,7 +46,7 @@ export function safeHeaders(headers: unknown): ResponseHeaders {
  * large for JavaScript; undefined without a valid header.
  */
 export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | undefined {
-  // Not a standard. Servers whose limits are shorter than a second send it, also with decimals.
+  // Not a standard header. Servers with limits shorter than a second send it, sometimes with decimals.
   const ms = headers.get('retry-after-ms');
   if (ms !== null && /^\d+(?:\.\d+)?$/.test(ms)) return Number(ms);
   const text = headers.get('retry-after');
@@ -104,7 +104,9 @@ function readDictionary(field: string): readonly Remaining[] | undefined {
   return onlyLimit(units, seconds, integerOf(/(?:^|,)[ \t]*limit=(\d+)/.exec(field)?.[1]));
 }
 
-/** Draft 6, whose reset is in seconds from now. Otherwise `X-RateLimit-*`, whose reset can be a date. */
+/**
+ * Reads the headers of draft 6, whose reset is in seconds from now, or else `X-RateLimit-*`, whose reset can be a date.
+ */
 function readSeparateHeaders(
   headers: ResponseHeaders,
   nowMs: number,
@@ -121,7 +123,8 @@ function readSeparateHeaders(
   if (text === null || !/^\d{1,15}(?:\.\d{1,15})?$/.test(text)) return [];
   const limit = integerOf(headers.get('x-ratelimit-limit'));
   const reset = Number(text);
-  // Seconds from now, seconds since the epoch, or milliseconds since the epoch: the size shows which.
+  // The size of the number shows whether it is seconds from now, seconds since the epoch or milliseconds since the
+  // epoch.
   if (reset < 1e9) return onlyLimit(units, reset, limit) ?? [];
   const areSeconds = reset < 1e11;
   const resetMs = areSeconds ? reset * 1000 : reset;

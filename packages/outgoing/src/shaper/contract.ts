@@ -47,7 +47,7 @@ export interface ShaperCost<Pace extends string = never> {
   readonly cost?: Units<Pace> | undefined;
 }
 
-/** A number, or with several paces one for each. */
+/** A number; with several paces, one number for each of them. */
 type Units<Pace extends string> = [Pace] extends [never]
   ? number
   : { readonly [Name in Pace]?: number | undefined };
@@ -99,13 +99,21 @@ export interface Drained {
 /** Starts work at a pace, by key. `Pace`: the names of the paces, if there are several. */
 export interface Shaper<Pace extends string = never> {
   readonly name: string;
-  /** Units per window, as declared or as set live. With several paces: of the pace with the longest time per unit. */
+  /**
+   * Units per window, as declared or as set live. With several paces, it is that of the pace with the longest time per
+   * unit.
+   */
   readonly limit: number;
   /** The window of the pace that {@link limit} describes, in milliseconds. */
   readonly windowMs: number;
-  /** Units of the pace of {@link limit} that may start at once after an idle time, and the largest cost. */
+  /**
+   * The largest cost, and how many units of the pace that {@link limit} describes may start at once after an idle time.
+   */
   readonly burst: number;
-  /** The time per unit of that pace: `windowMs / limit`. Without a pace, a billionth of a millisecond. */
+  /**
+   * The time per unit of the pace that {@link limit} describes: `windowMs / limit`. Without a pace, a billionth of a
+   * millisecond.
+   */
   readonly periodMs: number;
   /** How many jobs of a key may run at once, as declared or as set live; Infinity without `maxConcurrent`. */
   readonly maxConcurrent: number;
@@ -126,9 +134,9 @@ export interface Shaper<Pace extends string = never> {
    * Waits for a slot, runs the work, and settles as the work does. The work receives `signal` (or a signal that is
    * never aborted), and the job, whose cost it can correct.
    *
-   * Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`, `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` if there is no slot;
-   * with `SPW_SHAPER_WAIT` also if a pause or an outage keeps the job from starting within `maxWait`; and with the
-   * reason of `signal` if that is aborted first.
+   * Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`, `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` if there is no slot.
+   * It also rejects with `SPW_SHAPER_WAIT` if a pause or an outage keeps the job from starting within `maxWait`, and
+   * with the reason of `signal` if the signal is aborted first.
    */
   schedule<T>(
     key: string,
@@ -150,7 +158,7 @@ export interface Shaper<Pace extends string = never> {
   /** How many jobs run in this process, over all keys. */
   readonly running: number;
   /**
-   * What is known about a key, for health pages. Takes nothing. A promise unless the store is in memory.
+   * What is known about a key, for health pages. Takes no slot. Returns a promise unless the store is in memory.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */

@@ -6,7 +6,7 @@ export class Heap<Item> {
   private readonly indexes = new Map<Item, number>();
   private readonly goesBefore: (item: Item, other: Item) => boolean;
 
-  /** @param goesBefore must always order two items the same way while both are in the heap */
+  /** @param goesBefore must order any two items the same way as long as both are in the heap */
   constructor(goesBefore: (item: Item, other: Item) => boolean) {
     this.goesBefore = goesBefore;
   }

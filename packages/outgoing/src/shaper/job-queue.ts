@@ -43,7 +43,7 @@ const DUE_PAUSE_US = 25_000;
 export interface JobQueueHost {
   readonly paces: Paces;
   readonly slots: SlotClient;
-  /** With `maxConcurrent`. */
+  /** Set only with `maxConcurrent`. */
   readonly permits: Permits | undefined;
   startJob(job: Job, slot: Slot): void;
   /** Rejects a job that was accepted and has not started in time. */
@@ -73,7 +73,7 @@ export class JobQueue {
   /** Pending calls for undecided jobs, including jobs that were aborted meanwhile. */
   private pendingTakes = 0;
   private isChecking = false;
-  /** When a job started last. */
+  /** When the most recent job started. */
   private lastStartUs = -Infinity;
   private isRefilling = false;
   /** The store is not asked for missing slots before this instant. */
@@ -181,7 +181,7 @@ export class JobQueue {
     this.schedule.addJob(job);
   }
 
-  /** Removes an aborted job. The next job of its cost gets its slot. */
+  /** Removes an aborted job. The next job of the same cost gets its slot. */
   drop(job: Job): void {
     this.undecided.delete(job);
     if (!this.schedule.removeJob(job)) return;
@@ -411,7 +411,8 @@ export class JobQueue {
   }
 
   /**
-   * Takes slots for accepted jobs that have none: with `maxConcurrent` all, otherwise those whose slots became void.
+   * Takes slots for accepted jobs that have none. With `maxConcurrent` these are all jobs, otherwise only those whose
+   * slots became void.
    */
   private async refill(): Promise<void> {
     const { slots } = this;
@@ -434,15 +435,15 @@ export class JobQueue {
   }
 
   /**
-   * How many slots to take at once. With `maxConcurrent`, at most as many as there are free permits. If other processes
-   * want permits too, at most half of those.
+   * How many slots to take at once. With `maxConcurrent`, at most as many as there are free permits, or half as many if
+   * other processes want permits too.
    *
    * @param taken how many slots were just taken
    */
   private maxRefill({ running }: SlotAnswer, taken: number): number {
     const { permits, freePermits, key, contendedUntilUs, slots } = this;
     if (!permits) return MAX_REFILL;
-    // Unknown if the last slot was taken with a reused permit.
+    // `running` is unknown if the last slot was taken with a reused permit.
     if (running === undefined) return Math.max(freePermits.length, 1);
     const left = permits.live.ruleFor(key).rule.limit - running;
     const half = Math.floor((left + taken) / 2) - taken;
@@ -454,7 +455,7 @@ export class JobQueue {
   private async takeEach(costs: readonly Cost[]): Promise<SlotAnswer> {
     const { lastSlot } = this.schedule;
     const takes = costs.map((cost) => this.takeOne(cost));
-    // Without a promise, so that a job starts at once if the store is in memory.
+    // A store in memory answers without a promise. Then nothing is awaited, so that a job starts at once.
     const taken = takes.some(isLater) ? await Promise.all(takes) : (takes as SlotAnswer[]);
     for (const answer of taken) this.handle(answer);
     const before = this.permits ? undefined : lastSlot;
@@ -508,7 +509,7 @@ export class JobQueue {
       } else if (isWanted) this.refillFromUs = askUs;
     }
     this.runDue();
-    // While the store does not yet know a pause, no slot is taken, and the jobs may be aborted before one is.
+    // While the store does not yet know a pause, no slot is taken, and the jobs may be aborted before a slot is taken.
     if (!this.isRefilling) this.releaseFreePermits();
   }
 
@@ -560,8 +561,8 @@ export class JobQueue {
   }
 
   /**
-   * A store grants no slot before those that it granted earlier, unless it has lost its data. From then on, all its
-   * slots are delayed by the same time. So all processes together keep the pace, behind their old slots.
+   * A store grants no slot before those that it granted earlier, unless it has lost its data. After a loss, the queue
+   * delays all slots of the store by the same time. So all processes together keep the pace, behind their old slots.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.

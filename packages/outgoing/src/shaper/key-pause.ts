@@ -58,7 +58,7 @@ export class KeyPause {
     return this.ownUs;
   }
 
-  /** When to check for a pause before a start at this instant. */
+  /** When to check for a pause if a job is to start at `startUs`. */
   checkUs(startUs: number): number {
     return this.checkTime.checkUs(startUs);
   }
@@ -77,7 +77,7 @@ export class KeyPause {
     return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;
   }
 
-  /** Whether the latency of the store explains such a delay. If not, this process was stalled. */
+  /** Whether the latency of the store explains a delay this long. If not, this process was stalled. */
   explainsDelay(lateUs: number): boolean {
     return lateUs <= this.latencyUs;
   }
@@ -90,7 +90,7 @@ export class KeyPause {
     return this.sendPause(holdUs);
   }
 
-  /** Sends a pause that the store does not have. Undefined if there is none. */
+  /** Sends the pause again if the store failed to save it. Otherwise returns undefined. */
   async resend(): Promise<SlotAnswer | undefined> {
     const leftUs = this.sendUntilUs - this.slots.nowUs();
     return this.resendUs !== Infinity && leftUs > 0 ? this.sendPause(leftUs) : undefined;
@@ -101,7 +101,7 @@ export class KeyPause {
     return this.resendUs < this.sendUntilUs ? this.resendUs : Infinity;
   }
 
-  /** The end of a pause that the store does not have; -Infinity if there is none. */
+  /** The end of a pause that the store failed to save; -Infinity if there is no such pause. */
   get unsentUntilUs(): number {
     return this.resendUs === Infinity ? -Infinity : this.sendUntilUs;
   }

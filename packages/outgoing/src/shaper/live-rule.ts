@@ -28,7 +28,7 @@ interface Plan {
   readonly pick: (plan: ShaperPlan) => Partial<RuleNumbers> | undefined;
 }
 
-/** The most planned rules that are cached. */
+/** How many rules made from plans are cached, at most. */
 const MAX_PLANS = 256;
 
 export class LiveRule<R extends Rule> {

@@ -19,7 +19,7 @@ export class LocalPace {
   /** When the bucket is full again after the evicted starts. */
   private beforeUs = -Infinity;
   private lastUs = -Infinity;
-  /** Whether `lastUs` and the starts must be computed again, because one was removed. */
+  /** Whether `lastUs` and the starts must be computed again, because a start was removed. */
   private isStale = false;
   private readonly index: number;
 

@@ -41,7 +41,7 @@ interface Pace {
 export class Paces {
   /** The smallest cost of a job: one unit in each pace. */
   readonly one: Cost;
-  /** The longest time of one unit, as declared. */
+  /** The longest time per unit among the declared paces. */
   readonly periodUs: number;
   readonly waitUs: number;
   private readonly all: readonly Pace[];
@@ -186,8 +186,8 @@ function dueSoon(step: Step): Step {
 }
 
 /**
- * The same pace, with a `maxWait` as short as a slot that is due soon needs. A higher cost gets more time, while its
- * units refill. Otherwise smaller jobs of other processes could take every unit first.
+ * The same pace, with a `maxWait` just long enough for a slot that is due soon. A higher cost gets more time, in which
+ * its units refill. Otherwise smaller jobs of other processes could take every unit first.
  */
 function dueRule(rule: QueueRule, cost: number): QueueRule {
   const aheadUs = AHEAD_US + Math.ceil((cost - 1) * periodOf(rule));

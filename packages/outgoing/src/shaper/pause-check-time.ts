@@ -12,7 +12,9 @@ const LATE_US = 2_000;
 /** For this long after a pause of any key, another pause is likely. */
 const LIKELY_US = 60_000_000;
 
-/** A faster answer lowers the known latency by this part of the difference. A slower one replaces it. */
+/**
+ * A faster answer lowers the known latency by this part of the difference. A slower answer becomes the known latency.
+ */
 const FASTER = 1 / 8;
 
 /** How long a check takes, at most. */

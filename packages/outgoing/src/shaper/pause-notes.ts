@@ -3,7 +3,7 @@
 import type { DirectClient } from '@spillway/core/direct';
 import { type ValueName, type Values, within } from '@spillway/core/store';
 
-/** Longer notes are cut. */
+/** Longer notes are cut to this length. */
 const MAX_LENGTH = 256;
 
 /** The longest time that a health page waits for a note. */

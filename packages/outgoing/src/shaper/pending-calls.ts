@@ -22,7 +22,7 @@ export class PendingCalls {
     return call;
   }
 
-  /** Resolves when none is pending. */
+  /** Resolves when no promise is pending. */
   async whenIdle(): Promise<void> {
     if (this.isAny) await new Promise<void>((resolve) => this.whenNone.push(resolve));
   }

@@ -21,8 +21,8 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
- * How long a process waits for a new permit after it released one: a fraction of the time it held that one, and a
- * maximum.
+ * How long a process waits for a new permit after it released one: this fraction of the time it held the old permit, up
+ * to a maximum.
  */
 const COURTESY_PART = 1 / 25;
 const MAX_COURTESY_US = 50_000;
@@ -102,7 +102,7 @@ export class Permits {
       this.heldByKey.set(step.key, this.heldOf(step.key) + 1);
       return permit;
     }
-    // The store may have granted it, although the answer was lost.
+    // The store may have granted the permit, although the answer was lost.
     if (answer.failure) this.giveBack(step);
     return undefined;
   }
@@ -129,7 +129,7 @@ export class Permits {
 
   /**
    * How long to wait before asking again after a rejection. Processes that hold permits ask less often, so the others
-   * get one sooner.
+   * get a permit sooner.
    */
   pollUs(key: string): number {
     const us = Math.max(MIN_POLL_US, Math.min(this.runUs * POLL_PART, MAX_POLL_US));
@@ -149,7 +149,7 @@ export class Permits {
     return Math.min((nowUs - sinceUs) * COURTESY_PART, MAX_COURTESY_US);
   }
 
-  /** Call it when the store is back: it may have lost leases, or not have received releases. */
+  /** Call it when the store is back, because the store may have lost leases or not have received releases. */
   catchUp(): void {
     this.upkeep.catchUp();
   }

@@ -5,12 +5,12 @@ import { after, afterIdly } from '@spillway/core/store';
 import { Heap } from './heap.js';
 import { JobQueue, type JobQueueHost } from './job-queue.js';
 
-/** Runtimes support timers of at most 24 days. A shorter one also notices that the clock was set meanwhile. */
+/** Runtimes support timers of at most 24 days. A shorter timer also notices that the clock was set meanwhile. */
 const MAX_TIMER_MS = 3_600_000;
 
 export class Queues {
   private readonly byKey = new Map<string, JobQueue>();
-  /** The queues that wait for an instant, the next one first. It is a heap, so a change stays cheap with many keys. */
+  /** A heap of the queues that wait for an instant, the next one first. Changes stay cheap with many keys. */
   private readonly byWakeTime = new Heap<JobQueue>((one, other) => one.wakeUs < other.wakeUs);
   private readonly host: JobQueueHost;
   private readonly clock: Clock;

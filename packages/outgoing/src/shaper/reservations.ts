@@ -52,7 +52,7 @@ export class Reservations {
     return queue && spare ? this.takeSpare(queue, spare) : this.takeFromStore(key, cost);
   }
 
-  /** Takes a slot of the first of `keys` (at least one) that has one. Otherwise returns the shortest of the waits. */
+  /** Takes a slot of the first of these keys (at least one) that has a slot. If none has, returns the shortest wait. */
   takeFirst([key, ...others]: readonly string[], cost: Cost): Eventually<Reserved> {
     const next = (own: Reserved): Eventually<Reserved> => {
       if (own.allowed || others.length === 0) return own;

@@ -22,7 +22,7 @@ interface CostClass {
 
 type Waiting = Pick<Job, 'priority' | 'order' | 'deadlineUs'>;
 
-/** A start compares at most this many jobs, so its cost does not grow with the number of waiting jobs. */
+/** At each start, at most this many jobs are compared, so starts don't get slower with the number of jobs. */
 const MAX_COMPARED = 1_000;
 
 export class Schedule {
@@ -223,7 +223,7 @@ export class Schedule {
     if (!best || !oldest) return undefined;
     if (this.isStrict) return best;
     const { last } = this.slots;
-    // Every later slot is before every deadline, so all jobs can move back by one.
+    // Every later slot is before every deadline, so all jobs can move back by one slot.
     const canAllWait = slots >= byRank.size - 1 && last && last.at.localUs <= oldest.deadlineUs;
     return canAllWait ? best : nextJob(byAge, this.slots.timesOf(cost.id), best);
   }

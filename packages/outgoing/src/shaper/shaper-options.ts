@@ -34,7 +34,7 @@ export interface PaceNumbers {
   /** `'1s'`, or milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /**
-   * Units that may start at once after an idle time, and the largest cost: an integer from 1 to 1,000,000,000.
+   * The largest cost, and how many units may start at once after an idle time: an integer from 1 to 1,000,000,000.
    * Default 1.
    */
   readonly burst?: number | undefined;
@@ -45,7 +45,7 @@ export interface QueueOptions {
   /**
    * Identifies the shaper in the store, together with the key: 1 to 64 printable ASCII characters. Required with a
    * store. Default: the numbers, as in `4-per-1s`. A pace named `tokens` is stored as `<name>/tokens`, and
-   * `maxConcurrent` as `<name>/permits`, of equal maximum length.
+   * `maxConcurrent` as `<name>/permits`. These names, too, have at most 64 characters.
    */
   readonly name?: string | undefined;
   /**
@@ -176,7 +176,7 @@ export interface DeclaredPace extends PaceNumbers {
 export interface ShaperConfig {
   readonly name: string;
   readonly paces: readonly DeclaredPace[];
-  /** Whether no pace was declared: the only one exists for pauses. */
+  /** Whether no pace was declared. The only pace then exists for pauses. */
   readonly isUnlimited: boolean;
   readonly maxConcurrent: number | undefined;
   readonly leaseUs: number;

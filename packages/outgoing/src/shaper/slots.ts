@@ -76,11 +76,11 @@ export interface SlotAnswer {
   /** Whether the store failed and there is no fallback. */
   readonly isUnknown: boolean;
   readonly pausedUntil: Instant | undefined;
-  /** The slot that a `take` was granted. */
+  /** The slot that was granted to a `take`. */
   readonly slot: Slot | undefined;
-  /** How long until the cost may start; Infinity if unknown. */
+  /** How long until a job of this cost may start; Infinity if unknown. */
   readonly waitMs: number;
-  /** With `maxConcurrent`: how many permits are taken, and whether there was none for this job. */
+  /** With `maxConcurrent`: how many permits are taken, and whether no permit was left for this job. */
   readonly running: number | undefined;
   readonly lacksPermit: boolean;
 }
