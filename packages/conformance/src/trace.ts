@@ -165,7 +165,7 @@ export function costOf(pick: CostPick, rule: Rule, remaining: number): number {
   }
 }
 
-/** The length of a pick's hold, in microseconds. */
+/** Converts the `hold` of a {@link StepPick} to microseconds. */
 export function heldOf(pick: number, rule: Rule): number {
   if (pick === 9) return MAX_HOLD_US + 1;
   return pick === 0 ? 1 : Math.min(Math.floor((periodUs(rule) * pick) / 8), MAX_HOLD_US);

@@ -97,7 +97,7 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
-/** The kinds of {@link Fault}, with each kind of `weather` under its own name. */
+/** The kinds of {@link Fault}, with the four kinds of weather, such as `late`, in place of `weather`. */
 export type FaultKind =
   | Exclude<Fault['kind'], 'weather'>
   | Extract<Fault, { kind: 'weather' }>['of'];
