@@ -27,7 +27,7 @@ export interface StepPick {
   readonly given: GivenPick;
   /** With `hold`: how long, in eighths of the rule's period; 0 is one microsecond, 9 more than a day. */
   readonly hold: number;
-  /** With leases: which of a few leases, often a held one. With claims: which id and which owner. */
+  /** Selects one of a few leases, often a held one. Under a rule for claims, it selects the id and the owner. */
   readonly lease: number;
   readonly critical: boolean;
   /** With claims: mark it as done, regardless of `op`. */
