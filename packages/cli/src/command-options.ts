@@ -27,7 +27,7 @@ export function common(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
-/** Options for the author and the reason of a change. */
+/** Adds the options for the author and the reason of a change. */
 export function signed(command: Command): Command {
   return command
     .requiredOption('--because <reason>', 'why, for your colleagues')

@@ -27,7 +27,7 @@ export interface StepPick {
   readonly given: GivenPick;
   /** With `hold`: how long, in eighths of the rule's period; 0 is one microsecond, 9 more than a day. */
   readonly hold: number;
-  /** With leases: which of a few leases, often a held one. With claims: which id and which owner. */
+  /** Selects one of a few leases, often a held one. Under a rule for claims, it selects the id and the owner. */
   readonly lease: number;
   readonly critical: boolean;
   /** With claims: mark it as done, regardless of `op`. */
@@ -165,7 +165,7 @@ export function costOf(pick: CostPick, rule: Rule, remaining: number): number {
   }
 }
 
-/** The length of a pick's hold, in microseconds. */
+/** Converts the `hold` of a {@link StepPick} to microseconds. */
 export function heldOf(pick: number, rule: Rule): number {
   if (pick === 9) return MAX_HOLD_US + 1;
   return pick === 0 ? 1 : Math.min(Math.floor((periodUs(rule) * pick) / 8), MAX_HOLD_US);

@@ -1,5 +1,6 @@
 /**
- * @spillway/express: rate limits and load shedding for Express 4 and 5. Re-exports core; `raw` is Express' request.
+ * @spillway/express: rate limits and load shedding for Express 4 and 5. Re-exports `@spillway/core`; in callbacks,
+ * `raw` is Express' request.
  */
 
 import * as core from '@spillway/core';

@@ -1,4 +1,7 @@
-/** @spillway/fastify: rate limits and load shedding for Fastify 5. Re-exports core; `raw` is Fastify's request. */
+/**
+ * @spillway/fastify: rate limits and load shedding for Fastify 5. Re-exports `@spillway/core`; in callbacks, `raw` is
+ * Fastify's request.
+ */
 
 import * as core from '@spillway/core';
 import type { FastifyRequest } from 'fastify';

@@ -1,5 +1,6 @@
 /**
- * @spillway/hono: rate limits and load shedding for Hono, on any runtime. Re-exports core; `raw` is Hono's context.
+ * @spillway/hono: rate limits and load shedding for Hono, on any runtime. Re-exports `@spillway/core`; in callbacks,
+ * `raw` is Hono's context.
  */
 
 import * as core from '@spillway/core';

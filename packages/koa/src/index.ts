@@ -1,4 +1,7 @@
-/** @spillway/koa: rate limits and load shedding for Koa 2 and 3. Re-exports core; `raw` is Koa's context. */
+/**
+ * @spillway/koa: rate limits and load shedding for Koa 2 and 3. Re-exports `@spillway/core`; in callbacks, `raw` is
+ * Koa's context.
+ */
 
 import * as core from '@spillway/core';
 import type { Context } from 'koa';

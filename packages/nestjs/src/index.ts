@@ -1,4 +1,7 @@
-/** @spillway/nestjs: rate limits and load shedding for NestJS. Re-exports core; `raw` is Nest's ExecutionContext. */
+/**
+ * @spillway/nestjs: rate limits and load shedding for NestJS. Re-exports `@spillway/core`; in callbacks, `raw` is
+ * Nest's ExecutionContext.
+ */
 
 import type { ExecutionContext } from '@nestjs/common';
 import * as core from '@spillway/core';

@@ -25,9 +25,9 @@ type Handler = Dispatcher.DispatchHandler;
 type Controller = Dispatcher.DispatchController;
 
 /**
- * An interceptor for `compose` of an undici `Agent`: its calls start at the pace of `shaper`, by default with one pace
- * for each host, and responses pause calls as with `pacedFetch`. Interceptors that are composed after it, such as
- * `retry` and `redirect`, wait for a slot for each try and hop.
+ * Makes an interceptor for the `compose` method of an undici `Agent`. The agent's calls start at the pace of `shaper`,
+ * by default with one pace for each host. Responses pause calls as with `pacedFetch`. Interceptors that are composed
+ * after it, such as `retry` and `redirect`, wait for a slot for each try and hop.
  *
  * An abort also ends the wait. A call without a slot fails with the error of `shaper.schedule`. With `maxConcurrent`, a
  * call counts as running until the response headers have arrived.

@@ -29,7 +29,7 @@ export function describeOnEachServer(
   });
 }
 
-/** Registers a function that ends a server: `onTestFinished`, or one that collects functions for an `afterAll`. */
+/** Registers the function that ends a server, as `onTestFinished` does, or to be called in an `afterAll`. */
 export type WhenDone = (end: () => void) => void;
 
 /** A Redis server that can be killed, frozen and restarted, always at the same address. */
@@ -45,14 +45,17 @@ export class RedisServer {
     this.program = program;
   }
 
-  /** Reserves an address without starting a server. By default, `whenDone` waits for the end of the test. */
+  /**
+   * Reserves an address without starting a server. `whenDone` registers a function that kills a server started there
+   * later; by default, it is called at the end of the test.
+   */
   static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = new RedisServer(await freePort());
     whenDone(() => void server.kill());
     return server;
   }
 
-  /** Starts a server that runs until `whenDone`, by default the end of the test. */
+  /** Starts a server. `whenDone` registers a function that kills it, by default at the end of the test. */
   static async up(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = await startServer();
     whenDone(() => void server.kill());

@@ -77,7 +77,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
     }
 );
 
-/** What limits with debt charge after the work of an act: up to three times the cost of its request. */
+/** The units that a limit with debt charges after the work of an act: up to three times the cost of its request. */
 export function lateCost(cost: number, act: number): number {
   return cost * (act % 4);
 }
@@ -97,7 +97,7 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
-/** The kinds of {@link Fault}, with each kind of `weather` under its own name. */
+/** The kinds of {@link Fault}, with the four kinds of weather, such as `late`, in place of `weather`. */
 export type FaultKind =
   | Exclude<Fault['kind'], 'weather'>
   | Extract<Fault, { kind: 'weather' }>['of'];
@@ -118,7 +118,7 @@ export interface QuotaPlan {
   readonly endsUs: number;
   /** Whether requests beyond the limit are admitted. */
   readonly isSoft: boolean;
-  /** How long it takes to load from the app's records, and to report. */
+  /** How long each callback takes: the one that loads from the app's records, and the one that reports. */
   readonly callbackUs: number;
 }
 
@@ -505,7 +505,7 @@ function faultsOf(
     const atUs = follows ? lastUs + random.between(0, 400_000) : ownUs;
     lastUs = atUs;
     if (focus === 'outages') return outageOf(random, atUs);
-    // Outages make charges fail, so that they are sent again.
+    // Outages make charges fail, and they are then sent again.
     if (focus === 'spending' && random.chance(0.6)) return outageOf(random, atUs);
     const forUs = random.pick(FAULT_LENGTHS_US);
     const process = random.between(0, processes - 1);

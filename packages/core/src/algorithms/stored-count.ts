@@ -17,10 +17,10 @@ export interface StoredCount {
 }
 
 /**
- * Whether a step changes the stored state. Steps that charge, give back or reset change it. An uncharged take changes
- * it only with `repairs`: the clock went back, and the old state was impossible.
+ * Whether a step changes the stored state. Steps that charge, give back or reset change it.
  *
  * @param acts whether the step passes, or applies without passing
+ * @param repairs whether the clock went back so far that even a take that is not charged repairs the state
  */
 export function isWritten(
   { op, cost }: { readonly op: Op; readonly cost: number },

@@ -1,4 +1,4 @@
-/** The interface of a store: steps on counts, and bytes stored beside the counts. */
+/** The interface of a store, which applies steps to counts and can also store bytes. */
 
 import type { Clock } from '../base/clock.js';
 import { encodeText } from '../base/encode-name.js';

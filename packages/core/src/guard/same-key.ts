@@ -6,7 +6,7 @@ import type { Notices } from '../observe/notices.js';
 /** The warning needs this many addresses: more than a household or an office has. */
 const ADDRESSES = 1_000;
 
-/** The check ends after this many requests without a warning, because the app may want one shared count. */
+/** The check ends after this many requests if they come from too few addresses for a warning. */
 const REQUESTS = 10_000;
 
 export class SameKey {

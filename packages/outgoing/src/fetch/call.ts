@@ -3,14 +3,14 @@
 import type { WebRequest, WebResponse, WebSignal } from '@spillway/core/fetch';
 import type { ScheduleOptions } from '../shaper/contract.js';
 
-/** The type of the global `fetch` where the user's TypeScript libraries declare one. */
+/** The type of the global `fetch`, or a similar type if the user's TypeScript libraries don't declare it. */
 export type HostFetch = typeof globalThis extends {
   fetch: (...args: infer Args) => Promise<infer Res>;
 }
   ? (...args: Args) => Promise<Res>
   : (input: unknown, init?: WebInit) => Promise<WebResponse>;
 
-/** How a call waits for its slot: the options of its job. `Pace`: the names of the paces, if the shaper has several. */
+/** Options of the job that waits for a call's slot. `Pace` is a union of names if the shaper has several paces. */
 export type CallPace<Pace extends string = never> = Omit<ScheduleOptions<Pace>, 'signal'>;
 
 /** `fetch` with an additional property `pace` in `init`. */
@@ -21,7 +21,7 @@ export type PacedFetch<Pace extends string = never> = HostFetch extends (
   ? (input: Input, init?: Init & { readonly pace?: CallPace<Pace> | undefined }) => Result
   : never;
 
-/** The type of the global `Request` where the user's TypeScript libraries declare one. */
+/** The type of the global `Request` if the user's TypeScript libraries declare it, else {@link WebRequest}. */
 export type HostRequest = typeof globalThis extends { Request: { prototype: infer Own } }
   ? Own
   : WebRequest;

@@ -31,7 +31,7 @@ export class Job {
   readonly cost: Cost;
   readonly priority: number;
   readonly order: number;
-  /** An accepted job starts before this instant of our clock, or is rejected. */
+  /** If an accepted job has not started by this instant of the process's clock, it is rejected. */
   deadlineUs: number = Infinity;
   /** Resolves when the slot of the job has come; rejects if the job is rejected or aborted before. */
   readonly ready: Promise<void>;

@@ -122,7 +122,7 @@ function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args:
   }
 }
 
-/** Whether a step writes nothing: its cost is 0, it is a `put` without a grant, or a `hold` for 0. */
+/** Whether a step writes nothing: it costs 0, is a `put` without a grant, or is a `hold` with the length 0. */
 function onlyLooks(step: Step): boolean {
   if (step.op === 'hold') return !step.holdUs;
   return step.op !== 'reset' && unitsOf(step) === 0;

@@ -225,7 +225,7 @@ export function responses(driver: MiddlewareDriver): void {
   });
 }
 
-/** Tests for adapters whose guards can be closed separately. */
+/** Tests for adapters in which each guard has its own `close()`. */
 export function closing(driver: MiddlewareDriver): void {
   it('gives the permits of requests in progress back when it is closed', async () => {
     const store = memoryStore();

@@ -108,7 +108,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** The `notices` for which NODE_ENV was read: reading it at each step would cost more than the step. */
+/** The `notices` objects already checked: NODE_ENV is read once for each, because a read costs more than a step. */
 const checked = new WeakSet<object>();
 
 /** Warns once, in production, of calendar limits in a memory store. */
