@@ -564,12 +564,15 @@ const resilience: readonly Bug[] = [
     'const instant = deadlineUs + Math.max(this.latest, this.before);',
     'const instant = deadlineUs;',
   ]),
-  bug(
-    'a timer stays for each call',
-    `${STORES}/deadline.ts`,
-    ['this.cancel();\n        this.rejects.length = 0;', 'this.rejects.length = 0;'],
-    'nestjs/throttler#2629',
-  ),
+  {
+    ...bug(
+      'a timer stays for each call',
+      `${STORES}/deadline.ts`,
+      ['this.cancel();\n        this.rejects.length = 0;', 'this.rejects.length = 0;'],
+      'nestjs/throttler#2629',
+    ),
+    focus: { focus: 'permits', faults: [] },
+  },
 ];
 
 const settings: readonly Bug[] = [

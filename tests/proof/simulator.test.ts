@@ -78,7 +78,6 @@ const RARE = [
   'the fallback does not know what was admitted before',
   'calls wait for a text of the script that was lost',
   'each renewal that fails releases its permit anew, whatever is under way',
-  'a timer stays for each call',
   'a refund keeps the level of the lock that it ends',
   'who lost a claim marks it as done',
   'a claim is not renewed, because its limiter also waits for the end',

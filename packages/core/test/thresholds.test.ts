@@ -371,6 +371,33 @@ describe('a share of a period', () => {
     },
   );
 
+  it.each([
+    ['1s', fixedWindow],
+    ['50ms', tokenBucket],
+  ] as const)('is reported though a window of %s ended meanwhile', async (window, algorithm) => {
+    const memory = memoryStore({ clock: systemClock });
+    const wait = () => new Promise((done) => setTimeout(done, 30));
+    const store = remoteStore({
+      sync: false,
+      async apply(steps) {
+        await wait();
+        const answers = memory.apply(steps);
+        await wait();
+        return answers;
+      },
+    });
+    const told: number[] = [];
+    const observers = [thresholds({ quota: [0.8] }, ({ used }) => told.push(used), { store })];
+    const options = { name: 'quota', limit: 10, window, algorithm } as const;
+    const settings = { store, observers, logger: false, storeTimeout: '1s' } as const;
+    const limiter = createLimiter(options, settings);
+    await vi.advanceTimersByTimeAsync(1_000 - (Date.now() % 1_000) - 60);
+    const decided = limiter.consume('ada', { cost: 9 });
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect((await decided).allowed).toBe(true);
+    expect(told).toEqual([9]);
+  });
+
   it('has one id in a period that is extended, although it is reported again', async () => {
     const { use, told } = billed();
     const period = { id: 'a', start: begin - DAY, end: begin + DAY };

@@ -176,7 +176,7 @@ class Teller {
   ): Promise<void> {
     const { store } = this.options;
     const beginUs = systemClock.nowUs();
-    const { limit = 0 } = policy ?? {};
+    const { limit = 0, windowMs = 0 } = policy ?? {};
     const look = calendarLook(limiter, key);
     const [count] = await answersOf<[CalendarAnswer]>(store, [look]);
     const { startUs, current } = count;
@@ -185,8 +185,9 @@ class Teller {
     const resetUs = isCalendar
       ? count.endUs - count.nowUs
       : resetMs * 1_000 - (systemClock.nowUs() - beginUs);
-    // The period of the decision has ended, or units were refunded.
-    if (resetUs <= 0 || (this.calendars.has(limiter) && current / limit < threshold)) return;
+    // The period of the decision has ended, or units were refunded. A window shorter than a day has no calendar.
+    const hasEnded = resetUs <= 0 && windowMs >= 86_400_000;
+    if (hasEnded || (this.calendars.has(limiter) && current / limit < threshold)) return;
     const quiet = this.quiet.get(name);
     const before = quiet?.startUs === startUs ? quiet.endsUs : [];
     const ends = isCalendar ? [systemClock.nowUs() + resetUs, beginUs + resetMs * 1_000] : [];
