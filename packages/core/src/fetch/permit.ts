@@ -50,7 +50,7 @@ export class ResponsePermits {
   }
 }
 
-/** The permits of one request, and when to release them. */
+/** The permits of one request. */
 export class Permit {
   private done: (() => void) | undefined;
   private isReleased = false;

@@ -10,7 +10,6 @@ import type { Fault } from '../contract/observer.js';
 import type { Plan } from '../contract/request.js';
 import { type Rule, shareOf } from '../contract/rule.js';
 
-/** Where faults in plans and live settings are reported. */
 interface FaultSink {
   fault(fault: Fault): void;
 }
