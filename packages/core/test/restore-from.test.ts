@@ -231,22 +231,6 @@ describe('a count that the store lost', () => {
     expect([delayed, String(faults[0]?.error)]).toEqual([[8], 'Error: too late']);
   });
 
-  it('has no units in the next period, if it was lost before its raise and not used again', async () => {
-    const { use, lose, usedOf, onCall } = fleet({ load: () => 9 });
-    // Until 7 February, a count begun now would last if its period were unknown.
-    await vi.advanceTimersByTimeAsync(Date.UTC(2026, 0, 31) - Date.now());
-    let raises = 0;
-    onCall(([step]) => {
-      if (step?.cost !== 8) return;
-      raises += 1;
-      lose();
-    });
-    await use('ada');
-    expect([await usedOf('ada'), raises]).toEqual([8, 1]);
-    await vi.advanceTimersByTimeAsync(2 * 86_400_000);
-    expect(await usedOf('ada')).toBe(0);
-  });
-
   it('is restored if the process that begins it is killed, and the other knew fewer units', async () => {
     let load = (): number | Promise<number> => 0;
     const { lose, limiters, usedOf } = fleet({ processes: 2, load: () => load() });

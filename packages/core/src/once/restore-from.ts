@@ -22,7 +22,7 @@ import {
   tellMarkFault,
 } from './marks.js';
 
-/** Returns the units that `key` has used in a period: an integer from 0 to 2^51. */
+/** Returns the units that `key` (the counted key) has used in a period: an integer from 0 to 2^51. */
 export type UsedUnits = (
   key: string,
   period: { readonly start: Date; readonly end: Date },
@@ -188,7 +188,7 @@ class Restorer {
         const isLost = last.current < Math.max(value, now.current / 2);
         return isLost ? this.startAgain(mark, 'reset', seen) : undefined;
       }
-      const raise = raiseBy(cost, value, count, now);
+      const raise = raiseBy(cost, value, count);
       const [raised] = await answersOf<[Answer]>(store, [raise], latestUs);
       isRaised = raised.allowed;
     }
@@ -216,8 +216,7 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
  * The step that adds the missing units to a count. Its limit makes the store reject it if half of these units have been
  * added since the count was read. So a resent step doesn't pass twice, and each rejection halves the missing units.
  */
-function raiseBy(cost: number, value: number, count: Step, now: CalendarAnswer): Step {
+function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));
-  // If the count was lost, the raise begins a new one, which must end with the period.
-  return { ...count, op: 'take', rule, period: { ...now, label: 'restored' }, binding: true, cost };
+  return { ...count, op: 'take', rule, binding: true, cost };
 }
