@@ -231,6 +231,33 @@ describe('a count that the store lost', () => {
     expect([delayed, String(faults[0]?.error)]).toEqual([[8], 'Error: too late']);
   });
 
+  it('has no units in the next period, if it was lost before its raise and not used again', async () => {
+    const { use, lose, usedOf, onCall } = fleet({ load: () => 9 });
+    // Until 7 February, a count begun now would last if its period were unknown.
+    await vi.advanceTimersByTimeAsync(Date.UTC(2026, 0, 31) - Date.now());
+    let raises = 0;
+    onCall(([step]) => {
+      if (step?.op !== 'take' || step.cost !== 8) return;
+      raises += 1;
+      lose();
+    });
+    await use('ada');
+    expect([await usedOf('ada'), raises]).toEqual([0, 1]);
+    await vi.advanceTimersByTimeAsync(2 * 86_400_000);
+    expect(await usedOf('ada')).toBe(0);
+  });
+
+  it('is restored by the next request, if it was lost before its raise', async () => {
+    const { use, lose, usedOf, loads, onCall } = fleet({ load: () => 8 });
+    onCall(([step]) => {
+      if (step?.op !== 'take' || step.cost !== 7) return;
+      onCall(() => undefined);
+      lose();
+    });
+    await use('ada', 2);
+    expect([await usedOf('ada'), loads.length]).toEqual([8, 2]);
+  });
+
   it('is restored if the process that begins it is killed, and the other knew fewer units', async () => {
     let load = (): number | Promise<number> => 0;
     const { lose, limiters, usedOf } = fleet({ processes: 2, load: () => load() });
@@ -445,6 +472,17 @@ describe('a load that goes wrong', () => {
     await use('ada', 2);
     expect(loads).toHaveLength(2);
     expect(await usedOf('ada')).toBeGreaterThanOrEqual(9);
+  });
+
+  it('is no fault if a process rejects the key from its cache', async () => {
+    const { use, lose, faults, usedOf, limiters } = fleet({ load: () => 10, processes: 2 });
+    await use('ada', 2);
+    await limiters[0]?.consume('ada'); // rejected by the store, and cached
+    lose();
+    await vi.advanceTimersByTimeAsync(10_001);
+    expect((await limiters[0]?.consume('ada'))?.outcome).toBe('denied');
+    await vi.advanceTimersByTimeAsync(0);
+    expect([await usedOf('ada'), faults]).toEqual([0, []]);
   });
 
   it('is a fault for a limit without a calendar', async () => {

@@ -8,7 +8,7 @@ import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { Junk } from '../base/junk.js';
 import { within } from '../base/within.js';
-import type { Answer, CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
+import type { CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Op, Step } from '../contract/store.js';
@@ -117,13 +117,18 @@ class Restorer {
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
     this.seen.set(name, seen);
-    const restored = this.restore(limiter, key, load, seen)
+    const restored = this.restore(event, key, load, seen)
       .catch((error) => tellMarkFault(this.options, limiter, error))
       .finally(() => this.running.delete(name));
     request?.waitUntil?.(restored);
   }
 
-  private async restore(limiter: string, key: string, load: UsedUnits, seen: Seen): Promise<void> {
+  private async restore(
+    { limiter, outcome }: DecisionEvent,
+    key: string,
+    load: UsedUnits,
+    seen: Seen,
+  ): Promise<void> {
     const { store } = this.options;
     const beginUs = systemClock.nowUs();
     seen.quietUs = beginUs + LEASE_US;
@@ -135,9 +140,9 @@ class Restorer {
     ]);
     const { startUs, endUs, current } = counted;
     if (startUs === 0) {
-      if (current === 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
-      // The billing period of the key is unknown.
-      return;
+      // The billing period is unknown, or the store has lost the count of a key that a process rejects from its cache.
+      if (current > 0 || outcome !== 'allowed') return;
+      throw new Error(`limiter "${limiter}" has no count by calendar`);
     }
     if (marked.state === 'done' && startUs === seen.startUs) return;
     seen.startUs = startUs;
@@ -189,8 +194,14 @@ class Restorer {
         return isLost ? this.startAgain(mark, 'reset', seen) : undefined;
       }
       const raise = raiseBy(cost, value, count);
-      const [raised] = await answersOf<[Answer]>(store, [raise], latestUs);
+      const [raised] = await answersOf<[CalendarAnswer]>(store, [raise], latestUs);
       isRaised = raised.allowed;
+      if (isRaised && raised.startUs !== startUs) {
+        // The count was lost or reset after it was read. The one that the raise began would not end with the period.
+        const receipt = { atUs: raised.startUs, num: 0, units: cost };
+        await answersOf(store, [{ ...count, op: 'put', cost, receipt }]);
+        return this.startAgain(mark, 'put', seen);
+      }
     }
   }
 
