@@ -371,6 +371,28 @@ describe('a share of a period', () => {
     },
   );
 
+  it('is not reported after a period that ended while the reply to the request was on its way', async () => {
+    const memory = memoryStore({ clock: systemClock });
+    const store = remoteStore({
+      sync: false,
+      async apply(steps) {
+        const answers = memory.apply(steps);
+        if (steps[0]?.op === 'take') await new Promise((done) => setTimeout(done, 300));
+        return answers;
+      },
+    });
+    const told: string[] = [];
+    const observers = [thresholds({ quota: [0.8] }, ({ id }) => told.push(id), { store })];
+    const options = { name: 'quota', limit: 10, window: calendar('day') } as const;
+    const settings = { store, observers, logger: false, storeTimeout: '1s' } as const;
+    const limiter = createLimiter(options, settings);
+    await vi.advanceTimersByTimeAsync(begin + DAY - 200 - Date.now());
+    const decided = limiter.consume('ada', { cost: 8 });
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect((await decided).allowed).toBe(true);
+    expect(told).toEqual([]);
+  });
+
   it.each([
     ['1s', fixedWindow],
     ['50ms', tokenBucket],

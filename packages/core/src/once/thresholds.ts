@@ -121,6 +121,9 @@ const MOST_ENDS = 8;
 /** Ends further apart than this belong to two periods. A late reply of the store moves an end by less. */
 const SAME_US = 60_000_000;
 
+/** Without a count, a period that ends within this time may have ended before the decision was received. */
+const LATEST_US = 1_000_000;
+
 class Teller {
   private readonly shares: ReadonlyMap<string, readonly number[]>;
   private readonly onCrossed: (crossed: Crossed) => unknown;
@@ -186,7 +189,7 @@ class Teller {
       ? count.endUs - count.nowUs
       : resetMs * 1_000 - (systemClock.nowUs() - beginUs);
     // The period of the decision has ended, or units were refunded. A window shorter than a day has no calendar.
-    const hasEnded = resetUs <= 0 && windowMs >= 86_400_000;
+    const hasEnded = resetUs <= (isCalendar ? 0 : LATEST_US) && windowMs >= 86_400_000;
     if (hasEnded || (this.calendars.has(limiter) && current / limit < threshold)) return;
     const quiet = this.quiet.get(name);
     const before = quiet?.startUs === startUs ? quiet.endsUs : [];
