@@ -125,7 +125,7 @@ const window = (algorithm: 'fixed-window' | 'sliding-window-counter', limit: num
   makeRule(algorithm, limit, us);
 const log = (limit: number, us: number) => makeRule('sliding-window-log', limit, us);
 
-function takeOf(rule: RateRule): Step {
+function takeOf(rule: RateRule | QueueRule): Step {
   return { op: 'take', limiter: 'a', key: 'ada', rule, cost: 1, binding: true };
 }
 
@@ -253,3 +253,21 @@ it.each(['fixed-window', 'sliding-window-log'] as const)(
     expect(store.overflowed).toBe(0);
   },
 );
+
+it('cuts a queue whose clock went back only as far as the longest of its rules', () => {
+  const clock = new ManualClock();
+  const store = memoryStore({ clock });
+  const plain = new PlainCounts();
+  const short = takeOf(makeShaperRule(5, SECOND, 1, SECOND));
+  const long = takeOf(makeShaperRule(4, SECOND, 1, 9 * SECOND));
+  for (const [second, step] of [
+    [100, short],
+    [98, long],
+    [200, short],
+    [200, long],
+    [198, long],
+  ] as const) {
+    clock.setUs(second * SECOND);
+    expect(store.apply([step])[0]).toEqual(plain.do(step, clock.nowUs()));
+  }
+});

@@ -72,25 +72,17 @@ function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbe
 }
 
 /**
- * How long to wait for units, in milliseconds from `answer.nowUs`, with a resolution of one microsecond.
- *
- * - With a `cost` of 0: for the unit charged last. After a charged take, that is the delay of this take.
- * - With a higher `cost`: for that many further units, if there are no other takes. `Infinity` above the burst. A wait
- *   longer than `rule.waitUs` means that the cost doesn't pass now.
+ * How long to wait, in milliseconds from `answer.nowUs`, exact to the microsecond: for the unit charged last, which is
+ * the delay of a take, or for `cost` further units. `Infinity` above the burst. A cost whose wait is longer than
+ * `rule.waitUs` doesn't pass now.
  *
  * @example
  * ```ts run
- * import { memoryStore } from '@spillway/core';
- * import { delayOf, makeShaperRule, type QueueAnswer, type Step } from '@spillway/core/store';
- * import { ManualClock } from '@spillway/core/testing';
+ * import { delayOf, makeShaperRule } from '@spillway/core/store';
  *
  * const rule = makeShaperRule(4, 1_000_000, 1, 30_000_000);
- * const take: Step = { op: 'take', limiter: 'calls', key: 'ada', rule, cost: 1, binding: true };
- * const store = memoryStore({ clock: new ManualClock() });
- * const [first] = store.apply([take]) as readonly [QueueAnswer];
- * const [second] = store.apply([take]) as readonly [QueueAnswer];
- * delayOf(rule, first); // 0
- * delayOf(rule, second); // 250
+ * const taken = { allowed: true, nowUs: 0, tatUs: 500_000, tatNum: 0, pausedUntilUs: 0 };
+ * delayOf(rule, taken); // 250
  * ```
  */
 export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number {

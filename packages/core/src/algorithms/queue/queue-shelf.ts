@@ -45,7 +45,35 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
 
   stepStored(ask: Ask<QueueRule>, nowUs: number, charge: boolean): QueueAnswer | undefined {
     const count = this.find(ask, nowUs);
-    return count && this.step({ ask, nowUs, charge, mayGrow: true, count });
+    const taken = count && charge && this.takeWhole(ask, nowUs);
+    return taken || (count && this.step({ ask, nowUs, charge, mayGrow: true, count }));
+  }
+
+  /**
+   * Like {@link step} for the usual take, whose units refill in whole microseconds: it passes, and the key is in use,
+   * but not paused. A seventh faster. Undefined for any other step. If you change this, change {@link stepQueue} too.
+   */
+  private takeWhole(
+    { op, rule, cost, startUs }: Ask<QueueRule>,
+    nowUs: number,
+  ): QueueAnswer | undefined {
+    const { state } = this;
+    const tatUs = state.us + cost * rule.period;
+    const isPlain = op === 'take' && cost <= rule.burst && !startUs;
+    if (
+      isPlain &&
+      state.us > nowUs &&
+      state.pauseUs <= nowUs &&
+      // With such a span, a clock that went back cuts only instants with which nothing passes.
+      state.spanUs >= rule.spanUs &&
+      state.den * rule.den === 1 &&
+      tatUs <= nowUs + rule.spanUs
+    ) {
+      state.us = tatUs;
+      this.store(this.slot, state);
+      return { allowed: true, nowUs, tatUs, tatNum: 0, pausedUntilUs: 0 };
+    }
+    return undefined;
   }
 
   step({ ask, nowUs, charge, count, other }: ShelfStep<QueueRule, QueueState>): QueueAnswer {

@@ -38,7 +38,10 @@ export function restOf({ us, num, pauseUs }: QueueState): number {
   return Math.max(num > 0 ? us + 1 : us, pauseUs);
 }
 
-/** Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. */
+/**
+ * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. The usual take is also in
+ * takeWhole in queue-shelf.ts beside this file.
+ */
 export function stepQueue(
   ask: Ask<QueueRule>,
   state: QueueState,
