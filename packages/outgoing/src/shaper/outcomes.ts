@@ -106,6 +106,10 @@ export class DecisionReporter {
     this.waitObservers = observers.filter(({ onWait }) => onWait);
   }
 
+  get isObserved(): boolean {
+    return this.client.isObserved;
+  }
+
   /** Call it in the async context of the job, when the job has stopped waiting. */
   reportWait({ isAborted }: Job, isStarted: boolean, waitUs: number): void {
     const outcome = isStarted ? 'started' : isAborted ? 'aborted' : 'rejected';

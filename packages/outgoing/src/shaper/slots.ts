@@ -98,6 +98,14 @@ interface Question {
   readonly permit?: Permit | undefined;
 }
 
+/** The answer of a store in memory to a `take` of the only pace, by our clock. */
+export interface TakenNow {
+  readonly key: string;
+  readonly cost: Cost;
+  readonly step: Step;
+  readonly answer: QueueAnswer;
+}
+
 export class SlotClient {
   readonly checkTime: PauseCheckTime = new PauseCheckTime();
   readonly pending: PendingCalls;
@@ -130,6 +138,20 @@ export class SlotClient {
 
   nowUs(): number {
     return this.client.store.clock.nowUs();
+  }
+
+  /**
+   * Like {@link takeSlot}, for one pace and a store in memory that uses our clock. Otherwise returns undefined.
+   *
+   * @throws SpillwayError `SPW_KEY_INVALID`
+   */
+  takeNow(key: string, cost: Cost): TakenNow | undefined {
+    const { store } = this.client;
+    const step = store.hasOurTime ? this.paces.onlyTake(key, cost) : undefined;
+    const answer = step && (store.link.askNow(step) as QueueAnswer | undefined);
+    if (!answer) return undefined;
+    this.checkTime.learn(0, answer.pausedUntilUs || -Infinity);
+    return { key, cost, step, answer };
   }
 
   /** @throws SpillwayError `SPW_KEY_INVALID` */
@@ -307,6 +329,12 @@ export class SlotClient {
     const spreadUs = (fallback.windowUs - declared.windowUs) / fallback.limit;
     return Math.floor(this.phase * Math.min(spreadUs, fallback.waitUs));
   }
+}
+
+/** The slot that starts at `atUs`, as {@link SlotClient.takeSlot} would answer it. */
+export function slotOf({ key, cost, step, answer }: TakenNow, atUs: number): Slot {
+  const at = new Instant(atUs, undefined);
+  return { key, cost, at, isLocal: false, steps: [step], answers: [answer], permit: undefined };
 }
 
 /** Gives back units of a slot, in one pace. */
