@@ -3,7 +3,7 @@
 import { connect } from 'node:net';
 import { isSpillwayError } from '@spillway/core';
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
-import { Cluster, Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { deadline } from './deadline.js';
 import { databaseOf, type RedisPlace, redisPlace } from './redis-url.js';
 import { UsageError } from './usage-error.js';
@@ -55,7 +55,7 @@ export async function connected<Value>(
   const place = await reachable(redisPlace(url, sentinelMaster === undefined ? 6379 : 26379));
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
   const { prefix = DEFAULT_PREFIX } = options;
-  const { client, firstError } = clientFor(place, { ...options, sentinelMaster });
+  const { client, firstError } = await clientFor(place, { ...options, sentinelMaster });
   const time = deadline(DEADLINE_MS, tooLate(place, { ...options, sentinelMaster }));
   try {
     // Created before connecting: a wrong option is then reported even if Redis is down.
@@ -98,7 +98,10 @@ function sentinelMasterIn({ redis, sentinelMaster }: CommonOptions): string | un
   return process.env['SPILLWAY_SENTINEL_MASTER'] || undefined;
 }
 
-function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: ConnectionOptions) {
+async function clientFor(
+  place: RedisPlace,
+  { cluster, sentinelMaster, patient }: ConnectionOptions,
+) {
   const { url, at } = place;
   if (cluster && sentinelMaster !== undefined) {
     throw new UsageError(
@@ -122,6 +125,8 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
     ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
   };
+  // Imported here, because it takes half of the start of commands without Redis, such as `replay`.
+  const { Cluster, Redis } = await import('ioredis');
   const [node] = at as [RedisPlace['at'][number]];
   const single = { ...options, db: databaseOf(url), retryStrategy };
   const clients = {

@@ -3,7 +3,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
-import { Cluster, type Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { isRefusal, RIGHTS_SCRIPT, type Rights, rightsFrom } from './rights.js';
 
 /** One server. */
@@ -39,11 +39,12 @@ export async function factsOf(
   control: RedisControl,
   prefix: string,
 ): Promise<Facts> {
-  const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+  const { isCluster } = client;
+  const nodes = 'nodes' in client ? client.nodes('master') : [client];
   const servers: ServerFacts[] = [];
-  for (const node of nodes) servers.push(await serverFacts(node, client instanceof Cluster));
+  for (const node of nodes) servers.push(await serverFacts(node, isCluster));
   return {
-    isCluster: client instanceof Cluster,
+    isCluster,
     servers,
     prefix,
     rights: await orError(rightsOn(client, prefix)),
