@@ -1,4 +1,4 @@
-/** Buckets by limiter, code and key, in a flat table. */
+/** Stores buckets by limiter, code and key in a flat table. */
 
 import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
@@ -8,7 +8,7 @@ import { type BucketState, bucketAnswer, mayWrite, stepBucket } from './bucket-s
 
 /**
  * The time of a slot is the instant at which its bucket is full and the entry expires. The number of a slot is the
- * numerator of that instant; the table allocates numbers only once a rule has fractions of a microsecond.
+ * numerator of that instant; the table allocates numbers only when a rule needs fractions of a microsecond.
  */
 export class BucketShelf implements Shelf<BucketRule, BucketState> {
   readonly grows = false;
@@ -27,7 +27,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return this.load(this.slotOf(limiter, rule, key, nowUs));
   }
 
-  /** The slot of a key, -1 if there is none. Valid until the next call of any method except {@link load}. */
+  /** The slot of a key, or -1 if the key has none. Calls of other methods than {@link load} make it invalid. */
   slotOf(limiter: string, rule: BucketRule, key: string, nowUs: number): number {
     return this.keys.findSlot(limiter, rule, key, nowUs);
   }
@@ -66,8 +66,8 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   }
 
   /**
-   * Like {@link step}, for the usual take, whose units refill in whole microseconds. A quarter faster, because it
-   * changes the table directly.
+   * Does what {@link step} does for the usual take, whose units refill in whole microseconds. It is a quarter faster,
+   * because it changes the table directly.
    *
    * If you change this, change its other three implementations: see {@link stepBucket}.
    */

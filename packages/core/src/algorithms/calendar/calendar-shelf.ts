@@ -32,7 +32,7 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
 
   step(step: ShelfStep<CalendarRule, StoredCalendar>): CalendarAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
-    // Keys that share a count have different billing periods, and the period of one key must not end those of others.
+    // In a full store, keys share a count. The billing period of one key must not end the period of another.
     const ask = mayGrow ? step.ask : { ...step.ask, period: undefined };
     const { working: state } = this;
     const from = count ?? other ?? UNUSED;

@@ -1,12 +1,12 @@
 /**
- * Leases on permits: functions that change only the state they get (see docs/algorithms.md;
+ * Functions for leases on permits. They change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/leases/leases.lua does the same in Lua).
  */
 
 import type { Ask, Lease } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 
-/** The longest lease: 24 hours. A lease that ends later was taken before the clock went back. */
+/** The longest lease: 24 hours. If a lease ends later, the clock went back after it was taken. */
 export const MAX_LEASE_US: number = 86_400_000_000;
 
 interface Held {
@@ -89,8 +89,8 @@ export function expire(state: LeasesState, nowUs: number): void {
 }
 
 /**
- * If the clock went back, a lease may end later than the longest lease can. It is shortened to the lease length of this
- * rule.
+ * If the clock went back, a lease may end later than the longest lease can. Such a lease is shortened to the lease
+ * length of this rule.
  */
 function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   const latestUs = nowUs + MAX_LEASE_US;

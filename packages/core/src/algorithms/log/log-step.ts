@@ -1,5 +1,5 @@
 /**
- * The sliding window log: functions that change only its entries (see docs/algorithms.md;
+ * Functions for the sliding window log. They change only its entries (see docs/algorithms.md;
  * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 

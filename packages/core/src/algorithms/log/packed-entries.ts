@@ -1,7 +1,7 @@
 /**
  * The entries of a short log, packed in a block. An entry has four bytes for its instant, or six if the window is
- * longer than 71 minutes. Unless all entries have one unit, an entry also has two or four bytes for the sum of the
- * units up to it.
+ * longer than 71 minutes. If any entry has more than one unit, each also has two or four bytes for the sum of the units
+ * up to it.
  *
  * The block is a ring. The slot of the log stores where the oldest entry is and its rough instant, so most takes read
  * nothing from the block and only write their entry.
@@ -16,7 +16,7 @@ export const MOST_PACKED = 256;
 
 /**
  * The second number of a slot with a block, in 31 bits: the numbers per sum, the number of entries, the position of the
- * oldest one in the ring, and its rough instant.
+ * oldest entry in the ring, and its rough instant.
  */
 export function describe(sumSize: number, count: number, head: number, rough: number): number {
   return sumSize | (count << 2) | (head << 11) | (rough << 19);
@@ -118,7 +118,7 @@ export class PackedEntries implements LogEntries {
   private address = 0;
   private readonly block = new Block();
   private readonly instants: Instants;
-  /** How many 16-bit numbers a running sum takes: 0 if there are no sums, 1 or 2. */
+  /** How many 16-bit numbers a running sum takes: 1 or 2, or 0 without sums. */
   private sumSize = 0;
   /** The number of entries for which the block has room. */
   private ring = 1;
@@ -131,7 +131,7 @@ export class PackedEntries implements LogEntries {
     this.instants = instants;
   }
 
-  /** Shows the log in a slot, or an empty one for slot -1. */
+  /** Shows the log in a slot, or an empty log for slot -1. */
   loadLog(slot: number, lastUs: number, windowUs: number): void {
     this.slot = slot;
     this.shrunk = false;
@@ -151,7 +151,7 @@ export class PackedEntries implements LogEntries {
     this.total = this.sumAt(this.count - 1);
   }
 
-  /** Stores the changes, in `slot` if the log was new. */
+  /** Stores the changes. A new log is stored in `slot`. */
   saveLog(slot: number): void {
     this.slot = slot;
     if (this.shrunk) this.fit();
@@ -230,7 +230,7 @@ export class PackedEntries implements LogEntries {
     return this.instants.readInstant(block.page, this.placeOf(index), lastUs);
   }
 
-  /** Units of the entries up to this one, including it. */
+  /** The units of the entries up to and including `index`. */
   private sumAt(index: number): number {
     if (this.address === 0) return this.total;
     if (this.sumSize === 0) return index + 1;
@@ -279,7 +279,7 @@ export class PackedEntries implements LogEntries {
     return low;
   }
 
-  /** Removes the `count` oldest entries (`index` 0) or one other entry. The caller must lower the later sums next. */
+  /** Removes the `count` oldest entries (`index` 0) or one other entry. The caller must then lower the later sums. */
   private removeEntries(index: number, count: number): void {
     this.count -= count;
     this.shrunk = true;

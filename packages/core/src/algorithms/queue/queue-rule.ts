@@ -74,9 +74,9 @@ function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbe
 /**
  * How long to wait for units, in milliseconds from `answer.nowUs`, with a resolution of one microsecond.
  *
- * - With a `cost` of 0: for the unit charged last. After a charged take, that is the delay of this take.
- * - With a higher `cost`: for that many further units, if there are no other takes. `Infinity` above the burst. A wait
- *   longer than `rule.waitUs` means that the cost doesn't pass now.
+ * - With a `cost` of 0, it is the wait for the unit charged last. After a charged take, that is the delay of this take.
+ * - With a higher `cost`, it is the wait for that many further units if there are no other takes. It is `Infinity` for
+ *   a cost above the burst. A wait longer than `rule.waitUs` means that the cost doesn't pass now.
  *
  * @example
  * ```ts run
