@@ -72,7 +72,7 @@ export class LeaseCycle {
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
-  /** Stops the renewal. `last`: the step that releases the permit or ends the claim. */
+  /** Stops the renewal. `last` is the step that releases the permit or ends the claim. */
   releaseLease(step: Step, last?: Step): void {
     this.roster.releaseLease(step);
     if (last) this.endSteps.set(step, last);

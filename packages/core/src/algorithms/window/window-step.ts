@@ -1,5 +1,5 @@
 /**
- * Fixed, anchored and sliding windows: functions that change only the state they get (see docs/algorithms.md;
+ * Functions for fixed, anchored and sliding windows. They change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/window/window.lua does the same in Lua).
  */
 
