@@ -24,7 +24,7 @@ export interface RequestOutcome extends ResponseEnd {
 /** The step that a stored limiter sends to the store, or its decision if it needs no store. */
 export type Question = Step | Decision;
 
-/** Steps that give back units, or a promise of them; undefined for none. */
+/** Steps that give back units, or a promise of them; undefined if nothing is given back. */
 export type StepsBack = readonly Step[] | undefined | Promise<readonly Step[] | undefined>;
 
 interface LimiterBase<Raw> {

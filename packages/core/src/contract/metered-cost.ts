@@ -35,7 +35,7 @@ export interface MeterHooks<Raw = unknown> {
   /**
    * Adds the method `settle` to a limiter without HTTP, and lets it accept reservations.
    *
-   * @param limit its `Limit`, and `client` its `DirectClient`
+   * @param limit the limiter's `Limit`; `client` is its `DirectClient`
    */
   extend(limiter: object, limit: unknown, client: unknown): void;
 }
