@@ -7,7 +7,7 @@ import type { OnStoreError } from './decision.js';
 import type { BreakerEvent, StoreCallEvent } from './observer.js';
 import type { ApplyOptions, Step, Store } from './store.js';
 
-/** A store that guards and limiters accept: `memoryStore()`, or one wrapped by `remoteStore`. */
+/** A store that guards and limiters accept: `memoryStore()`, or a store wrapped by `remoteStore`. */
 export type LinkedStore = Store & Linked;
 
 /** The part of a {@link LinkedStore} that links it to guards and limiters. */
@@ -63,8 +63,8 @@ export interface StoreLink {
   /** Sends the steps to the store and returns the result of `then` with the answers. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
-   * {@link ask} for steps that give back, `put` and `reset`. Their keys are removed from the denial cache, before the
-   * call and again after it, because an answer may arrive in between.
+   * Like {@link ask}, for steps that refund, release or reset. Their keys are removed from the denial cache before the
+   * call and again after it, because a rejection may arrive in between.
    *
    * @param forUs the time limit of the store. If it is set, no request waits, and a failure doesn't count as an outage
    */
@@ -86,7 +86,7 @@ export type Policies = readonly (readonly [limiter: string, policy: OnStoreError
 export interface BreakerSettings {
   /** Failed calls in a row after which a part of the store is considered down. */
   readonly failures: number;
-  /** The shortest time between two probes while it is down, in microseconds. */
+  /** The shortest time between two probes of such a part, in microseconds. */
   readonly probeUs: number;
   /** The duration above which a call is slow, in microseconds. If omitted, it is learned from healthy minutes. */
   readonly slowUs?: number | undefined;

@@ -116,7 +116,7 @@ export interface Values {
     ttlUs: number,
     options?: ApplyOptions,
   ): void | Promise<void>;
-  /** The value of this name; undefined if there is none. The caller may change the returned bytes. */
+  /** The value of this name; undefined if none is stored. The caller may change the returned bytes. */
   get(
     name: ValueName,
     options?: ApplyOptions,

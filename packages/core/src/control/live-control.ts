@@ -1,7 +1,7 @@
 /**
- * Connects guards and limiters to a control: validates what it returns, reports mistakes as faults, and invalidates
- * caches when something changes. Only controls import this module (ADR 32), so bundles without a control are 1.5 kB
- * smaller.
+ * Connects guards and limiters to a control: validates what the control returns, reports mistakes as faults, and
+ * invalidates caches when something changes. Only controls import this module (ADR 32), so bundles without a control
+ * are 1.5 kB smaller.
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
@@ -56,7 +56,7 @@ class Link implements ControlLink {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /** The resets that the control last returned, by limiter name. The fallback counters know all of them. */
+  /** The resets that the control last returned, by limiter name. The fallback counters have applied all of them. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
   /**
    * Changed variants, by live limits and then by original variant. Weak, so they are garbage-collected with the limits.
