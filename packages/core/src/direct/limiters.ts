@@ -1,4 +1,4 @@
-/** `createLimiters`: several keyed limits that decide together. */
+/** `createLimiters` creates several keyed limits that decide together. */
 
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
@@ -152,7 +152,7 @@ class Several {
     );
   }
 
-  /** `allowed`: whether the group passes. */
+  /** `allowed` says whether the group passes. */
   private groupOf(
     parts: readonly KeyedPart[],
     decisions: readonly Decision[],

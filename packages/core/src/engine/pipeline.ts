@@ -34,7 +34,7 @@ export interface Part {
   decision: Decision | undefined;
 }
 
-/** Turns the answer of a store into a decision: a stored limiter of a guard, or a keyed limit. */
+/** A stored limiter of a guard, or a keyed limit. It turns the answer of a store into a decision. */
 export interface Decider {
   readonly name: string;
   readonly share?: number;
