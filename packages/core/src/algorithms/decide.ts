@@ -76,7 +76,7 @@ export function decideStep(
   return isOver(rule, used) ? { ...decision, over: true } : decision;
 }
 
-/** For a limit with `overage`: whether `used` exceeds the declared limit. */
+/** Whether `used` exceeds the declared limit of a rule with `overage`. */
 export function isOver({ soft }: Rule, used: number): boolean {
   return soft !== undefined && used > capacityOf(soft);
 }

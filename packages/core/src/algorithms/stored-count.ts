@@ -12,7 +12,6 @@ export interface StoredCount {
   readonly changed: boolean;
   /** When the count expires and decides like an unused key. This may be in the past. */
   readonly expiresUs: number;
-  /** The state as a text. */
   text(): string;
 }
 
@@ -50,7 +49,6 @@ export function wholeNumber(value: unknown): number {
   throw unknownFormat();
 }
 
-/** The error for a text in another format. */
 export function unknownFormat(): SpillwayError {
   return new SpillwayError('SPW_STORE_ERROR', 'the stored value is not one of this format');
 }

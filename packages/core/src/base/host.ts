@@ -86,7 +86,6 @@ export function disregard(value: unknown): void {
 
 /** Receives log lines. */
 export interface Logger {
-  /** Takes one line. */
   warn(message: string): void;
 }
 
@@ -97,7 +96,6 @@ export function consoleLogger(): Logger {
   return toConsole;
 }
 
-/** Writes a line to the console with `console.log`. */
 export function toConsoleLine(line: string): void {
   globalConsole()?.log(line);
 }

@@ -152,7 +152,6 @@ class Link implements ControlLink {
     }
   }
 
-  /** The valid part of the settings that the control returned. */
   private checked(limiter: string, said: unknown): LimiterSettings | undefined {
     if (said === undefined || said === null) return undefined;
     if (typeof said !== 'object') {

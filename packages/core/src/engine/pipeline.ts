@@ -145,7 +145,6 @@ export class Pipeline<P extends Part> {
     }
   }
 
-  /** Decides a part if it is in the denial cache. */
   protected decideByCache(part: P, limiter: Decider, step: Step): void {
     if (part.mode !== 'enforce' || step.op !== 'take') return;
     const known = this.client.link.known(step);

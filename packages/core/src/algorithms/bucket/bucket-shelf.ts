@@ -16,7 +16,6 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   private readonly table = this.keys.table;
   // Reused for each call, so a decision allocates only its answer.
   private readonly state: BucketState = { tatUs: 0, tatNum: 0, forgiven: undefined };
-  /** The slot of the last lookup, used by `step`. */
   private slot = -1;
 
   get size(): number {

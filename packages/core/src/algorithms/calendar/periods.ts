@@ -113,7 +113,6 @@ class ZoneCalendar implements Calendar {
     return dayIn(year, month + 1, on);
   }
 
-  /** The local day of an instant. */
   private dayOf(seconds: number): number {
     const [month = 1, day = 1, year = 1970] = this.dates
       .format(seconds * 1000)

@@ -15,7 +15,7 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
   readonly grows = true;
   private readonly states = new KeyedStates<StoredItems>();
   private characters = 0;
-  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
+  /** Steps change this copy of the stored state, because a look or a rejection must not change the original. */
   private readonly working = noItems();
 
   /** The number of items of all keys. */

@@ -32,7 +32,6 @@ interface LeasesView {
   critical: number;
 }
 
-/** The state of an unused key. */
 export function noLeases(): LeasesState {
   return { held: new Map(), critical: 0, soonestUs: Infinity, lastUs: 0 };
 }

@@ -174,7 +174,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return long;
   }
 
-  /** Stores a log after a step. */
   private storeLog(log: LogEntries, slot: number, windowUs: number): void {
     const { packed, table } = this;
     const kept = log === packed ? log : this.keepLong(log as Entries, slot, windowUs);

@@ -252,7 +252,6 @@ export class PackedEntries implements LogEntries {
     return this.block.start + inRing * (this.instants.size + this.sumSize);
   }
 
-  /** The index of the first entry later than `us`. */
   private indexAfter(us: number): number {
     if (us >= this.lastUs) return this.count;
     if (this.timeAt(0) > us) return 0;

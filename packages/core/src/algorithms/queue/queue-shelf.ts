@@ -19,9 +19,8 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
   readonly grows = false;
   private readonly keys = new KeySlots(NUMBERS);
   private readonly table = this.keys.table;
-  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
+  /** Steps change this copy of the stored state, because a look or a rejection must not change the original. */
   private readonly state = noQueue();
-  /** The slot of the last lookup. */
   private slot = -1;
 
   get size(): number {

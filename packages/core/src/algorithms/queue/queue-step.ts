@@ -28,7 +28,6 @@ export interface QueueState {
   pauseUs: number;
 }
 
-/** The state of an unused key. */
 export function noQueue(): QueueState {
   return { dirty: false, us: 0, num: 0, den: 1, spanUs: 0, pauseUs: 0 };
 }

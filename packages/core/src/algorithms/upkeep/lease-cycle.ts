@@ -23,16 +23,15 @@ const OVERDUE_US = 1_000_000;
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
-  /** For each lease that was released: the step that released it. */
+  /** The step that released each lease. */
   private readonly endSteps = new WeakMap<Step, Step>();
-  /** For each claim: the callback to call if another owner has taken the claim. */
+  /** The callback for each claim, called if another owner has taken the claim. */
   private readonly onLost = new WeakMap<Step, () => void>();
   /** Values to write before the end of their claim is sent. */
   private readonly lateValues = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
   /** Time of the last turn. */
   private nowUs = 0;
-  /** When the timer is due. */
   private dueUs = 0;
   /** When lost releases were last retried. */
   private roundUs = 0;
