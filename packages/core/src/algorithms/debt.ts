@@ -18,8 +18,8 @@ import {
 } from './bucket/bucket-rule.js';
 
 /**
- * Allows a rule a debt: `debt` units if its limit is `ofLimit`, and in proportion if a plan or a live setting has
- * another limit. Only token buckets and limits by calendar can have one: other algorithms would forget the debt when a
+ * Lets a limit go into debt, by `debt` units if the limit is `ofLimit` and in proportion if a plan or a live setting
+ * has another limit. Only token buckets and limits by calendar can have debt: other algorithms would forget it when a
  * window ends.
  *
  * In a token bucket, the debt is the time that `debt` units take to refill at `ofLimit` per window. The rule's code

@@ -89,7 +89,7 @@ export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
 }
 
 /**
- * Replaces the missing answer to a step, as its `onStoreError` says. If its algorithm fails closed, only a `take` or
+ * Replaces the missing answer to a step according to `onStoreError`. If the algorithm fails closed, only a `take` or
  * `look` with `'allow'` passes.
  */
 export function unanswered(step: Step, failure: Error): Answer {

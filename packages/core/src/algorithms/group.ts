@@ -23,7 +23,7 @@ export interface UniqueGroup {
  * - two `put` or two `hold` steps are on one count,
  * - a take of a permit or claim is not the only step on its count,
  * - a `hold` has a rule other than `queue` or `lock`, or
- * - a claim is invalid, or its step has another rule.
+ * - a claim is invalid, or the rule of its step is not for claims.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   for (const step of steps) checkStep(step);
@@ -151,7 +151,7 @@ export const MAX_STEPS = 1_000;
 /** A group of up to this many steps has the timeout of one step. */
 const FREE_STEPS = 128;
 
-/** Each further 512 steps, or part of them, add the same time again. */
+/** Each further 512 steps, or part of them, add the timeout of one step. */
 const EXTRA_STEPS = 512;
 
 /** The error for a group of more than {@link MAX_STEPS} steps, which is not sent. */

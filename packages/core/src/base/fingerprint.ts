@@ -3,7 +3,7 @@
  *
  * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein; the variant that Linux uses for its hash
  * tables) over UTF-16 code units, with a random seed per process, so clients can't construct collisions. Among n keys
- * tracked at once, two share a count with probability n^2 / 2^65: 3 in 10^8 for a million.
+ * tracked at once, two share a count with probability n^2 / 2^65. For a million keys, this is 3 in 10^8.
  */
 
 declare const crypto: { getRandomValues(array: Int32Array): Int32Array };

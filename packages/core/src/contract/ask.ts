@@ -11,7 +11,7 @@ import type { Period } from './calendar.js';
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
  * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
- *   extends a lock. It never shortens them.
+ *   extends a lock. A `hold` shortens neither.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
  * - `reset`: resets the key in every count of its limiter that the store knows: see {@link Store.register}. With a
  *   claim, it deletes only that claim, even if another owner has it. Without a claim, it deletes no claims, because a
@@ -216,7 +216,7 @@ export interface ClaimsAnswer extends AnswerBase {
   readonly owner: string;
   /** When the lease or the stored claim expires, in microseconds since the epoch; 0 if the claim is free. */
   readonly endsUs: number;
-  /** The note of `done`; `''` unless the claim is done. */
+  /** The note that `done` has stored; `''` unless the claim is done. */
   readonly note: string;
 }
 

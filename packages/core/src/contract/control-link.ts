@@ -1,4 +1,4 @@
-/** How guards and limiters read live settings. Each control brings the code for this. */
+/** How guards and limiters read live settings. Each control supplies the code for this. */
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';

@@ -7,7 +7,7 @@
  * the number of requests.
  *
  * - `allowed`: it passed. It was charged if all limiters of the guard let it pass.
- * - `denied`: rejected.
+ * - `denied`: it was rejected.
  * - `would-deny`: a limiter in shadow mode would have rejected it.
  * - `replayed`: it retries a finished request. If no limiter rejected it, it got the stored response, and nothing was
  *   charged.

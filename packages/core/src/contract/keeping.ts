@@ -72,7 +72,7 @@ export interface KeeperParts {
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
-    /** The number of limiters that have no store and so use the shared memory; 0 if the guard has a store. */
+    /** How many limiters of this process have no store; 0 if the guard has a store. */
     readonly withoutStore: number;
     readonly link: {
       ask<Value>(

@@ -1,6 +1,6 @@
 /**
- * Costs that are known only after the request. The value of the option `cost` brings the code, so other limiters don't
- * contain it.
+ * Costs that are known only after the request. The value of the option `cost` contains the code, so other limiters
+ * don't need it.
  */
 
 import type { Answer } from './ask.js';

@@ -62,8 +62,8 @@ export interface Overflowing {
 }
 
 /**
- * Observes guards. Methods are called while the request waits, so they must be quick. If one throws, that is reported
- * as a fault.
+ * Observes guards. Methods are called while the request waits, so they must be quick. If a method throws, the error is
+ * reported as a fault.
  */
 export interface Observer {
   /**
@@ -139,7 +139,7 @@ export interface Fault {
     | 'step'
     | 'finish'
     | 'adapter';
-  /** The thrown error, or one that describes the invalid return value. */
+  /** The thrown error, or an error that describes the invalid return value. */
   readonly error: unknown;
 }
 

@@ -80,5 +80,5 @@ export type PlanOption<Raw> = (
   request: LimitRequest<Raw>,
 ) => Plan | null | undefined | PromiseLike<Plan | null | undefined>;
 
-/** Name and value. */
+/** The name and value of a header. */
 export type Header = readonly [name: string, value: string];

@@ -163,7 +163,7 @@ export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 /** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
-/** The names of the algorithms in metrics, the registry and the command line. */
+/** The names of the algorithms, as in metrics and the command line. */
 export type Algorithm =
   | 'token-bucket'
   | 'fixed-window'
@@ -241,7 +241,6 @@ export interface CalendarWindow<Raw = unknown> {
     readonly burst?: unknown;
     readonly anchor?: unknown;
   }): CalendarRule;
-  /** The name of the calendar. */
   toString(): string;
 }
 
@@ -361,7 +360,7 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm, without spaces, because the registry separates its entries with them:
+   * The algorithm, without spaces, because they separate what processes announce in Redis:
    *
    * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;

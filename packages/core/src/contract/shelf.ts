@@ -2,7 +2,7 @@
 
 import type { Answer, Ask } from './ask.js';
 
-/** One step on a shelf, the table of one algorithm. */
+/** One step on a shelf. */
 export interface ShelfStep<Rule, Count = unknown> {
   readonly ask: Ask<Rule>;
   readonly nowUs: number;

@@ -114,9 +114,9 @@ export interface ClaimContext {
  * step.
  */
 export interface LateValue {
-  /** Whether its claim has ended. */
+  /** Whether the claim of the value has ended. */
   readonly isMarked: boolean;
-  /** Marks its claim as ended. */
+  /** Marks the claim as ended. */
   mark(): void;
   /** Reserves memory for the value, unless this was done before. Returns false if there is no room. */
   hold(): boolean;

@@ -17,8 +17,8 @@ export interface LimitOptions extends RuleOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Mode | undefined;
   /**
-   * For rollouts: the share of keys for which the limit is enforced, 0 to 1. Other keys are in shadow mode. The
-   * selected keys never change. Default 1.
+   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
+   * shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }

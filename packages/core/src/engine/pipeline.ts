@@ -94,11 +94,7 @@ export class Pipeline<P extends Part> {
     return answer !== undefined;
   }
 
-  /**
-   * Calls the store once for all `open` parts, decides them, and returns the result of `then`.
-   *
-   * @param host the host of the request
-   */
+  /** Calls the store once for all `open` parts, decides them, and returns the result of `then`. */
   askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);

@@ -1,4 +1,4 @@
-/** A fetch request and its response. Collects headers until the handler has returned its response. */
+/** Implements `Exchange` for fetch. Headers are collected until the handler has returned its response. */
 
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';

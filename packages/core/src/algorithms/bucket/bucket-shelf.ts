@@ -26,7 +26,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return this.load(this.slotOf(limiter, rule, key, nowUs));
   }
 
-  /** The slot of a key, or -1 if the key has none. Calls of other methods than {@link load} make it invalid. */
+  /** The slot of a key, or -1 if the key has none. Any call of a method other than {@link load} makes it invalid. */
   slotOf(limiter: string, rule: BucketRule, key: string, nowUs: number): number {
     return this.keys.findSlot(limiter, rule, key, nowUs);
   }
@@ -58,7 +58,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return bucketAnswer(state, nowUs, allowed);
   }
 
-  /** Whether {@link takeWhole} can be used for the take. */
+  /** Whether {@link takeWhole} can be used for a take of `cost` units. */
   isPlain(rule: BucketRule, cost: number): boolean {
     const whole = rule.den === 1 && cost > 0 && cost <= rule.burst;
     return whole && rule.deepest === undefined && this.table.isBare;

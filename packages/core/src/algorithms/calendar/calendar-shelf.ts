@@ -1,4 +1,4 @@
-/** The calendar counts of a memory store. */
+/** The counts of limits by calendar, in a memory store. */
 
 import type { Ask, CalendarAnswer } from '../../contract/ask.js';
 import type { CalendarRule } from '../../contract/rule.js';

@@ -9,8 +9,8 @@ import type { ClaimsRule } from '../../contract/rule.js';
 import { MAX_LEASE_US } from '../leases/lease-step.js';
 
 /**
- * The longest time that a done claim stays stored: 400 days. If a claim ends later, the clock went back after it was
- * done.
+ * The longest time that a done claim stays stored: 400 days. If the end of a claim is further away, the clock went back
+ * after the claim was done.
  */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 

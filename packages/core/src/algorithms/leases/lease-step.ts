@@ -6,7 +6,9 @@
 import type { Ask, Lease } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 
-/** The longest lease: 24 hours. If a lease ends later, the clock went back after it was taken. */
+/**
+ * The longest lease: 24 hours. If the end of a lease is further away, the clock went back after the lease was taken.
+ */
 export const MAX_LEASE_US: number = 86_400_000_000;
 
 interface Held {
@@ -18,7 +20,7 @@ interface Held {
 export interface LeasesState {
   /** The leases by their id. */
   readonly held: Map<string, Held>;
-  /** How many of them are critical. */
+  /** How many leases are critical. */
   critical: number;
   /** No lease expires before this instant. */
   soonestUs: number;

@@ -22,8 +22,8 @@ const NAMES: NamesOf<LockOptions> = { forget: 1 };
 const MOST_LOCKS = 16;
 
 /**
- * The first rejection locks the key: until the lock ends, all requests with a cost above 0 are rejected. Use it as the
- * option `penalty`, which implies `fixedWindow` and `anchor: 'first-request'`.
+ * The first rejection locks the key: until the lock ends, all requests with a cost above 0 are rejected. Pass the
+ * result as the option `penalty`, which implies `fixedWindow` and `anchor: 'first-request'`.
  *
  * - Requests during a lock don't count and don't extend it. After the lock the whole limit is available again.
  * - The n-th lock has the n-th duration, or the last one if there are fewer durations.

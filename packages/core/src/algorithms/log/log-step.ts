@@ -73,7 +73,7 @@ function append(
 ): void {
   const units = Math.min(cost, rule.limit);
   if (units === 0) {
-    entries.clear(); // limit 0: an entry without units would take room, but could not be found by its units
+    entries.clear(); // with limit 0, the entry would have no units: it would take room, but could not be found
     return;
   }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);

@@ -43,7 +43,7 @@ export function ringOf(room: number, entrySize: number): number {
   return Math.min(MOST_PACKED, (room / entrySize) | 0);
 }
 
-/** Whether a block of `room` numbers is too large for this many numbers. */
+/** Whether a block with room for `room` numbers is too large for `numbers` of them. */
 export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
@@ -104,7 +104,8 @@ export class Instants {
 
 /**
  * A view of one log at a time. The first number of its slot in the table is the address of the block, the second is
- * made by `describe`. A log with one entry has no block: its first number is 0, and the second is its units.
+ * made by `describe`. A log with one entry has no block: the first number is 0, and the second is the units of the
+ * entry.
  */
 export class PackedEntries implements LogEntries {
   total = 0;
@@ -122,7 +123,6 @@ export class PackedEntries implements LogEntries {
   private sumSize = 0;
   /** The number of entries for which the block has room. */
   private ring = 1;
-  /** Position of the oldest entry in the ring. */
   private head = 0;
 
   constructor(table: FlatTable, blocks: Blocks, instants: Instants) {
@@ -325,7 +325,6 @@ export class PackedEntries implements LogEntries {
     this.moveTo(count * (this.instants.size + sumSize), sumSize);
   }
 
-  /** Moves the entries to a block for `room` numbers. */
   private moveTo(room: number, sumSize: number): void {
     const { address, blocks, table, slot } = this;
     const next = blocks.takeBlock(room, slot);
@@ -339,7 +338,6 @@ export class PackedEntries implements LogEntries {
     if (address === 0) this.writeLast();
   }
 
-  /** Copies the entries into another block, with sums of size `sumSize`. */
   private copyTo({ page, start }: Block, sumSize: number): void {
     const { size } = this.instants;
     const from = this.block.page;

@@ -111,7 +111,6 @@ export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number 
 
 type Binding = Ask<Rule> & { readonly binding: boolean };
 
-/** See {@link Ask.together}. */
 function startTogether<S extends Binding>(
   steps: readonly S[],
   judge: (step: S, place: number) => Answer,

@@ -8,7 +8,7 @@ import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The longest pause: 24 hours. If a pause ends later, the clock went back after it was set. */
+/** The longest pause: 24 hours. If the end of a pause is further away, the clock went back after the pause was set. */
 export const MAX_HOLD_US: number = 86_400_000_000;
 
 /** The instant of a bucket, and what later steps under other rules need to interpret it. */

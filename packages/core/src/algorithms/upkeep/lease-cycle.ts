@@ -133,7 +133,7 @@ export class LeaseCycle {
 
   /**
    * Stops all renewals and retries. Returns the releases still to be sent, including those of held leases if
-   * `givesBack`.
+   * `givesBack` is true.
    */
   endLeases(givesBack: boolean): readonly Step[] {
     this.cancel?.();
@@ -199,7 +199,6 @@ export class LeaseCycle {
     else this.schedule(isCut ? SOONEST_US : this.pauseUs);
   }
 
-  /** Time until the next turn, in microseconds. */
   private get pauseUs(): number {
     const { turnUs } = this.roster;
     return this.lost.size > 0 ? Math.min(turnUs, this.resendUs) : turnUs;
