@@ -210,7 +210,7 @@ export type Item = string | number | bigint;
 /** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
-/** The options of a limiter that can contain a callback for {@link Given}. */
+/** Limiter options that can contain a callback for {@link Given}. */
 interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;

@@ -117,7 +117,6 @@ class Several {
     return this.takeFirst(this.limits.alternatives(given, options), []);
   }
 
-  /** @param rejected the decisions of the earlier alternatives */
   private takeFirst(
     alternatives: readonly (readonly KeyedPart[])[],
     rejected: readonly Group[],
@@ -152,7 +151,6 @@ class Several {
     );
   }
 
-  /** `allowed` says whether the group passes. */
   private groupOf(
     parts: readonly KeyedPart[],
     decisions: readonly Decision[],

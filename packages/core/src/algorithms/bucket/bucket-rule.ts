@@ -1,4 +1,4 @@
-/** The rule of a token bucket, and its `Machine`. Shaper queues use the same numbers and receipts. */
+/** The rule of a token bucket, and its implementation (`Machine`). Shaper queues use the same numbers and receipts. */
 
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
 import type { BucketAnswer, Receipt } from '../../contract/ask.js';

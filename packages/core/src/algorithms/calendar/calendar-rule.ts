@@ -1,4 +1,4 @@
-/** The rule of a limit by calendar, and its `Machine`. */
+/** The rule of a limit by calendar, and its implementation (`Machine`). */
 
 import type { CalendarAnswer } from '../../contract/ask.js';
 import type { Calendar } from '../../contract/calendar.js';
@@ -11,7 +11,7 @@ import { BILLING } from './periods.js';
 /** The longest billing period. */
 export const LONGEST_MS = 34_560_000_000;
 
-/** Omits {@link Machine.complete}, which only limiters in apps need. */
+/** Stores don't need {@link Machine.complete}, so it is omitted here. */
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,

@@ -1,4 +1,4 @@
-/** The rule of claims, and its `Machine`. */
+/** The rule of claims, and its implementation (`Machine`). */
 
 import { encodeText } from '../../base/encode-name.js';
 import { SpillwayError, show } from '../../base/errors.js';

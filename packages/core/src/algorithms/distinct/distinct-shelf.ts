@@ -31,7 +31,7 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
     const { ask, nowUs, charge, mayGrow, count, other } = step;
     const { working: state } = this;
     state.items = (count ?? other)?.items ?? '';
-    // A shared count also grows up to the limit. With room for only one item, it would reject nearly all its keys.
+    // A shared count may grow too. With room for only one item, it would reject nearly all its keys.
     const grows = mayGrow || 'other' in step;
     const allowed = stepDistinct(ask, state, nowUs, charge, grows);
     const { used, freesUs, lastUs } = state;

@@ -1,4 +1,4 @@
-/** The rule of a concurrency limit, and its `Machine`. */
+/** The rule of a concurrency limit, and its implementation (`Machine`). */
 
 import type { LeasesAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';

@@ -1,4 +1,4 @@
-/** The rule of a limit with a penalty, and its `Machine`. */
+/** The rule of a limit with a penalty, and its implementation (`Machine`). */
 
 import type { LockAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';

@@ -26,7 +26,7 @@ export function unusedLock(): LockState {
   return { dirty: false, endUs: 0, current: 0, level: 0, endedUs: 0, untilUs: 0 };
 }
 
-/** The first instant at which the state equals that of an unused key. */
+/** The first instant at which the state equals the state of an unused key. */
 export function lockExpiresUs(
   { forgetUs }: LockRule,
   { endUs, current, level, endedUs, untilUs }: LockState,

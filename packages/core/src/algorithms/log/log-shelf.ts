@@ -165,7 +165,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return this.packed;
   }
 
-  /** The log with room for another entry: a packed log that is full becomes a long one. */
+  /** Makes room for another entry: a full packed log becomes a long log. */
   private roomy(log: LogEntries): LogEntries {
     if (log !== this.packed || log.count < MOST_PACKED) return log;
     const long = copyOf(log);

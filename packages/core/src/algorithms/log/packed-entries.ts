@@ -61,7 +61,10 @@ export class Instants {
   /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /** The factor from an instant to a rough one: the largest power of 1/2 with which a window fits into the range. */
+  /**
+   * Converts an instant to a rough instant by multiplication: the largest power of 1/2 with which a window fits into
+   * the range.
+   */
   private roughness = 1;
 
   turnTo(windowUs: number): void {

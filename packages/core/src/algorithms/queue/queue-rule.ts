@@ -1,4 +1,4 @@
-/** The rule of a shaper's queue (a bucket whose takers may wait), and its `Machine`. */
+/** The rule of a shaper's queue (a bucket whose takers may wait), and its implementation (`Machine`). */
 
 import { mulDiv } from '../../base/exact.js';
 import type { Answer, Ask, QueueAnswer } from '../../contract/ask.js';

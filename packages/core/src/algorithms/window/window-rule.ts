@@ -1,4 +1,4 @@
-/** The rule of fixed, anchored and sliding windows, and its `Machine`. */
+/** The rule of fixed, anchored and sliding windows, and its implementation (`Machine`). */
 
 import { mulDiv } from '../../base/exact.js';
 import type { WindowAnswer } from '../../contract/ask.js';
