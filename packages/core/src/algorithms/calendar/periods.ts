@@ -141,7 +141,7 @@ class ZoneCalendar implements Calendar {
 /** @throws SpillwayError `SPW_WINDOW_INVALID` if there is no such time zone */
 function datesIn(timeZone: string): Intl.DateTimeFormat {
   try {
-    // With this locale and these options, dates are always formatted like 12/31/2026.
+    // With this locale and these options, a date is always written like 12/31/2026.
     const numbers = { year: 'numeric', month: 'numeric', day: 'numeric' } as const;
     return new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', { timeZone, ...numbers });
   } catch {

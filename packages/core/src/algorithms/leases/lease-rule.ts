@@ -38,7 +38,7 @@ const leasesMachine: Machine = {
 
 /**
  * Makes the rule of a concurrency limit: `limit` from 1 to 10^9, `leaseUs` from 1 s to 24 hours in microseconds.
- * `reserve`, 0 to 1 in steps of one millionth, is the share of the limit that only critical holders may use: others
+ * `reserve`, 0 to 1 in steps of one millionth, is the share of the limit that only critical holders may use. Others
  * pass while together they hold fewer than (1 - reserve) x limit permits.
  */
 export function makeLeasesRule(limit: number, leaseUs: number, reserve = 0): LeasesRule {

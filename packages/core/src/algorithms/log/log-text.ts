@@ -1,6 +1,6 @@
 /**
- * A log as stored text: the format mark `1`, then for each entry a space, the microseconds since the previous entry or,
- * for the first, since the epoch, a colon and the units. Example: `1 1767225600000000:2 5000:1`.
+ * A log as stored text: the format mark `1`, then the entries. An entry is a space, the microseconds since the previous
+ * entry (or since the epoch), a colon and the units. Example: `1 1767225600000000:2 5000:1`.
  */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';

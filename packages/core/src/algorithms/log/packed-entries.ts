@@ -61,10 +61,7 @@ export class Instants {
   /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /**
-   * Converts an instant to a rough instant by multiplication: the largest power of 1/2 with which a window fits into
-   * the range.
-   */
+  /** The factor from an instant to its rough form: the largest power of 1/2 with which a window fits into the range. */
   private roughness = 1;
 
   turnTo(windowUs: number): void {
