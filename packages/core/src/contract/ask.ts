@@ -84,7 +84,10 @@ export interface Ask<Rule> {
    * last of them can start, rounded up to a microsecond. Each is charged as if it came at that time.
    */
   readonly together?: boolean;
-  /** The common start of such takes, in microseconds since the epoch. Stores set it after judging the group once. */
+  /**
+   * The common start of takes with {@link together}, in microseconds since the epoch. Stores set it after judging the
+   * group once.
+   */
   readonly startUs?: number;
   /**
    * With a `leases` rule: the permit to take, to renew (`record`) or to release (`put`). Without it, the step only

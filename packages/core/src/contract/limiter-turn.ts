@@ -42,7 +42,7 @@ export interface LimiterTurn<Raw = unknown> {
   readonly mode: Mode;
   /** The step that a stored limiter sends to the store. */
   readonly step?: Step | undefined;
-  /** The answer of the store to this step. */
+  /** The answer of the store to `step`. */
   readonly answer?: Answer | undefined;
   readonly decision: Decision;
 }

@@ -57,7 +57,7 @@ export type BodyEnd = 'whole' | 'too-large' | 'late' | 'unknown';
 export interface Recorder {
   /** The query of the request as the client sent it, without `?`; empty if the request has none. */
   readonly query: string;
-  /** The host that the client sent, including a port; empty if the client sent no host. */
+  /** The host that the client sent, with the port if given; empty if the client sent no host. */
   readonly host: string;
   /** The body as parsed by a body parser before the guard; undefined if no parser has run. */
   parsedBody(): unknown;

@@ -76,7 +76,7 @@ export interface QueueRule extends RuleBase, BucketNumbers {
   readonly spanUs: number;
   /** The refill time of `burst` - 1 units, in whole microseconds, rounded down. */
   readonly leadUs: number;
-  /** The fraction of a microsecond of this refill time, a numerator over `den`. */
+  /** The fraction that `leadUs` omits, as a numerator over `den`. */
   readonly leadNum: number;
 }
 

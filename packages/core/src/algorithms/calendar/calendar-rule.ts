@@ -16,7 +16,7 @@ export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
   capacity: ({ limit }: CalendarRule) => limit,
-  // Reduces the limit. Other rules extend the window, but a longer window would not be a period of the calendar.
+  // Reduces the limit, because a period of the calendar can't be extended like other windows.
   share: (rule: CalendarRule, share) => ({
     ...rule,
     limit: Math.max(1, Math.floor(rule.limit * share)),
