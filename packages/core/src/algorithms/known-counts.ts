@@ -1,4 +1,4 @@
-/** The rules registered for each limiter: one rule for each code. */
+/** Stores the rules registered for each limiter, one for each code. */
 
 import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';

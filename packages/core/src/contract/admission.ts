@@ -9,19 +9,19 @@ import type { Header } from './request.js';
 export interface Admission {
   /** Whether the request may go on. */
   readonly allowed: boolean;
-  /** One for each limiter, in the order of the guard. */
+  /** One decision for each limiter, in the order of the guard. */
   readonly decisions: readonly Decision[];
   /**
-   * The rejection that determines the response; among equals, the one with the longest wait. Undefined if the request
-   * is allowed or replayed.
+   * The rejection that determines the response. If several rank equally, it is the one with the longest wait. Undefined
+   * if the request is allowed or replayed.
    */
   readonly binding: Decision | undefined;
   /**
-   * The stored response to send instead of running a handler, if the request is a replay. `status` and `headers` are
-   * then those of that response.
+   * The stored response to send instead of running a handler, if the request is a replay. Then `status` and `headers`
+   * come from this response.
    */
   readonly replay?: StoredResponse | undefined;
-  /** 200 if allowed. If rejected: 429, 403 (blocked key), 503, or the status of another reason. */
+  /** 200 if the request is allowed. For a rejection, 429, 403 (blocked key), 503, or the status of another reason. */
   readonly status: number;
   /** Headers for the response, whether the request is allowed or rejected. */
   readonly headers: readonly Header[];

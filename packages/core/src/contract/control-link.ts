@@ -1,4 +1,4 @@
-/** How guards and limiters read live settings. Each control brings the code for this. */
+/** How guards and limiters read live settings. Each control supplies the code for this. */
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
@@ -36,7 +36,7 @@ export interface ControlLink extends Control, LiveLink {
 /** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
-   * The variant of a limiter for a caller, with its live limits. Limits that don't make a valid rule are reported as a
+   * The variant of a limiter for a caller, with live limits. Limits that don't make a valid rule are reported as a
    * fault and ignored.
    *
    * @param from the variant of the caller's plan, or the declared one

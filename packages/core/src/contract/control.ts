@@ -42,7 +42,7 @@ export interface LimiterSettings {
 export interface KeyOverride {
   /** `allow`: the limiter neither counts nor rejects the key. `block`: the limiter rejects it. */
   readonly verdict: 'allow' | 'block';
-  /** Milliseconds until it expires. */
+  /** Milliseconds until the override expires. */
   readonly endsInMs: number;
 }
 

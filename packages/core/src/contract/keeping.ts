@@ -32,7 +32,7 @@ export interface KeepContext extends StepContext {
   readonly storeTimeoutMs: number;
   /** Sends one step to the store. The answer has a `failure` if the store can't answer. */
   ask(step: Step): Answer | Promise<Answer>;
-  /** Calls `lost` if another owner turns out to have the claim before it has ended. */
+  /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Step, lost: () => void): void;
   /** Stops the renewal of a claim. */
   abandon(step: Step): void;
@@ -72,7 +72,7 @@ export interface KeeperParts {
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
-    /** The number of limiters that have no store and so use the shared memory; 0 if the guard has a store. */
+    /** How many limiters of this process have no store; 0 if the guard has a store. */
     readonly withoutStore: number;
     readonly link: {
       ask<Value>(
@@ -138,7 +138,7 @@ export interface Keeper<Raw> {
   begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined;
   /** The stored response to send, if the request is a replay. */
   answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined;
-  /** The problem document of a rejection by such a limiter; undefined for other rejections. */
+  /** The problem document of a rejection by this limiter; undefined for other rejections. */
   problemOf(decision: Decision): OwnProblem | undefined;
   /** Headers to add to a rejection. */
   headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined;
@@ -149,7 +149,7 @@ export interface Keeping<Raw> {
   /** Returns the parts of the exchange that the limiter needs. */
   readonly see: (exchange: RecordedExchange, holder: object) => StoredExchange;
   /**
-   * Makes the keeper of a guard. Only guards with such a limiter have the code for it.
+   * Makes the keeper of a guard. Only guards with a limiter that stores responses contain its code.
    *
    * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
    */

@@ -40,9 +40,9 @@ export interface LimiterTurn<Raw = unknown> {
   readonly request: LimitRequest<Raw>;
   /** The mode in effect: the declared one or a live setting. */
   readonly mode: Mode;
-  /** The step for the store, if the limiter is a stored one. */
+  /** The step that a stored limiter sends to the store. */
   readonly step?: Step | undefined;
-  /** The answer of the store, if the limiter is a stored one. */
+  /** The answer of the store to `step`. */
   readonly answer?: Answer | undefined;
   readonly decision: Decision;
 }

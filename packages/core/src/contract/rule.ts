@@ -38,8 +38,8 @@ export interface BucketNumbers extends Tolerance {
   readonly limit: number;
   readonly windowUs: number;
   /**
-   * The capacity of the bucket in units. Less than the declared burst only if the tolerance would otherwise exceed 2^51
-   * us.
+   * The capacity of the bucket in units. It is less than the declared burst only if the tolerance would otherwise
+   * exceed 2^51 us.
    */
   readonly burst: number;
   /** Denominator of all fractions of a microsecond in this rule: limit / gcd(limit, windowUs). */
@@ -76,7 +76,7 @@ export interface QueueRule extends RuleBase, BucketNumbers {
   readonly spanUs: number;
   /** The refill time of `burst` - 1 units, in whole microseconds, rounded down. */
   readonly leadUs: number;
-  /** The fraction of that time, a numerator over `den`. */
+  /** The fraction that `leadUs` omits, as a numerator over `den`. */
   readonly leadNum: number;
 }
 
@@ -130,7 +130,8 @@ export interface DistinctRule extends RuleBase {
 
 /**
  * Permits for requests in flight. Each is held under a lease, which expires unless it is renewed. Critical holders
- * always get a permit. Others get one if fewer than `limit` are held in total, and fewer than `open` by others.
+ * always get a permit. Another holder gets one if fewer than `limit` permits are held in total, and fewer than `open`
+ * of them by holders that are not critical.
  */
 export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
@@ -162,7 +163,7 @@ export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 /** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
-/** The names of the algorithms in metrics, the registry and the command line. */
+/** The names of the algorithms, as in metrics and the command line. */
 export type Algorithm =
   | 'token-bucket'
   | 'fixed-window'
@@ -209,13 +210,13 @@ export type Item = string | number | bigint;
 /** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
-/** The options of a limiter in which a callback for {@link Given} can be. */
+/** Limiter options that can contain a callback for {@link Given}. */
 interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;
 }
 
-/** Data of a request beside its key. A missing property was not supplied, or its callback failed. */
+/** Data of a request besides its key. A missing property was not supplied, or its callback failed. */
 interface Given {
   readonly cost?: unknown;
   readonly period?: unknown;
@@ -240,7 +241,6 @@ export interface CalendarWindow<Raw = unknown> {
     readonly burst?: unknown;
     readonly anchor?: unknown;
   }): CalendarRule;
-  /** The name of the calendar. */
   toString(): string;
 }
 
@@ -332,7 +332,7 @@ export interface Machine {
   /**
    * Adds the data of the request that the rule needs to a step.
    *
-   * @param given undefined if the callback failed, which was reported
+   * @param given undefined if the callback failed; the fault was already reported
    * @param limiter the name of the limiter, for faults
    */
   complete?<S extends Ask<Rule>>(
@@ -341,7 +341,7 @@ export interface Machine {
     limiter: string,
     sink: FaultSink,
   ): S;
-  /** The callback in the options that finds a property of {@link Given}, and its name in faults. */
+  /** The callback in the options that finds a property of {@link Given}, and that property's name in faults. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
   /** Properties of the merged step if two steps on one count are merged, such as a cost that differs from the sum. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
@@ -360,7 +360,7 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm, without spaces, because the registry separates its entries with them:
+   * The algorithm, without spaces, because they separate what processes announce in Redis:
    *
    * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;
@@ -402,7 +402,7 @@ export interface DenialMemory {
  *
  * - buckets with the same tolerance in time, debt included, and the same denominator,
  * - windows of the same kind and length, logs and limits on distinct items with the same window,
- * - limits with a penalty with the same `forgetUs`,
+ * - limits with a penalty and the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses a separate count for the id of the claim. The code is then the rule's code, `:` and the id,

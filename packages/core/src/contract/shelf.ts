@@ -2,7 +2,7 @@
 
 import type { Answer, Ask } from './ask.js';
 
-/** One step on a shelf, the table of one algorithm. */
+/** One step on a shelf. */
 export interface ShelfStep<Rule, Count = unknown> {
   readonly ask: Ask<Rule>;
   readonly nowUs: number;
@@ -35,8 +35,8 @@ export interface Shelf<Rule, Count = unknown> {
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
-   * {@link find} and {@link step} in one call, which is faster; undefined if no count is stored. Omitted if a key may
-   * also have a shared count: see {@link holds}.
+   * Calls {@link find} and {@link step} at once, which is faster. Returns undefined if no count is stored. Omitted if a
+   * key may also have a shared count: see {@link holds}.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
   /** Whether `count` holds the permit of `ask`. Only for algorithms with permits. */

@@ -1,4 +1,4 @@
-/** How guards and limiters call a store. Each store brings the code for this, including the handling of failures. */
+/** How guards and limiters call a store. Each store supplies the code for this, including the handling of failures. */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
@@ -7,7 +7,7 @@ import type { OnStoreError } from './decision.js';
 import type { BreakerEvent, StoreCallEvent } from './observer.js';
 import type { ApplyOptions, Step, Store } from './store.js';
 
-/** A store that guards and limiters accept: `memoryStore()`, or one wrapped by `remoteStore`. */
+/** A store that guards and limiters accept: `memoryStore()`, or a store wrapped by `remoteStore`. */
 export type LinkedStore = Store & Linked;
 
 /** The part of a {@link LinkedStore} that links it to guards and limiters. */
@@ -49,7 +49,7 @@ type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
 
 /**
  * The link of one guard or limiter to a store. Its methods neither throw nor reject: if the store fails, each step is
- * answered by its policy, with the reason in `failure`.
+ * answered as its `onStoreError` says, with the reason in `failure`.
  */
 export interface StoreLink {
   /** For a memory store: the clock by which it decides. */
@@ -63,16 +63,13 @@ export interface StoreLink {
   /** Sends the steps to the store and returns the result of `then` with the answers. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
-   * {@link ask} for steps that give back, `put` and `reset`. Their keys are removed from the denial cache, before the
-   * call and again after it, because an answer may arrive in between.
+   * Like {@link ask}, for steps that refund, release or reset. Their keys are removed from the denial cache before the
+   * call and again after it, because a rejection may arrive in between.
    *
-   * @param forUs the time limit of the store. If it is set, no request waits, and a failure doesn't count as an outage
+   * @param forUs how long the store may take. If it is set, no request waits, and a failure doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
-  /**
-   * Renews permits. No request waits for it, and a failure doesn't count as an outage. `forUs` is the time limit of the
-   * store.
-   */
+  /** Renews permits. No request waits for it, and a failure doesn't count as an outage. The store may take `forUs`. */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
   forgetAll(): void;
@@ -86,9 +83,9 @@ export type Policies = readonly (readonly [limiter: string, policy: OnStoreError
 export interface BreakerSettings {
   /** Failed calls in a row after which a part of the store is considered down. */
   readonly failures: number;
-  /** The shortest time between two probes while it is down, in microseconds. */
+  /** The shortest time between two probes of a part that is down, in microseconds. */
   readonly probeUs: number;
-  /** The duration above which a call is slow, in microseconds. If omitted, it is learned from healthy minutes. */
+  /** The duration above which a call is slow, in microseconds. If omitted, it is learned from the usual latency. */
   readonly slowUs?: number | undefined;
 }
 

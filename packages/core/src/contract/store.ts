@@ -49,7 +49,7 @@ export interface Store {
   readonly label?: string;
   /**
    * The name of the part of the store that a step depends on, such as a shard. Parts can fail independently. Without
-   * it, the store is one part.
+   * this method, the store is one part.
    */
   domainOf?(step: Step): string;
   /**
@@ -63,7 +63,7 @@ export interface Store {
     steps: readonly Step[],
     options?: ApplyOptions,
   ): readonly Answer[] | Promise<readonly Answer[]>;
-  /** Stores bytes beside the counts. Required only for `idempotency()`, which stores responses in it. */
+  /** Stores bytes beside the counts. Required only for `idempotency()`, which stores responses. */
   readonly values?: Values | undefined;
 }
 
@@ -116,7 +116,7 @@ export interface Values {
     ttlUs: number,
     options?: ApplyOptions,
   ): void | Promise<void>;
-  /** The value of this name; undefined if there is none. The caller may change the returned bytes. */
+  /** The value of this name; undefined if none is stored. The caller may change the returned bytes. */
   get(
     name: ValueName,
     options?: ApplyOptions,

@@ -24,8 +24,8 @@ export interface Room {
 }
 
 /**
- * Makes the upkeep of all permits and claims of one guard. A rule brings it to the guard, so guards without such rules
- * don't have its code.
+ * Makes the upkeep of all permits and claims of one guard. The rules of permits and claims contain this function, so
+ * other guards don't have its code.
  *
  * @param track registers calls in flight, which `close` waits for
  */
@@ -114,11 +114,11 @@ export interface ClaimContext {
  * step.
  */
 export interface LateValue {
-  /** Whether its claim has ended. */
+  /** Whether the claim of the value has ended. */
   readonly isMarked: boolean;
-  /** Marks its claim as ended. */
+  /** Marks the claim as ended. */
   mark(): void;
-  /** Reserves memory for the value, unless some is reserved. Returns false if there is no room. */
+  /** Reserves memory for the value, unless this was done before. Returns false if there is no room. */
   hold(): boolean;
   /** Tries to write the value. Resolves to true if it is written or no longer needed. Never rejects. */
   write(): Promise<boolean>;

@@ -11,8 +11,6 @@ import { checkClientOptions } from '../stores/check-store.js';
 import type { KeyedLimiterOptions, LimitOptions } from './limiter-options.js';
 
 /**
- * Checks the second argument of a function that creates limits.
- *
  * @param of the function's name in messages, as in `createLimiter()`
  * @param names the known options
  * @param first the known options of the first argument, for suggestions

@@ -89,8 +89,8 @@ export class DirectClient {
   /**
    * Creates a limit.
    *
-   * @param declared the declared numbers, for plans and live settings. Shapers omit them, because they make these rules
-   * themselves
+   * @param declared the declared numbers, for plans and live settings. Shapers omit them, because they apply plans and
+   * live settings themselves
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {

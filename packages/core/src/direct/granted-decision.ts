@@ -7,8 +7,8 @@ import type { Grant } from '../contract/metered-cost.js';
 import type { Step, Store } from '../contract/store.js';
 
 /**
- * Created for every request that passes, so it must be cheap: properties are assigned one by one, not with
- * `Object.assign`, and `declare` keeps the compiler from initializing each with undefined first.
+ * Created for every request that passes, so it must be cheap. Properties are assigned one by one, not with
+ * `Object.assign`. `declare` keeps the compiler from initializing each property with undefined first.
  */
 export class GrantedDecision implements Decision {
   declare readonly limiter: string;

@@ -1,4 +1,4 @@
-/** `createLimiter`: a limit by key, without HTTP. */
+/** `createLimiter` creates a limiter for keys, without HTTP. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCost, checkName } from '../base/checks.js';

@@ -1,4 +1,4 @@
-/** One keyed limit: turns a key into a part of a decision, and the store's answer into the decision. */
+/** Turns a key into one limit's part of a decision, and the store's answer into the decision. */
 
 import { decideStep, measure, policyOf } from '../algorithms/decide.js';
 import { receiptOfStep } from '../algorithms/receipt.js';

@@ -34,7 +34,7 @@ export interface Part {
   decision: Decision | undefined;
 }
 
-/** Turns the answer of a store into a decision: a stored limiter of a guard, or a keyed limit. */
+/** A stored limiter of a guard, or a keyed limit. It turns the answer of a store into a decision. */
 export interface Decider {
   readonly name: string;
   readonly share?: number;
@@ -94,11 +94,7 @@ export class Pipeline<P extends Part> {
     return answer !== undefined;
   }
 
-  /**
-   * Calls the store once for all `open` parts, decides them, and returns the result of `then`.
-   *
-   * @param host the host of the request
-   */
+  /** Calls the store once for all `open` parts, decides them, and returns the result of `then`. */
   askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);
@@ -145,7 +141,6 @@ export class Pipeline<P extends Part> {
     }
   }
 
-  /** Decides a part if it is in the denial cache. */
   protected decideByCache(part: P, limiter: Decider, step: Step): void {
     if (part.mode !== 'enforce' || step.op !== 'take') return;
     const known = this.client.link.known(step);

@@ -29,7 +29,7 @@ export interface PeerOptions<Args extends readonly unknown[]> extends AddressOpt
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
   /** Called when `clientIp` throws, returns a promise, or is missing. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Logs these faults, at most once a minute, if there is no `onFault`. Default: the console. */
+  /** Logs faults of `clientIp`, at most once a minute, if there is no `onFault`. Default: the console. */
   readonly logger?: Logger | false | undefined;
 }
 

@@ -13,7 +13,7 @@ import {
 
 type Read = () => Promise<unknown>;
 
-/** Further members of `Request`. Every runtime has `body` and all reading methods except `bytes`. */
+/** Further members of `Request`. Only `bytes` is missing in some runtimes. */
 interface ReadableRequest extends WebRequest {
   readonly body?: object | null;
   readonly bodyUsed?: boolean;

@@ -1,4 +1,4 @@
-/** The exchange of fetch. It collects headers until the handler has returned its response. */
+/** Implements `Exchange` for fetch. Headers are collected until the handler has returned its response. */
 
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';
@@ -81,7 +81,7 @@ export class FetchExchange implements Exchange {
   }
 
   /**
-   * For platforms that stop all work when the response ends: a function that keeps them alive until a promise settles.
+   * For a platform that stops all work when the response ends: a function that keeps it alive until a promise settles.
    */
   protected waitUntil(): WaitUntil | undefined {
     return undefined;

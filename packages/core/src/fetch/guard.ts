@@ -97,7 +97,6 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
 {
   private readonly gate: Gate<Req>;
   private readonly permits: ResponsePermits;
-  /** Requests that wait for their decision. */
   private readonly undecided = new WeakMap<Req, Promise<Passage>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
   private readonly waitUntil: KeepAlive<Req, Rest> | undefined;

@@ -53,7 +53,7 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     }
   }
 
-  /** Contains the length of the key, so different claims have different names. */
+  /** The name contains the length of the key, so different claims have different names. */
   private claimNameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;

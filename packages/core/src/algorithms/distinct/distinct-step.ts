@@ -1,5 +1,5 @@
 /**
- * The distinct items of a key: functions over a packed list of them (see docs/algorithms.md;
+ * Functions over the packed list of a key's distinct items (see docs/algorithms.md;
  * packages/redis/src/algorithms/distinct/distinct.lua does the same in Lua).
  *
  * The list is a string with one byte per character. Each item takes 16 bytes for its fingerprint and 7 for the time at
@@ -70,7 +70,7 @@ export function stepDistinct(
     // Drops the oldest items if a `record` has exceeded the limit.
     const most = Math.max(limit, before.length / WIDTH) * WIDTH;
     if (list.length > most) list = list.slice(-most);
-    places = op === 'record' ? placesOf(list, wanted) : []; // after a take, the list has all of them
+    places = op === 'record' ? placesOf(list, wanted) : []; // after a take, the list has all items
   }
   state.items = list;
   state.used = list.length / WIDTH;
@@ -127,7 +127,7 @@ function freesOf(list: string, places: readonly number[], limit: number, nowUs: 
   return nowUs; // a full memory store has no room for all wanted items
 }
 
-/** The list with each wanted item: marked as shared if it was in the list, otherwise appended. */
+/** Adds the wanted items to the list. If an item was already in the list, it is marked as shared. */
 function withItems(
   list: string,
   wanted: readonly string[],
@@ -139,7 +139,7 @@ function withItems(
   return edited(list, unsharedOf(list, places), true) + fresh;
 }
 
-/** Removes at most `most` of the items at `places`, and only unshared ones that were added at `us`. */
+/** Removes at most `most` items of those at `places` that are unshared and were added at `us`. */
 function without(list: string, places: readonly number[], us: number, most: number): string {
   const own = unsharedOf(list, places).filter((at) => timeAt(list, at) === us);
   return edited(list, own.slice(0, most), false);
@@ -189,7 +189,7 @@ function timeAt(list: string, at: number): number {
   return us;
 }
 
-/** The time of the newest item; 0 if there is none. */
+/** The time of the newest item; 0 if the list is empty. */
 function lastOf(list: string): number {
   return list === '' ? 0 : timeAt(list, list.length - WIDTH);
 }

@@ -15,12 +15,12 @@ const PIECE = 2 ** 15;
 
 /**
  * The fingerprints of distinct items, in hexadecimal. Returns at most 101, one more than can pass. Null and undefined
- * are not items. Values of all other types are the same item, so a client can't use them to avoid the limit or to
- * exhaust it.
+ * are not items. All values other than strings, numbers and bigints are one item, so a client can't avoid or exhaust
+ * the limit with them.
  *
  * @param step its limiter and key are part of the fingerprints. Otherwise an item of one key would count as a repeat
  * for all keys that share its count in a full memory store
- * @param junk reports the first value of an invalid type
+ * @param junk is called with the first value of an invalid type
  */
 export function fingerprintsOf(
   given: unknown,

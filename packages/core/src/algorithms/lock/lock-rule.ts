@@ -1,4 +1,4 @@
-/** The rule of a limit with a penalty, and its `Machine`. */
+/** The rule of a limit with a penalty, and its implementation (`Machine`). */
 
 import type { LockAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -50,7 +50,7 @@ const lockMachine: Machine = {
 };
 
 /**
- * The rule of a limit with a penalty: {@link LockRule}. The numbers must have been checked: as for `makeRule`, and at
+ * Makes the rule of a limit with a penalty. The numbers must have been checked as for `makeRule`. There must be at
  * least one lock.
  *
  * @example

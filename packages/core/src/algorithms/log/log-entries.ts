@@ -1,11 +1,11 @@
-/** The entries of a log: units by instant, oldest first. The interface, and the implementation for long logs. */
+/** The interface for the entries of a log (units by instant, oldest first), and its implementation for long logs. */
 
 export interface LogEntries {
   /** Units of all entries. */
   readonly total: number;
-  /** Entries stored; some may have no units left. */
+  /** The number of stored entries; some may have no units left. */
   readonly count: number;
-  /** The newest instant; -Infinity if there is none. */
+  /** The newest instant; -Infinity if the log is empty. */
   readonly lastUs: number;
   /** Units at or before `us`. */
   unitsUntil(us: number): number;
@@ -249,7 +249,7 @@ export class Entries implements LogEntries {
     else for (let node = 1; node <= kept; node += 1) carry(nodes, node, 1);
   }
 
-  /** Copies the instants from index `from` on into a new array with room for an eighth more. */
+  /** Copies the instants, starting at index `from`, into a new array with room for an eighth more. */
   private resize(from: number): void {
     const length = this.length - from;
     const times = new Float64Array(length + (length >> 3) + SPARE);

@@ -1,4 +1,4 @@
-/** The rule of a sliding window log, and its `Machine`. */
+/** The rule of a sliding window log, and its implementation (`Machine`). */
 
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';

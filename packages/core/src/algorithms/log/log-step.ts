@@ -1,5 +1,5 @@
 /**
- * The sliding window log: functions that change only its entries (see docs/algorithms.md;
+ * Functions for the sliding window log. They change only its entries (see docs/algorithms.md;
  * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 
@@ -73,7 +73,7 @@ function append(
 ): void {
   const units = Math.min(cost, rule.limit);
   if (units === 0) {
-    entries.clear(); // limit 0: an entry without units would take room, but could not be found by its units
+    entries.clear(); // with limit 0, the entry would have no units: it would take room, but could not be found
     return;
   }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);

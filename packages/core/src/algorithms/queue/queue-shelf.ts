@@ -8,20 +8,19 @@ import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
 
 const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 
-/** The numbers of a state: the cells of a slot, after its fingerprint. */
+/** How many numbers a state has. They are the cells of a slot after its fingerprint. */
 const NUMBERS = 5;
 
 /**
- * The time of a slot, after which it may be evicted, is the instant of its state: no running pause ends later. Storing
- * each state as an object took 1.4 times as long with 10,000 keys.
+ * A slot may be evicted after the instant `us` of its state, because no running pause ends later. Storing each state as
+ * an object took 1.4 times as long with 10,000 keys.
  */
 export class QueueShelf implements Shelf<QueueRule, QueueState> {
   readonly grows = false;
   private readonly keys = new KeySlots(NUMBERS);
   private readonly table = this.keys.table;
-  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
+  /** Steps change this copy of the stored state, because a look or a rejection must not change the original. */
   private readonly state = noQueue();
-  /** The slot of the last lookup. */
   private slot = -1;
 
   get size(): number {

@@ -1,5 +1,5 @@
 /**
- * The queue of a shaper, a bucket whose takers may wait: functions that change only the state they get (see
+ * Functions for a shaper's queue, a bucket whose takers may wait. They change only the state they get (see
  * docs/algorithms.md; packages/redis/src/algorithms/queue/queue.lua does the same in Lua).
  */
 
@@ -8,7 +8,7 @@ import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The longest pause: 24 hours. A pause that ends later was set before the clock went back. */
+/** The longest pause: 24 hours. If the end of a pause is further away, the clock went back after the pause was set. */
 export const MAX_HOLD_US: number = 86_400_000_000;
 
 /** The instant of a bucket, and what later steps under other rules need to interpret it. */
@@ -24,16 +24,15 @@ export interface QueueState {
    * far ahead of now or of the end of a pause.
    */
   spanUs: number;
-  /** The end of the last pause, possibly past; 0 if there was none. */
+  /** The end of the last pause, possibly in the past; 0 if there was no pause. */
   pauseUs: number;
 }
 
-/** The state of an unused key. */
 export function noQueue(): QueueState {
   return { dirty: false, us: 0, num: 0, den: 1, spanUs: 0, pauseUs: 0 };
 }
 
-/** When the state expires, that is, equals that of an unused key. */
+/** When the state expires. It then equals the state of an unused key. */
 export function restOf({ us, num, pauseUs }: QueueState): number {
   return Math.max(num > 0 ? us + 1 : us, pauseUs);
 }
@@ -97,7 +96,7 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   return wasAhead;
 }
 
-/** Cuts the pause and the instant if they are further ahead than any rule allows, because the clock went back. */
+/** If the clock went back, moves the pause and the instant back to the latest that the rules allow. */
 function cut(state: QueueState, nowUs: number): boolean {
   const { pauseUs } = state;
   state.pauseUs = Math.min(pauseUs, nowUs + MAX_HOLD_US);

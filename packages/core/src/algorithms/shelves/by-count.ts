@@ -1,9 +1,9 @@
 /** Stores one object for each limiter and code (see `countOf`), and finds it without building a string. */
 
-/** With more objects than this, idle ones are evicted when another is added. */
+/** If there are this many objects, adding another evicts the idle objects. */
 const MANY = 1_024;
 
-/** The objects of one limiter, and the object used last: most limiters have only one. */
+/** The objects of one limiter, and the one used last. Most limiters have one object. */
 interface Codes<Thing> {
   code: string;
   thing: Thing;

@@ -6,8 +6,8 @@
 
 /**
  * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot is
- * [fingerprint lo, fingerprint hi | instant], followed by two whole numbers or by any other cells. If slots have only
- * one number, which is zero in most tables, these numbers are in a separate array.
+ * [fingerprint lo, fingerprint hi | instant], followed by two whole numbers or by other cells. In a table with one
+ * number per slot, which is usually zero, these numbers are in a separate array.
  */
 interface Slots {
   readonly capacity: number;
@@ -69,12 +69,12 @@ export class FlatTable {
   private hand = 0;
   private entries = 0;
   private epoch = 0;
-  /** Cells of a slot: 2, or 3 with two numbers, or more. */
+  /** How many cells a slot has: 2 with one number, 3 with two, or more. */
   private readonly cellsEach: number;
   private readonly keeper: Keeper | undefined;
 
   /**
-   * @param width numbers of a slot, one or two. For a caller that uses {@link slots}: all cells of a slot after the
+   * @param width how many numbers a slot has, one or two. If the caller uses {@link slots}, how many cells follow the
    * fingerprint
    */
   constructor(width: number, keeper?: Keeper) {
@@ -93,7 +93,7 @@ export class FlatTable {
     return this.epoch;
   }
 
-  /** The slot of an entry, -1 if there is none. Valid for this generation. */
+  /** The slot of an entry, or -1 if the table has no such entry. Valid for this generation. */
   findEntry(lo: number, hi: number, nowUs: number): number {
     if (this.old) this.move(STRIDE, nowUs);
     const slot = probe(this.slots, this.cellsEach, lo, hi);
@@ -133,7 +133,7 @@ export class FlatTable {
     return numbers ? (numbers[this.placeOf(slot) + column] as number) : 0;
   }
 
-  /** `value`: 0 to 2^32 - 1. */
+  /** `value` is from 0 to 2^32 - 1. */
   setNumber(slot: number, column: number, value: number): void {
     const { slots } = this;
     if (value > 0) slots.numbers ??= this.makeNumbers();
@@ -191,9 +191,9 @@ export class FlatTable {
   }
 
   /**
-   * Starts a new table: of the next size, or of the same size if live entries would take at most half of it. The new
+   * Starts a new table of the next size, or of the same size if live entries would take at most half of it. The new
    * table can't fill up during the move: at most three quarters of the old slots are taken, and they are moved faster
-   * than new ones are added.
+   * than new entries are added.
    */
   private rebuild(nowUs: number): void {
     while (this.old) this.move(SMALLEST, nowUs);

@@ -48,7 +48,7 @@ export class KeySlots {
     this.table = new FlatTable(width, keeper);
   }
 
-  /** The slot of a key, -1 if there is none. Valid until the next call. */
+  /** The slot of a key, or -1 if the key has none. Valid until the next call. */
   findSlot(limiterName: string, rule: Coded, key: string, nowUs: number): number {
     if (this.epoch !== this.table.generation) this.clearHot();
     let limiter = this.last;

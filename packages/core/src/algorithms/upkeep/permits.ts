@@ -14,7 +14,9 @@ import type {
 import { LeaseCycle } from './lease-cycle.js';
 import { hasFailed, MOST_STEPS, releaseOf } from './lost-releases.js';
 
-/** The end of a claim is retried at least this often, because retries of the request are rejected until it arrives. */
+/**
+ * The end of a claim is retried at least this often, because retries of the request are rejected until the end arrives.
+ */
 const RESEND_CLAIMS_US = 5_000_000;
 
 /**

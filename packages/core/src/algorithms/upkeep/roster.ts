@@ -5,10 +5,10 @@ import type { Step } from '../../contract/store.js';
 /** A lease is renewed within this share of its length, so it survives one lost renewal. */
 const LATEST = 1 / 3;
 
-/** A lease is not renewed within this first share of its length, because most requests have ended by then. */
+/** A lease is not renewed before this share of its length has passed, because most requests have ended by then. */
 const EARLIEST = 1 / 12;
 
-/** Turns within a third of a lease. They are at least {@link SOONEST_US} apart. */
+/** How many turns there are within a third of a lease. They are at least {@link SOONEST_US} apart. */
 const TURNS = 64;
 
 export const SOONEST_US = 20_000;
