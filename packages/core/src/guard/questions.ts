@@ -1,7 +1,4 @@
-/**
- * Asks the limiters of a guard for their steps, after checking whether the request is exempt and the mode of each
- * limiter.
- */
+/** Asks the limiters of a guard for their steps. Before that, checks modes and whether the request is exempt. */
 
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -23,7 +20,7 @@ import { Turn } from './turn.js';
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
-  /** Checks whether all keys are the same; undefined without a check, or after it has ended. */
+  /** Checks whether all keys are the same; undefined if there is nothing to check, or after the check has ended. */
   private same: SameKey | undefined;
 
   constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {
@@ -67,7 +64,7 @@ export class Questions<Raw> {
       : askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
-  /** Settles when async callbacks have answered; undefined if there are none. Never rejects. */
+  /** Settles when all async callbacks have settled or are late; undefined if there are none. Never rejects. */
   later(
     turns: readonly Turn<Raw>[],
     isExempt: boolean | Promise<boolean>,
@@ -188,7 +185,7 @@ export class Modes<Raw> {
     return this.resolveMode('', this.guardMode, request);
   }
 
-  /** The weaker of two modes: that of the guard, and that of the limiter. */
+  /** The weaker of the guard's mode and the limiter's mode. */
   modeFor(
     limiter: Limiter<Raw>,
     settings: LimiterSettings | undefined,

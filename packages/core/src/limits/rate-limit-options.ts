@@ -71,7 +71,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
+   * The share of keys for which the limit is enforced, 0 to 1, for rollouts: always the same keys. Other keys are in
    * shadow mode. Default 1.
    */
   readonly share?: number | undefined;

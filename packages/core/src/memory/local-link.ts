@@ -64,7 +64,7 @@ export class LocalLink implements StoreLink {
     try {
       return this.store.apply(steps);
     } catch (error) {
-      // For example, the group may be invalid.
+      // The store throws if the group is invalid, for example.
       const failure = asError(error);
       return steps.map((step) => unanswered(step, failure));
     }

@@ -24,9 +24,9 @@ export class Memory implements OneStepStore {
   readonly sync = true;
 
   private readonly own = new Shelves();
-  // A separate field, because nearly all decisions use the buckets.
+  // Cached in a field, because nearly all decisions use the buckets.
   private readonly buckets = this.own.buckets;
-  /** A separate object, which can change even if the store is frozen. */
+  /** A separate object, because it must be able to change even if the store is frozen. */
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
@@ -138,7 +138,7 @@ export class Memory implements OneStepStore {
         : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
     }
     if (full && count === undefined && this.forgives) {
-      // The step becomes a `look`, because the units of an uncounted charge couldn't be refunded.
+      // New keys are not counted, and units that were never counted couldn't be refunded. So the step becomes a `look`.
       const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
       return { ...looked, provisional: true };
     }
@@ -151,7 +151,7 @@ export class Memory implements OneStepStore {
 
   /**
    * Runs a step of a key that may have been charged on a shared count. A permit is looked up in the count that granted
-   * it. The key's permits in its separate and in the shared count are added up.
+   * it. The permits in the key's own count and in the shared count are added up.
    */
   private performShared(
     step: Step,
@@ -194,7 +194,7 @@ export class Memory implements OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The key of the shared count that the step uses. It is the number of that count. */
+  /** The key of the shared count that the step uses: the number of that count. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }

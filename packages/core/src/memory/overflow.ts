@@ -12,7 +12,7 @@ export const OVERFLOW_COUNTS = 1024;
 
 /** The shared counts of one store, made when it is first full. */
 export class Overflow {
-  /** Decisions that used a shared count. */
+  /** How many decisions used a shared count. */
   uses = 0;
   /** Kept until all have expired, because any key without a separate count may have been charged on one of them. */
   private counts: Shelves | undefined;
@@ -81,8 +81,8 @@ export function needsRoom({ op }: Step): boolean {
 }
 
 /**
- * The answer to a claim if there is no room: claims can't share counts. Unless `onStoreError` is `allow`, it rejects,
- * because a claim that is not stored protects nothing.
+ * The answer to a claim that finds no room, because claims can't share counts. It rejects, because a claim that is not
+ * stored protects nothing. With `onStoreError: 'allow'`, it admits.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
   const failure = new SpillwayError(

@@ -23,7 +23,7 @@ export class TimerDrift {
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
     // All due timers run before sockets are read, and this timer may even fire several times. If other timers fill the
-    // loop, this timer is on time although requests are late. So the duration of the iteration counts too.
+    // loop, requests are late although this timer is on time. So the duration of the iteration counts too.
     const turnMs = this.turnFromMs === undefined ? this.turnMs : nowMs - this.turnFromMs;
     const waitMs = Math.max(0, this.spanMs - this.periodMs, turnMs);
     const periods = Math.max(1, this.spanMs / this.periodMs);

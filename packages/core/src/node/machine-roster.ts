@@ -1,6 +1,6 @@
 /** Reads the workers of one machine from the names of their files. */
 
-/** Workers write every second. A live worker that is later than this has a blocked event loop: it is busy. */
+/** Workers write every second. A live worker that is later than this has a blocked event loop and counts as busy. */
 const LATE_MS = 2_500;
 
 /** A worker that is later than this is gone: a terminated thread, or a stopped process. */

@@ -17,9 +17,9 @@ export interface MachineSignalOptions {
    */
   readonly name: string;
   /**
-   * The folder in which each worker has an empty file, writable only by this user. Default: a folder in the system's
-   * temporary directory, named after the user and `name`. Set it if workers that belong together have different
-   * temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
+   * The folder for the empty files of the workers. Only this user may have write access to it. Default: a folder in the
+   * system's temporary directory, named after the user and `name`. Set it if workers that belong together have
+   * different temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
    */
   readonly directory?: string | undefined;
 }
@@ -114,7 +114,7 @@ class SharedUtilization implements MachineSignal {
     if (!this.isClosed) this.stop ??= this.own.watch(() => void this.share());
   }
 
-  /** Runs every second; skipped while the previous run is still writing. */
+  /** Runs every second, unless the previous run is still writing. */
   private async share(): Promise<void> {
     const own = this.own.read();
     if (!own || this.isSharing) return;
@@ -136,7 +136,7 @@ class SharedUtilization implements MachineSignal {
   }
 }
 
-/** The folder of a group, containing this worker's file. */
+/** The folder of a group, with this worker's file. */
 class Folder {
   private readonly host: MachineHost;
   private readonly path: string;
@@ -155,7 +155,7 @@ class Folder {
 
   async exchange(busy: number): Promise<Others> {
     if (!this.isOpen) await this.openFolder();
-    this.isOpen = false; // stays false after a failure, so the next call recreates a removed folder
+    this.isOpen = false; // a failure leaves it false, so the next call recreates a removed folder
     this.count += 1;
     const before = this.file;
     this.file = fileNameOf(this.worker, this.count, busy);
