@@ -17,7 +17,10 @@ export interface DecisionTableOptions {
   readonly outcomes?: readonly Outcome[] | undefined;
   /** Maximum number of lines per second, 1 to 10,000; the next line says how many were omitted. Default 20. */
   readonly linesPerSecond?: number | undefined;
-  /** Writes a line, or several joined by `\n` (the header, or how many were omitted). Default: the console. */
+  /**
+   * Writes one line, or several lines joined by `\n` (with the header, or the number of omitted lines). Default: the
+   * console.
+   */
   readonly write?: ((line: string) => void) | undefined;
   /** Whether outcomes are colored. Default: true on the console if it is a terminal and `NO_COLOR` is not set. */
   readonly color?: boolean | undefined;
@@ -148,7 +151,7 @@ class Table {
     return false;
   }
 
-  /** Keys of client addresses begin with `@`; an app's own keys that begin with `@` have a second one. */
+  /** Keys of client addresses begin with `@`; an app's own key that begins with `@` gets a second `@`. */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);
     const own = key.replace(/^@@/, '@');
@@ -175,7 +178,7 @@ function leftOf({ remaining, policy }: Decision): string {
   return policy && Number.isFinite(remaining) ? `${remaining} of ${policy.burst}` : '';
 }
 
-/** Empty for requests that pass, because their `retryAfterMs` is about the next request. */
+/** The wait of a rejection; empty for requests that pass, because their `retryAfterMs` is about the next request. */
 function waitOf({ reason, retryAfterMs }: Decision): string {
   if (reason === null) return '';
   if (retryAfterMs === Infinity) return 'never passes';

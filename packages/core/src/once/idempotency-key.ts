@@ -78,7 +78,7 @@ export async function readIdempotencyKey(
  *
  * @param seen a state read earlier: the key is dropped only if it is still in this state, so a newer run keeps its
  * claim
- * @returns the state before the drop; undefined if it differed from `seen`, and nothing was dropped
+ * @returns the state before the drop; undefined if the state differed from `seen`, so that nothing was dropped
  * @throws SpillwayError as `readIdempotencyKey`
  * @example
  * ```ts run
@@ -159,8 +159,8 @@ const BARE = /^[!#-+\--:<-[\]-~]+$/;
 const LONGEST = 255;
 
 /**
- * The key in an `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header-07), quoted or bare: 1 to 255
- * characters. Undefined for anything else, including several headers, parameters and non-ASCII characters.
+ * The key in an `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header-07), quoted or bare: 1 to 255 ASCII
+ * characters. Undefined for any other value, including several headers, and parameters.
  */
 export function keyIn(value: string): string | undefined {
   const text = value.trim();

@@ -40,16 +40,15 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly name?: string | undefined;
   /** The header with the key. Default `'Idempotency-Key'`. */
   readonly header?: string | undefined;
-  /** The request methods it applies to, in upper case. Default `['POST', 'PATCH']`. */
+  /** The methods of requests that are protected, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
   /**
-   * Whether a request without a key is rejected (400) if its method is in `methods`. Default false: requests without a
-   * key always run.
+   * Whether requests with one of the `methods` are rejected (400) if they have no key. Default false: they always run.
    */
   readonly required?: boolean | undefined;
   /**
-   * How long a claim lasts unless renewed, 1 s to 24 h. A running process renews it; after a crash the key is free
-   * again after this time. Default `'30s'`.
+   * How long a claim lasts unless renewed, 1 s to 24 h. A running process renews its claims. After a crash, the key is
+   * free again after this time. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
   /** How long a claim is renewed at most, from `lease` to 24 h. Default: ten times `lease`. */
@@ -80,7 +79,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
    * Returns the value to compare instead of the body, such as some of its members. Method, host, path, query, media
    * type and encodings are always compared. May be async. If it returns undefined, the body is compared. If it fails or
-   * returns an incomparable value, such as a Blob, the body is compared and a fault reported.
+   * returns an incomparable value, such as a Blob, the body is compared and a fault is reported.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
@@ -95,7 +94,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    * In each process at most 32 retries wait for one key; more get the 409 at once.
    */
   readonly wait?: Duration | undefined;
-  /** `enforce` (default), `shadow` (runs every request, counts those it would replay) or `off`. */
+  /** `enforce` (default), `shadow` (runs every request, and counts those that it would have replayed) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * What happens to a request with a key when the store cannot answer: `deny` (default) rejects it with 503; `allow`

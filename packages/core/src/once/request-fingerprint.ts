@@ -1,4 +1,4 @@
-/** Fingerprints of requests: they tell whether two requests with the same idempotency key are the same request. */
+/** Fingerprints show whether two requests with the same idempotency key are the same request. */
 
 import { base64url } from '../base/bytes-text.js';
 import { afterPendingInput, type Eventually, isLater } from '../base/host.js';
@@ -43,7 +43,7 @@ function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
 
-/** The parameters sorted by name. Those with the same name keep their order, because handlers see it. */
+/** The parameters sorted by name. Parameters with the same name keep their order, because it matters to handlers. */
 function sortedQuery(query: string): string {
   const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>

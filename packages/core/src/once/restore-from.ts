@@ -91,8 +91,8 @@ class Restorer {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   /**
-   * The running loads, each with the time until which it counts. There are no timers, because Workers end them with the
-   * request.
+   * The running loads, each with the time until which it counts as running. There are no timers, because Workers end
+   * timers with the request.
    */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
@@ -112,7 +112,7 @@ class Restorer {
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
     const nowUs = systemClock.nowUs();
     if (seen.quietUs > nowUs) return;
-    // Without a known mark, the key probably needs a load.
+    // If no mark is known, the key probably needs a load.
     if (seen.startUs === 0 && !this.mayLoad(nowUs)) return;
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
@@ -177,14 +177,15 @@ class Restorer {
     const latestUs = beginUs + Math.min(LEASE_US, leftUs);
     for (let isRaised = false; ; ) {
       const [held, now] = await both('look');
-      // Starts again if the store has lost the mark, and with it units counted since the load began, or if the next
-      // period has begun.
+      // Starts again if the next period has begun, or if the store has lost the mark. In that case, it has also lost
+      // units counted since the load began.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
       if (isRaised || cost <= 0) {
         const [, last] = await both('done');
-        // The store has lost the count again, so the mark is wrong. Refunds seldom take half of a count.
+        // A lower count means that the store has lost it again, so the mark is wrong. Refunds seldom take half of a
+        // count.
         const isLost = last.current < Math.max(value, now.current / 2);
         return isLost ? this.startAgain(mark, 'reset', seen) : undefined;
       }
@@ -205,7 +206,7 @@ class Restorer {
   }
 }
 
-/** Takes the mark of a period. Its id contains the start, because a period can begin before the previous one ends. */
+/** Takes the mark of a period. The id contains the start, because a period can begin before the previous one ends. */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
   const rule = makeClaimsRule(LEASE_US, keepUs);

@@ -20,7 +20,7 @@ import {
   storedHeaders,
 } from './stored-response.js';
 
-/** How long the end of a claim waits for a slow client, to be sent in one call with the release of permits. */
+/** How long the end of a claim waits for a slow client. It is then sent in one call with the release of permits. */
 const SLOW_CLIENT_MS = 1_000;
 
 declare class AbortController {
@@ -124,8 +124,8 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   /**
-   * The response has ended. Returns the steps that end the claim; undefined if the handler still runs or they were
-   * already sent.
+   * Call it when the response has ended. Returns the steps that end the claim; undefined if the handler still runs or
+   * the steps were already sent.
    */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;

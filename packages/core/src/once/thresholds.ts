@@ -26,9 +26,9 @@ export interface Crossed {
   readonly limiter: string;
   /** The counted key. */
   readonly key: string;
-  /** As in the argument of {@link thresholds}. */
+  /** The share, as passed to {@link thresholds}. */
   readonly threshold: number;
-  /** The units used in total; with a calendar, when this report was made. */
+  /** The units used, after the decision that crossed the share; with a calendar, at the time of this report. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;

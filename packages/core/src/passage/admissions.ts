@@ -70,8 +70,8 @@ function twice(before: Admission): string {
 }
 
 /**
- * The admissions of all guards that have run for a request, in order; empty if none has. The adapter documents which
- * object stands for the request.
+ * The admissions of all guards that have run for a request, in order; empty if no guard has run. The adapter documents
+ * which object stands for the request.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` if `request` is not an object
  */

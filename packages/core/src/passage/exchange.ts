@@ -8,8 +8,8 @@ import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.j
 export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
 
 /**
- * One request and its response, as a {@link Gate} uses them. An adapter makes one for each request; it decides nothing.
- * If a method throws, the gate reports a fault and the request passes.
+ * One request and its response, as a {@link Gate} uses them. Adapters make an exchange for each request. It decides
+ * nothing. If a method throws, the gate reports a fault and the request passes.
  */
 export interface Exchange {
   /**
@@ -24,9 +24,9 @@ export interface Exchange {
   isGone(): boolean;
   /**
    * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
-   * tests of handlers), calls it when the response has finished, or at once if it already has. `aborted` is true if the
-   * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission has
-   * something to release or refund.
+   * tests of handlers), calls it when the response has finished, or at once if it already has finished. `aborted` is
+   * true if the client disconnected first. `status` is omitted unless the status line was sent. Called only if the
+   * admission has something to release or refund.
    */
   onClosed(closed: OnClosed): void;
   /** The value of a response header that is already set; undefined, null or '' if there is none. */

@@ -1,4 +1,4 @@
-/** Signals: where shedders read load from. */
+/** Signals, from which shedders read the load. */
 
 import type { Clock } from '../base/clock.js';
 import { disregard } from '../base/host.js';
@@ -71,16 +71,15 @@ function isAmount(value: unknown): boolean {
 interface Coverage {
   /** When the reading was taken. */
   readonly atUs: number;
-  /** How much time it counts for. */
+  /** How much time the reading counts for. */
   readonly elapsedUs: number;
   /** Whether the time without readings before this one was so long that the old state no longer counts. */
   readonly afterSilence: boolean;
 }
 
 /**
- * A reading counts for all the time since the reading before it. Exception: if its own span leaves more than
- * `silenceUs` of that time unknown, it counts for its own span only. Undefined if the reading is not newer than the one
- * before.
+ * How long a reading counts: all the time since the reading before it. But if its own span leaves more than `silenceUs`
+ * of that time unknown, it counts only for its span. Undefined if the reading is not newer than the one before.
  */
 export function coverageOf(
   reading: Reading,

@@ -19,7 +19,7 @@ const KEPT = 100;
 const MAX_KEY = 256;
 
 export class SpaceSaving {
-  /** All additions, including those without a key. */
+  /** The number of all additions, including additions without a key. */
   total = 0;
   private slots = new Map<string, number>();
   /** By slot, an upper bound of the caller's additions: those counted since it got the slot, plus `inherited`. */

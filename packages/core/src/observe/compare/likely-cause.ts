@@ -20,7 +20,7 @@ export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
 interface Pair {
   readonly ours: number;
   readonly theirs: number;
-  /** Whether they charged different units for the last request of the key that both let pass. */
+  /** Whether the limiters charged different units for the last request of the key that both let pass. */
   readonly isUnequal: boolean;
 }
 
@@ -87,6 +87,6 @@ function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
   if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
   // Only one of them has begun a new window.
   if (before && now.ours > before.ours !== now.theirs > before.theirs) return 'window';
-  // If the other's key and limit are known, they equal ours, and only the windows can differ.
+  // If the other limiter's key and limit are known, they equal ours, so only the windows can differ.
   return theirs.key === undefined || theirs.limit === undefined ? 'unknown' : 'window';
 }
