@@ -1,4 +1,4 @@
-/** The circuit breaker of one store: keeps requests from waiting for parts of it that fail or are slow. */
+/** The circuit breaker of one store. While a part of the store fails or is slow, requests don't wait for it. */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -37,7 +37,7 @@ const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;
 
-/** Why a part should not be called. */
+/** The reason why a part should not be called. */
 interface Diagnosis {
   readonly isSlow: boolean;
   readonly bad: number;
@@ -48,7 +48,7 @@ interface Diagnosis {
 class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;
-  /** For each second: all calls, failed calls, slow calls. */
+  /** The numbers of all calls, failed calls and slow calls, for each second. */
   private readonly counts: number[] = new Array(3 * WINDOW_SECONDS).fill(0);
   private second = 0;
   private samples: number[] = [];
@@ -112,7 +112,7 @@ function bucketOf(second: number): number {
   return 3 * (second % WINDOW_SECONDS);
 }
 
-/** How long turns are counted after the last late answer. */
+/** How long turns of the event loop are counted after the last late answer. */
 const WATCH_US = 10_000_000;
 
 /**
@@ -168,8 +168,8 @@ type Listener = (event: BreakerEvent) => void;
 
 /**
  * Maximum number of parts with a separate state: more than any cluster has. A further part replaces one that is healthy
- * or no longer requested. If there is none to replace, all further parts share one state, whose breaker opens after
- * this number of failures without a success in between.
+ * or no longer requested. If no part can be replaced, all further parts share one state. Its breaker opens after this
+ * number of them have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
@@ -223,8 +223,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * The error if the store must not be called for this group, which lies in one part; undefined if it may be called.
-   * Returns a promise if this request sends the probe. Background calls never send it.
+   * The error that keeps this group from the store; undefined if the store may be called. All steps of the group are in
+   * one part. Returns a promise if this request sends the probe. Background calls never send it.
    */
   bar(
     steps: readonly Step[],
@@ -292,7 +292,7 @@ export class CircuitBreaker {
     }
     const isDown = part.failures >= most;
     if (part.probe) {
-      if (isDown) part.reason = 'failures'; // it was slow before
+      if (isDown) part.reason = 'failures'; // the breaker was open because the part was slow
     } else if (isDown) this.openPart(part, step, sender, nowUs, 'failures', asError(thrown), 0);
     else if (part !== this.others) this.diagnose(part, step, sender, nowUs, thrown);
   }
@@ -422,7 +422,7 @@ export class CircuitBreaker {
     return false;
   }
 
-  /** Makes the part the last one to be dropped. */
+  /** Moves the part to the end of the map: the first parts are dropped first. */
   private touch(name: string, part: StorePart): void {
     if (this.parts.size < MOST_PARTS) return;
     this.parts.delete(name);
@@ -445,8 +445,9 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process decides a step itself while the store is slow. The store decides claims, releases and refunds;
- * steps with `allow` or `deny`, which would give up the limit; and steps of shapers, whose jobs wait anyway.
+ * Whether this process decides a step itself while the store is slow. The store still decides other steps: claims,
+ * releases and refunds; steps with `allow` or `deny`, because these would give up the limit; and steps of shapers,
+ * because their jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;
@@ -487,7 +488,7 @@ class StorePart {
   closedUs: number = -Infinity;
   /** Why the breaker is open, or was open the last time. */
   reason: BreakerEvent['reason'] = 'failures';
-  /** How long probes must succeed before the breaker closes; 0: one success is enough. */
+  /** How long probes must succeed before the breaker closes. At 0, one success is enough. */
   healthyUs: number = 0;
   /** Set while the breaker is open. */
   probe: Probe | undefined;

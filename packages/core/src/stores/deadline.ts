@@ -1,4 +1,4 @@
-/** Store decorator with a timeout: each call is answered or rejected by its deadline. */
+/** Adds a timeout to a store: each call is answered or rejected by its deadline. */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -15,7 +15,7 @@ import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**
  * Calls use the same timer if their deadlines differ by at most this time. The timer fires this long after the first of
- * them. Background calls have separate timers.
+ * these deadlines. Background calls have separate timers.
  */
 const SHARED_US = 1_000;
 

@@ -33,7 +33,7 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** A copy of the part in which the steps that `looks` selects (default: takes with a cost) are looks. */
+/** A copy of the part. The steps that `looks` selects (default: takes with a cost) become looks. */
 export function asLook<Name>(
   part: Part<Name>,
   looks: (step: Step) => boolean = charges,
@@ -56,7 +56,7 @@ export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): 
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
 
-/** `always`: the steps are refunds, which are sent even after the deadline. */
+/** With `always`, the steps are refunds, which are sent even after the deadline. */
 type Ask<Name> = (
   steps: readonly Step[],
   name: Name,

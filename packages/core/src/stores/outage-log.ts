@@ -24,7 +24,7 @@ export const OTHER_PARTS = 'other parts';
 /** What was logged about one part of the store, or about {@link OTHER_PARTS}, and when. */
 interface ReportedOutage {
   readonly reportedUs: number;
-  /** Whether the current outage was logged; if so, its end will be too. */
+  /** Whether the current outage was logged. If so, its end will be logged too. */
   isTold: boolean;
   /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
   open: number;

@@ -22,8 +22,9 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store, which
-   * use the clock of its first user. Stores decide by their own clock. Default: the process's monotonic clock.
+   * The clock of this process, for counts without a store. It is also used by the breaker and the denial cache of a
+   * store, which take the clock of the store's first user. Stores decide by their own clock. Default: the process's
+   * monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
@@ -124,7 +125,9 @@ class SharedState {
   }
 }
 
-/** Not a property of the store: it may be frozen, a proxy, or an object of a class with private fields. */
+/**
+ * A map, and not a property of the store, which may be frozen, a proxy, or an object of a class with private fields.
+ */
 const states = new WeakMap<Store, SharedState>();
 
 /** The record of `store`. It is created for the first user, whose `clock` applies to all. */
