@@ -41,7 +41,7 @@ import { Registry, resetsKey } from './control/registry.js';
 /** How long a rejection is cached on a Cluster. */
 const DENIALS_LAST_US = 1_000_000;
 
-/** All optional. */
+/** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
   /**
    * A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 characters are
@@ -66,8 +66,8 @@ export interface RedisStoreOptions {
   readonly logger?: Logger | false | undefined;
   /**
    * Whether the store may close your client's connection, at most once a minute, if it is open but has had no reply for
-   * 2 s; the client then reconnects. For node-redis, and for ioredis without `socketTimeout`. Default false: the store
-   * logs the option to set.
+   * 2 s. The client then reconnects. Use it with node-redis, or with ioredis without `socketTimeout`. Default false:
+   * the store only logs which option to set.
    */
   readonly reconnect?: boolean | undefined;
 }

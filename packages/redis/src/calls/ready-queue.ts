@@ -54,7 +54,7 @@ export class ReadyQueue {
 
   private readonly check = (): void => this.guarded(() => this.review());
 
-  /** If the client throws, often in a timer, the waiting calls fail instead of the process. */
+  /** Runs `work`, often in a timer. If the client throws, the waiting calls fail, and the process doesn't crash. */
   private guarded(work: () => void): void {
     try {
       work();

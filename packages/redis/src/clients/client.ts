@@ -1,8 +1,8 @@
 /** The store's interface to a Redis client. */
 
 /**
- * The interface between the store and a client. `redisStore` wraps clients of ioredis, iovalkey and node-redis itself;
- * for Upstash, use {@link fromUpstash}. For any other client, implement it. The store never closes the client.
+ * The interface between the store and a client. `redisStore` wraps clients of ioredis, iovalkey and node-redis itself.
+ * For Upstash, use {@link fromUpstash}. For other clients, implement this interface. The store never closes the client.
  */
 export interface RedisClient {
   /**

@@ -22,7 +22,7 @@ interface Node {
 export interface Inside extends Node {
   /** On Cluster: for each hash slot the addresses that serve it, master first. */
   readonly slots?: readonly (readonly string[] | undefined)[];
-  /** On Cluster only. */
+  /** Exists only on Cluster. */
   nodes?(role: 'all' | 'master'): readonly Node[];
 }
 

@@ -17,7 +17,7 @@ import type { NamesOf } from '@spillway/core/adapter';
 import type { Follower } from './followers.js';
 import type { KnownLimiter } from './known-limiter.js';
 
-/** All optional. */
+/** Options of `redisControl`. */
 export interface RedisControlOptions {
   /**
    * How often each process polls for changes, 50 ms to 1 min: the maximum time until a change takes effect in every
@@ -62,8 +62,8 @@ export interface RedisControl extends Control {
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
-   * Removes live settings of a limiter, all or those in `only`; the declared ones apply again. Settings of single keys
-   * stay: see `clearKey`.
+   * Removes the live settings of a limiter, or only those in `only`. The declared settings apply again. Settings of
+   * single keys stay: see `clearKey`.
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
   /** Blocks a key, written as the limiter counts it (an address is `@` and its canonical text). */
@@ -76,8 +76,8 @@ export interface RedisControl extends Control {
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void>;
   /**
-   * Removes the settings of a key: whether it is blocked or allowed (`'ruling'`), and its `'limits'`; with `only`, one
-   * of them.
+   * Removes the settings of a key: whether it is blocked or allowed (`'ruling'`), and its `'limits'`. With `only`,
+   * removes just one of these.
    */
   clearKey(
     limiter: string,
@@ -115,7 +115,10 @@ export interface RedisControl extends Control {
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */
   refresh(within?: Duration): Promise<boolean>;
-  /** Removes all settings, of limiters and of keys, including those that Redis has lost. The declared ones apply. */
+  /**
+   * Removes all settings, of limiters and of keys, including those that Redis has lost. The declared settings apply
+   * again.
+   */
   clearAll(note: ChangeNote): Promise<void>;
   /**
    * Writes back live settings that Redis has lost: those of the newest revision that any process still follows, without

@@ -79,7 +79,7 @@ export class SettingsPoller {
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
 
-  /** Starts polling, even without requests. While the client is not ready, it waits silently. */
+  /** Starts polling, even without requests. While the client is not ready, the poller waits silently. */
   start(): void {
     if (this.closed || this.stopTimer || this.nextUs !== -Infinity) return;
     try {
@@ -182,7 +182,7 @@ export class SettingsPoller {
   }
 
   /**
-   * Offers the settings for a restore. It asks Redis first, and sends them only if needed: of a thousand processes with
+   * Offers the settings for a restore. Asks Redis first, and sends them only if needed: of a thousand processes with
    * the same settings, only the first few send them.
    */
   private async offer(): Promise<void> {
