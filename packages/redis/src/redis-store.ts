@@ -116,7 +116,7 @@ export class Redis implements RedisStore {
   readonly denialsLastUs?: number;
   readonly values: Values;
 
-  /** On Cluster: the node that stores the key, if the client can tell. */
+  /** On Cluster, the node that stores the key, if the client can tell. */
   readonly domainOf?: (step: Step) => string;
   private readonly nameOf: KeyNamer;
   private readonly batches: Batches;

@@ -1,4 +1,4 @@
-/** The end of a request: calls `finish` of limiters and sends refunds, permits and claims back to the store. */
+/** The end of a request: calls `finish` of limiters, and sends refunds and releases to the store. */
 
 import type { Clock } from '../base/clock.js';
 import { isThenable } from '../base/host.js';

@@ -21,7 +21,9 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   readonly headers?: readonly HeaderStyle[] | undefined;
   /** The status for keys that a live setting blocks. Default 403. Choose 429 for clients that only handle 429. */
   readonly blockedStatus?: 403 | 429 | undefined;
-  /** `enforce` (default), `shadow` or `off`. A limiter of the guard uses the weaker of this mode and its own. */
+  /**
+   * `enforce` (default), `shadow` or `off`, from strong to weak. A limiter uses the weaker of this mode and its own.
+   */
   readonly mode?: Per<Raw, Mode> | undefined;
   /** The source of live settings: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
   readonly control?: Control | undefined;
@@ -44,8 +46,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
     | undefined;
   /**
-   * Called when one of your callbacks throws or returns an invalid value, and when the store fails. Without it,
-   * `logger` gets a line, at most one per minute for each limiter and source.
+   * Called when one of your callbacks throws or returns an invalid value, and when the store fails. Without `onFault`,
+   * faults are logged: at most one line per minute for each limiter and source.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */

@@ -29,7 +29,6 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     this.notices = notices;
   }
 
-  /** Local limiters decide without a step and without the store. */
   protected override decideHere(turn: Turn<Raw>): void {
     const { limiter, mode, request } = turn;
     if (limiter.kind !== 'local') super.decideHere(turn);

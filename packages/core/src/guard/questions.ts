@@ -31,7 +31,7 @@ export class Asker<Raw> {
       this.same = new SameKey(limiter.name, notices);
   }
 
-  /** Checks the key of a step. */
+  /** Adds the key of a request to the check for constant keys. */
   asksFor(key: string, request: LimitRequest<Raw>): void {
     if (this.same && !this.same.isLooking(key, request)) this.same = undefined;
   }
@@ -180,7 +180,7 @@ export class Modes<Raw> {
     this.context = context;
   }
 
-  /** The guard's mode: the upper bound for all its limiters. */
+  /** The guard's mode. No limiter has a stronger mode. */
   ofGuard(request: LimitRequest<Raw>): Mode {
     return this.resolveMode('', this.guardMode, request);
   }

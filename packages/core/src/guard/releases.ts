@@ -62,7 +62,6 @@ export class Releases {
     await this.settled(endUs - clock.nowUs());
   }
 
-  /** Waits for calls in flight, at most `forUs` microseconds. */
   private async settled(forUs: number): Promise<void> {
     if (this.underWay.size === 0) return;
     let cancel = (): void => undefined;

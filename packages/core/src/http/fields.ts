@@ -11,7 +11,6 @@ export function retryAfterSeconds(retryAfterMs: number): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1000));
 }
 
-/** The `RateLimit-Policy` item of a policy. */
 export function policyItem(policy: Policy): string {
   const { name, unit, limit, burst, windowMs } = policy;
   if (unit !== 'requests')

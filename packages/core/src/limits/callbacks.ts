@@ -20,7 +20,7 @@ export const UNKNOWN_ADDRESS = '@unknown';
 
 export const CALLBACK_TIMEOUT_MS = 1_000;
 
-/** The limiter and request that a callback is called for, and where its faults are reported. */
+/** The limiter and the request of a callback, and the recipient of its faults. */
 export interface CallbackContext<Raw> {
   readonly limiter: string;
   readonly request: LimitRequest<Raw>;
@@ -69,7 +69,6 @@ async function inTime<Raw, Value>(
   return undefined;
 }
 
-/** Reports an invalid return value of a callback. */
 function junk<Raw>(
   { limiter, context }: CallbackContext<Raw>,
   source: Fault['source'],

@@ -58,7 +58,6 @@ interface LeaseKind<Raw> {
   /** The reason for rejections by this limiter. */
   readonly reason: 'concurrency' | 'capacity';
   readonly limitOption: 'limit' | 'capacity';
-  /** The declared limit. */
   readonly limit: number;
   /** Looks up a limit that replaces the declared limit for a request. */
   readonly plan: PlanOption<Raw> | undefined;

@@ -110,7 +110,6 @@ export class Memory implements OneStepStore {
       : this.performOn(step, buckets, count, nowUs, charge, false);
   }
 
-  /** Applies a step of any other algorithm. */
   private perform(step: Step, shelf: Shelf<Rule>, nowUs: number, charge: boolean): Answer {
     // Must run before the count is looked up, because it may evict the count.
     const isFull = shelf.grows && this.overflows(nowUs);
@@ -121,7 +120,6 @@ export class Memory implements OneStepStore {
     return answer ?? this.performOn(step, shelf, undefined, nowUs, charge, isFull);
   }
 
-  /** Applies a step to a shelf, with the count of its key if there is one. */
   private performOn(
     step: Step,
     shelf: Shelf<Rule>,

@@ -36,8 +36,10 @@ export class Overflow {
   }
 
   /**
-   * Adjusts the answer to a step, and notes the use of a shared count. `isShared`: whether the step was applied to a
-   * shared count. `restsUs`: when that count expires.
+   * Adjusts the answer to a step, and notes the use of a shared count.
+   *
+   * @param isShared whether the step was applied to a shared count
+   * @param restsUs when that count expires
    */
   noted({ op, rule }: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
     if (op === 'reset' || (op === 'put' && rule.logic.merges)) {
@@ -56,9 +58,9 @@ export function asLook(step: Step): Step {
 }
 
 /**
- * The step on a shared count. All limiters use the same shared counts: otherwise, limiters that are created for each
- * request would keep adding counts. But each calendar has separate ones, because in a count shared with a daily limit,
- * a month would end after a day.
+ * Directs a step to a shared count. All limiters use the same shared counts: otherwise, limiters that are created for
+ * each request would keep adding counts. But each calendar has separate ones, because in a count shared with a daily
+ * limit, a month would end after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;

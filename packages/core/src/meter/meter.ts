@@ -252,7 +252,6 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     return later;
   }
 
-  /** @throws SpillwayError `SPW_COST_INVALID` */
   private reserved(given: Usage, request: LimitRequest<Raw> | undefined): Reservation<Usage> {
     const usage = checkUsage('the reserved usage', given);
     const atLeast = this.options.atLeast?.(usage, request);

@@ -173,7 +173,7 @@ export class Spending<Usage> implements Spent<Usage> {
     );
   }
 
-  /** Call it when the response has ended. Returns the steps that settle the limit of `turn`. */
+  /** Call it when the response has ended. Returns the steps that settle the charge of one limit. */
   finish(turn: LimiterTurn<never>, outcome: RequestOutcome): StepsBack {
     const line = this.lines.find((own) => own.turn === turn);
     if (!line) return undefined;
@@ -205,7 +205,6 @@ export class Spending<Usage> implements Spent<Usage> {
     return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
   }
 
-  /** The units that a limit must charge now. */
   private unitsOf(line: Line<Usage>): number {
     const { settled, end } = this;
     if (settled !== undefined) return this.priceOf(line, settled);

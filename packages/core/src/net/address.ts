@@ -35,7 +35,7 @@ export function canonicalAddress(
   if (typeof text !== 'string') return undefined;
   // The common case. The text is already canonical, because the parser accepts only one spelling of IPv4.
   if (parseIPv4(text, 0, text.length) >= 0) return text;
-  // The form in which a dual-stack socket reports an IPv4 peer.
+  // A dual-stack socket reports an IPv4 peer in this form.
   if (text.startsWith('::ffff:') && parseIPv4(text, 7, text.length) >= 0) return text.slice(7);
 
   const address = parseAddress(text);

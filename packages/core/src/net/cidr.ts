@@ -73,7 +73,7 @@ function cover(ranges: readonly string[], bits: string): boolean {
   return inside.length > 0 && cover(inside, `${bits}0`) && cover(inside, `${bits}1`);
 }
 
-/** The prefix length: digits without a leading zero; -1 for anything else. */
+/** Parses a prefix length. Returns -1 for anything but digits without a leading zero. */
 function parsePrefix(text: string): number {
   return /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) : -1;
 }

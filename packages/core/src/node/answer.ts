@@ -140,10 +140,7 @@ function isLeftOut(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'function';
 }
 
-/**
- * A header of the response: from the arguments of `writeHead` (an object or a flat list), otherwise from those set
- * before.
- */
+/** A header of the response: from the arguments of `writeHead` (an object or a flat list), otherwise as set before. */
 function fieldOf(res: NodeAnswer, own: unknown, name: string): string | undefined {
   const value = ownField(own, name.toLowerCase()) ?? res.getHeader(name);
   if (value === undefined || value === null) return undefined;

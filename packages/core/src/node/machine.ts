@@ -13,7 +13,7 @@ import type { TimedSignal } from './wait.js';
 export interface MachineSignalOptions {
   /**
    * Names the group of workers that are measured together: all processes and worker threads of one machine and user
-   * with this name. 1 to 64 of `A-Z a-z 0-9 _ -`.
+   * with this name. The name has 1 to 64 characters of `A-Z a-z 0-9 _ -`.
    */
   readonly name: string;
   /**
@@ -35,13 +35,13 @@ export interface MachineSignal extends TimedSignal {
 /**
  * The utilization of this machine's workers in the last second, 0 to 1: the mean of the event loop utilizations of all
  * processes and worker threads with the same name. Use it as the ladder's signal if all workers of a machine should
- * shed together, like Stripe's worker utilization load shedder; each worker still has its own brake. It works for
- * `node:cluster`, PM2, `worker_threads` and unrelated processes.
+ * shed together, like Stripe's worker utilization load shedder; each worker still has its own brake. The signal works
+ * for `node:cluster`, PM2, `worker_threads` and unrelated processes.
  *
- * Workers share their numbers through the names of empty files in a folder. Requests cause no I/O; once a second there
- * is one rename and one listing, off the event loop. A killed worker stops counting within a second. A worker with a
- * blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be used, there is
- * no reading, and shedders report a fault of source `signal`.
+ * Workers share their numbers through the names of empty files in a folder. Requests cause no I/O. Once a second, a
+ * worker renames its file and lists the folder, off the event loop. A killed worker stops counting within a second. A
+ * worker with a blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be
+ * used, there is no reading, and shedders report a fault of source `signal`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -171,7 +171,6 @@ class Folder {
     this.file = undefined;
   }
 
-  /** @throws SpillwayError if other users may write to the folder */
   private async openFolder(): Promise<void> {
     const { path } = this;
     const { files, uid } = this.host;

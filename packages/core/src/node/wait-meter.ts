@@ -79,9 +79,9 @@ export class WaitMeter {
 
   /**
    * The load: the expected delay of an event that arrives now, divided by `markMs`. Delays that rejecting requests
-   * can't shorten don't count. No timer sees the wait of connections that are not accepted yet. But while there are
-   * any, the loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without idling is
-   * measured instead.
+   * can't shorten don't count. No timer sees the wait of connections that are not accepted yet. But while such
+   * connections exist, the loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without
+   * idling is measured instead.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);

@@ -34,7 +34,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
 };
 
 const QUIET_US = 60_000_000;
-/** Longer messages of errors are cut, in UTF-16 units. */
+/** The most UTF-16 units of an error's message in a line. The rest is cut off. */
 const LONGEST = 200;
 
 interface FaultLogOptions {

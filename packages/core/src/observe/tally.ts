@@ -198,7 +198,7 @@ export class Tally implements Observer {
     (byKind.get(kind) as Count<'limiter'>).value += units;
   }
 
-  /** All guards of a store pass on the same event object, which must be counted once. */
+  /** All guards of a store report the same event object, which must be counted once. */
   onBreaker(event: BreakerEvent): void {
     if (event === this.lastBreakerEvent) return;
     this.lastBreakerEvent = event;

@@ -3,8 +3,8 @@
 import { base64url } from '../base/bytes-text.js';
 
 /**
- * The source of a body's digest: its bytes (`r`), the parsed body (`p`), or a value chosen by the app (`o`). `x`: no
- * digest, because the parsed body cannot be compared.
+ * The source of a body's digest: its bytes (`r`), the parsed body (`p`), or a value chosen by the app (`o`). `x` stands
+ * for no digest, because the parsed body cannot be compared.
  */
 type BodyKind = 'r' | 'p' | 'o' | 'x';
 

@@ -28,7 +28,7 @@ export interface IdempotencyKeyState {
   readonly endsMs: number;
   /** Milliseconds until `endsMs`; 0 if the key is free. */
   readonly leftMs: number;
-  /** The fingerprint, if the request is done and no later version wrote the note. */
+  /** The fingerprint. Undefined if the request is not done, or if a later version wrote the note. */
   readonly note: Note | undefined;
   /** The stored response. Undefined if there is none, or if a later version wrote it. */
   readonly answer: AnswerRecord | undefined;
@@ -160,7 +160,7 @@ const LONGEST = 255;
 
 /**
  * The key in an `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header-07), quoted or bare: 1 to 255 ASCII
- * characters. Undefined for any other value, including several headers, and parameters.
+ * characters. Undefined for any other value, such as several headers or a key with parameters.
  */
 export function keyIn(value: string): string | undefined {
   const text = value.trim();

@@ -51,7 +51,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    * free again after this time. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
-  /** How long a claim is renewed at most, from `lease` to 24 h. Default: ten times `lease`. */
+  /** The longest time for which a claim is renewed, from `lease` to 24 h. Default: ten times `lease`. */
   readonly maxRun?: Duration | undefined;
   /** How long a response is stored, 1 s to 400 days. Default `'24h'`. Document it for your clients. */
   readonly keep?: Duration | undefined;
@@ -91,7 +91,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly mismatchStatus?: 409 | 422 | undefined;
   /**
    * How long a retry waits while the first request is running, up to `'60s'`. Default 0: the retry gets a 409 at once.
-   * In each process at most 32 retries wait for one key; more get the 409 at once.
+   * In each process at most 32 retries wait for one key; further retries get the 409 at once.
    */
   readonly wait?: Duration | undefined;
   /** `enforce` (default), `shadow` (runs every request, and counts those that it would have replayed) or `off`. */

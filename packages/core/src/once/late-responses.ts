@@ -70,7 +70,7 @@ export class LateResponses {
       if (!isWritten) this.failedUs = clock.nowUs();
       return isWritten;
     };
-    // On Workers a request cannot wait for the I/O of another one.
+    // On Workers a request cannot wait for the I/O of another request.
     if (endsTimersWithRequests()) return attempt();
     this.lane = (this.lane + 1) % LANES;
     const before = this.lanes[this.lane] as Promise<unknown>;

@@ -142,7 +142,7 @@ export class WaitingRetries {
     if (crowd.wait) return crowd.wait.join(untilUs, exchange);
     const wait = new Wait(step, context);
     const settled = wait.join(untilUs, exchange);
-    // On Workers a request cannot wait for the timers and I/O of another one.
+    // On Workers a request cannot wait for the timers and I/O of another request.
     if (!endsTimersWithRequests()) crowd.wait = wait;
     void wait.poll(
       () => this.running.get(claimNameOf(step)),
@@ -205,7 +205,6 @@ class Wait {
     ended();
   }
 
-  /** The time until the first waiting request gives up. */
   private leftMs(): number {
     const untilUs = Math.min(...[...this.waiters].map((waiter) => waiter.untilUs));
     return Math.max(0, (untilUs - this.context.clock.nowUs()) / 1000);

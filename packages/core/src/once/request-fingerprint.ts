@@ -66,7 +66,7 @@ function mediaType(value = ''): string {
 /** The fingerprint of a request, complete once its handler has responded. */
 export interface PendingFingerprint {
   readFingerprint(): Omit<Note, 'isStored'>;
-  /** Whether the body broke off while the handler was reading it. */
+  /** Whether the body was cut off while the handler was reading it. */
   isCut(): boolean;
 }
 

@@ -47,8 +47,8 @@ const LONGEST_US = 34_560_000_000_000;
 const MOST_RUNNING = 100;
 /**
  * Makes an observer that calls `onCrossed` when a key has used a share of a limit: at least once per key, period and
- * share, in all processes together. Meant for quotas: calendars and fixed windows. With other algorithms, a period ends
- * when all units are available again.
+ * share, in all processes together. It is meant for quotas: calendars and fixed windows. With other algorithms, a
+ * period ends when all units are available again.
  *
  * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
  * more than a minute, or its process is killed, the key's next request after that minute calls it again, with the same
@@ -127,7 +127,6 @@ class Teller {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   private readonly quiet = new RecentMarks<Quiet>();
-  /** The limits that are known to have a calendar. */
   private readonly calendars = new Set<string>();
 
   constructor(

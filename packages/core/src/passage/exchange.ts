@@ -44,13 +44,13 @@ export interface Exchange {
    */
   reject(admission: Admission): void;
   /**
-   * For guards with `idempotency()`: shows the body of the request and the response of its handler. Called once for
-   * each request with an idempotency key, before it is admitted or answered. Omit it if the framework cannot do that:
-   * then a guard with `idempotency()` throws.
+   * Shows the request's body and the handler's response to a guard with `idempotency()`. Called once for each request
+   * with an idempotency key, before it is admitted or answered. Omit it if the framework cannot do that: then a guard
+   * with `idempotency()` throws.
    *
    * @param recorders creates recorders for node:http and fetch
    */
   recorder?(recorders: Recorders): Recorder;
-  /** For guards with `idempotency()`: sends a stored response. The headers of the admission are already set. */
+  /** Sends a stored response, for guards with `idempotency()`. The headers of the admission are already set. */
   replay?(answer: StoredResponse): void;
 }

@@ -36,15 +36,15 @@ export interface Signal {
   /** The newest reading, or undefined if there is none. */
   read(): Reading | undefined;
   /**
-   * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. Without it, they read
-   * the signal when a request arrives. May return a function that stops the calls, which frees shedders that are no
-   * longer used.
+   * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. Without `watch`,
+   * shedders read the signal when a request arrives. May return a function that stops the calls, which frees shedders
+   * that are no longer used.
    */
   watch?(listener: () => void): void;
 }
 
 /**
- * The signal's reading, or undefined if there is none. Calls `fault` if it throws or returns something else.
+ * The signal's reading, or undefined if there is none. Calls `fault` if the signal throws or returns something else.
  */
 export function readSafely(signal: Signal, fault?: (error: unknown) => void): Reading | undefined {
   try {

@@ -85,7 +85,6 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly clock: Clock;
   private readonly random: () => number;
   private readonly hint: () => number;
-  /** The decision for requests that pass, by rank. */
   private readonly passed: readonly Decision[];
 
   constructor(options: WorkerShedderOptions<Raw>) {

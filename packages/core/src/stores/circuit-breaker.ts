@@ -89,7 +89,7 @@ class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** Resets the counts and, after slow calls, also the samples, which would make slow calls look usual. */
+  /** Resets the counts. After slow calls, also resets the samples, because they would make slow calls look usual. */
   forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
@@ -176,7 +176,10 @@ const MOST_PARTS = 1_000;
 /** How long a part is kept after a failure, a slow call, or a request for it while it was down. */
 const KEPT_US = 10_000_000;
 
-/** How much later a call counts as slow, per additional step of its group. On Redis, a step took up to 0.1 ms. */
+/**
+ * A call may take this much longer for each additional step of its group before it counts as slow. On Redis, a step
+ * took up to 0.1 ms.
+ */
 const STEP_US = 200;
 
 /** Failures further apart than this don't count as consecutive. */
@@ -197,7 +200,7 @@ export class CircuitBreaker {
   private readonly parts = new Map<string, StorePart>();
   /** The shared state of all parts that have no room in {@link parts}. */
   private readonly others = new StorePart(OTHER_PARTS);
-  /** The parts in {@link others} that have failed since any part last answered. */
+  /** The parts in {@link others} that have failed since the last call that succeeded. */
   private readonly suspects = new Set<string>();
   private openParts = 0;
   private readonly listeners = new Set<Listener>();
@@ -352,7 +355,7 @@ export class CircuitBreaker {
         const turn = turns.now;
         return () => {
           if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1, true)) return true;
-          // The store answers again, but slowly: closing now would only open the breaker again.
+          // The store answers again, but slowly: if the breaker closed now, it would only open again.
           if (part.reason === 'slow') return false;
           part.reason = 'slow';
           part.healthyUs ||= HEALTHY_US;

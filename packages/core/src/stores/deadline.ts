@@ -35,7 +35,6 @@ class DeadlineStore implements Store {
   private readonly clock: Clock;
   /** Whether calls share timers: not on hosts where a timer ends with the request that set it. */
   private readonly shares = !endsTimersWithRequests();
-  /** The timer of the most recent call. */
   private last: Waiting | undefined;
 
   constructor(store: Store, timeoutUs: number, clock: Clock) {

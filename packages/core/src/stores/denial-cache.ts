@@ -110,7 +110,7 @@ export class DenialCache {
     }
   }
 
-  /** For live changes: evicts everything, and ignores answers to calls that are in flight. */
+  /** Evicts everything after a live change, and ignores answers to calls that are in flight. */
   clear(): void {
     this.limiters.clear();
     this.table.clear();

@@ -31,7 +31,7 @@ interface ReportedOutage {
   /** Outages since the last line that were not logged. */
   more: number;
   lastError: unknown;
-  /** Whether the last outage was a slow part (true) or a failing one. */
+  /** Whether the part of the last outage was slow; false if it failed. */
   isSlow: boolean;
   /** Whether {@link OutageLog.stillDown} has logged its line. */
   hint: boolean;

@@ -39,7 +39,7 @@ export class RemoteState {
  */
 const states = new WeakMap<Store, RemoteState>();
 
-/** The record of `store`. It is created for the first user, whose `clock` applies to all. */
+/** The record of `store`. It is created for the first user, whose `clock` applies to all users. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
   const known = states.get(store);
   if (known) return known;

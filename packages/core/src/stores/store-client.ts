@@ -104,7 +104,10 @@ export class StoreClient implements UpkeepClient<Step> {
     this.shared.names.claim(this.nameOf(limiter), rule);
   }
 
-  /** Call it before a step whose rule comes from a plan or a live change: its counts may need another registration. */
+  /**
+   * Call it before a step whose rule comes from a plan or a live change, because its counts may need another
+   * registration.
+   */
   note(limiter: Named & { readonly rule: Rule }, rule: Rule): void {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
   }
@@ -130,7 +133,7 @@ class SharedState {
  */
 const states = new WeakMap<Store, SharedState>();
 
-/** The record of `store`. It is created for the first user, whose `clock` applies to all. */
+/** The record of `store`. It is created for the first user, whose `clock` applies to all users. */
 function sharedState(store: Store, clock?: Clock): SharedState {
   const known = states.get(store);
   if (known) return known;

@@ -65,7 +65,6 @@ export class ReadyQueue {
     }
   }
 
-  /** Settles each call that need not wait any longer, and waits again for the others. */
   private review(): void {
     const stop = this.stopWaiting;
     this.stopWaiting = undefined;

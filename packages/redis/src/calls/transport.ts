@@ -44,7 +44,7 @@ export class Transport {
   private readonly silence: Silence | undefined;
   private readonly queue: ReadyQueue;
   private readonly serverTimes = new ServerTimes();
-  /** The scripts that are being loaded: by script and node, the call that carries the script's text. */
+  /** The running calls that carry a script's text, by script and node. */
   private readonly loads = new Map<string, Promise<unknown>>();
   private wasAway = false;
 
@@ -171,7 +171,6 @@ export class Transport {
     call.takeReply(reply);
   }
 
-  /** @throws SpillwayError `SPW_STORE_UNAVAILABLE` */
   private checkReady(): void {
     if (!this.isReady) throw unavailable(this.client.state);
   }

@@ -128,7 +128,10 @@ function onlyLooks(step: Step): boolean {
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
 
-/** Whether a step is one of the takes that start together. A take above the burst is not, because it never starts. */
+/**
+ * Whether a step is one of the takes that start together. A take above the burst isn't one of them, because it never
+ * starts.
+ */
 function startsTogether({ op, together, binding, cost, rule }: Step): boolean {
   const isTake = together === true && op === 'take' && binding && cost > 0;
   return isTake && rule.machine === 'queue' && cost <= rule.burst;

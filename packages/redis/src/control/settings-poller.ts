@@ -163,7 +163,7 @@ export class SettingsPoller {
 
   /**
    * Handles a reply of a Redis that has lost the settings. This process's settings stay in force and are offered for a
-   * restore. If another process has offered newer ones, those are followed.
+   * restore. If another process has offered newer settings, this process follows those.
    */
   private handleLoss(label: string, known: string, texts: readonly string[]): void {
     const [, text = '0', dataSet = ''] = LABEL.exec(label) ?? [];

@@ -126,7 +126,6 @@ class Recorder implements TopCallers {
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
   private last = new LimiterRecord('');
-  /** The current slice; undefined before the first decision. */
   private slice: number | undefined;
   private startUs = 0;
   private fromUs = 0;
@@ -181,7 +180,6 @@ class Recorder implements TopCallers {
     if ('error' in rest) this.tell(rest.error);
   }
 
-  /** Publishes in one call after another, until everything is published or a call fails. */
   private async publishRest(): Promise<void> {
     for (const record of this.changed()) record.publications = 1;
     let goesOn = (await this.publishing) ?? true;

@@ -34,7 +34,7 @@ local function calendar()
       error(CORRUPT)
     end
     local start, ends = tonumber(s), tonumber(e)
-    -- A count that began when its billing period was unknown continues in the first one that is known.
+    -- A count that began when its billing period was unknown continues in the first period that is known.
     if start == 0 then
       start = period.start
     end
