@@ -12,7 +12,6 @@ import type { StoreClient } from '../stores/store-client.js';
 import type { Ending } from './ending.js';
 import type { DecidedTurn } from './turn.js';
 
-/** The parts that all admissions of a guard share. */
 interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;

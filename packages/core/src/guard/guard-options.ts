@@ -110,7 +110,6 @@ export interface Guard<Raw = unknown> {
   withOptions(options: GuardOptions<Raw>): Guard<Raw>;
 }
 
-/** The descriptions for {@link Guard.limiters}. */
 export function listed<Raw>(limiters: readonly Limiter<Raw>[]): readonly GuardLimiter[] {
   return Object.freeze(
     limiters.map((limiter) => {

@@ -115,7 +115,6 @@ function decideLocally<Raw>(
   return { ...decision, allowed: true, outcome: 'would-deny' };
 }
 
-/** Throws if a custom limiter returned something that is not a decision. */
 function decided(limiter: string, own: Decision): Decision {
   if (typeof own?.allowed === 'boolean') return own;
   throw new Junk(`decide of limiter "${limiter}"`, own);

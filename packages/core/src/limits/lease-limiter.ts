@@ -55,7 +55,6 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
 interface LeaseKind<Raw> {
   readonly name: string;
   readonly named: boolean;
-  /** The reason for rejections by this limiter. */
   readonly reason: 'concurrency' | 'capacity';
   readonly limitOption: 'limit' | 'capacity';
   readonly limit: number;
@@ -64,7 +63,6 @@ interface LeaseKind<Raw> {
   /** The name of the option that set `plan`, for faults. */
   readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
-  /** The name of the critical class. */
   readonly criticalClass?: string | undefined;
   readonly key: KeyOption<Raw> | undefined;
   isCritical(asking: CallbackContext<Raw>): boolean;

@@ -10,7 +10,6 @@ import type { StoreLink } from '../contract/store-link.js';
 
 /** A memory store that can also apply one step without lists for the step and its answer. */
 export interface OneStepStore extends SyncStore {
-  /** The clock by which the store decides. */
   readonly clock: Clock;
   applyOne(step: Step): Answer;
 }

@@ -77,7 +77,6 @@ export function keepingShared(step: Step): Step {
   return gives ? { ...step, op: 'look' } : step;
 }
 
-/** Whether the step may add a count. */
 export function needsRoom({ op }: Step): boolean {
   return op !== 'look' && op !== 'put' && op !== 'reset';
 }

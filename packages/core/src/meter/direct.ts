@@ -20,7 +20,6 @@ export interface Extended<Usage> {
   readonly limit: Limit;
   readonly client: DirectClient;
   readonly price: (usage: Usage) => number;
-  /** Sets the cost of a step. */
   readonly complete: (step: Step, reservation: Reservation<Usage>) => Step;
   readonly resendsOf: (settling: Settling) => Resends;
 }

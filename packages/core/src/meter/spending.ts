@@ -66,7 +66,6 @@ interface Line<Usage> {
   readonly price: (usage: Usage) => number;
   readonly charge: Charge;
   readonly settling: Settling;
-  /** When the charge was last sent. */
   sentUs: number;
   /** When the response ended; undefined until then. */
   endedUs: number | undefined;

@@ -27,7 +27,6 @@ export function parseRange(text: string): AddressRange | undefined {
   return prefix >= 0 && prefix <= bits ? { network, prefix } : undefined;
 }
 
-/** Whether the address is in the range. */
 export function inRange(range: AddressRange, address: Address): boolean {
   const { network, prefix } = range;
   if (typeof network === 'number' || typeof address === 'number') {

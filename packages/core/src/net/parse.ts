@@ -49,8 +49,8 @@ export function lastIPv4(groups: readonly number[]): number {
 }
 
 /**
- * Parses the text form of RFC 4291, section 2.2: groups of one to four hex digits, at most one `::`, and perhaps a
- * dotted IPv4 address for the last 32 bits.
+ * Parses the text form of RFC 4291, section 2.2: groups of one to four hex digits, with at most one `::`. The last 32
+ * bits may be a dotted IPv4 address.
  */
 function parseIPv6(text: string, end: number): number[] | undefined {
   const groups: number[] = [];
@@ -100,7 +100,6 @@ function expanded(groups: number[], gap: number): number[] | undefined {
   return [...groups.slice(0, gap), ...zeros, ...groups.slice(gap)];
 }
 
-/** The value of the hex digit at `at`, or -1. */
 function hexDigit(text: string, at: number): number {
   const code = text.charCodeAt(at);
   if (code >= 48 && code <= 57) return code - 48;

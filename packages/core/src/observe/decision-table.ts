@@ -64,7 +64,7 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 /**
  * Prints rejections during development: time, request, limiter, key, outcome and reason, remaining units, and the wait.
  * Lines contain raw paths and client addresses, so use `decisionLog` in production. A key of more than 8 characters may
- * be a secret, so only its first 4 are shown, with 4 digits of a hash that stays the same until the process ends.
+ * be a secret. Only its first 4 are shown, with 4 digits of a hash that stays the same until the process ends.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -50,7 +50,6 @@ interface LastLine {
   more: number;
 }
 
-/** Writes faults to one logger. */
 class FaultLog {
   private readonly lastLines = new RecentSubjects<LastLine>();
   private readonly logger: Logger;

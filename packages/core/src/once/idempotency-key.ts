@@ -120,7 +120,6 @@ export async function dropIdempotencyKey(
   return now;
 }
 
-/** @throws any error of the store */
 async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
   const [answer] = await store.apply([step]);
   if (answer?.failure) throw answer.failure;

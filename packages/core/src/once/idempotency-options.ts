@@ -43,7 +43,8 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** The methods of requests that are protected, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
   /**
-   * Whether requests with one of the `methods` are rejected (400) if they have no key. Default false: they always run.
+   * Whether a request without a key is rejected (400) if its method is in `methods`. Default false: requests without a
+   * key always run.
    */
   readonly required?: boolean | undefined;
   /**

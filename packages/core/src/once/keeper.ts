@@ -102,7 +102,6 @@ function valuesOf({ store, withoutStore, clock }: KeeperParts['client']): Values
   throw mustBe('store', 'one with values, which idempotency() needs', store, 'SPW_STORE_INVALID');
 }
 
-/** The problem bodies of rejections by `idempotency()`. */
 function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
   switch (reason) {
     case 'running':

@@ -41,7 +41,6 @@ export function checkMarkOptions(options: MarkOptions, of: string): void {
   if (logger !== false) checkHas('logger', 'warn', logger);
 }
 
-/** Reports a failure of the callback, or of the store. */
 export function tellMarkFault(
   { onFault, logger }: MarkOptions,
   limiter: string,

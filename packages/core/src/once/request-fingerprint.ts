@@ -11,7 +11,6 @@ import { Hidden, stableDigest } from './stable-digest.js';
 
 /** How an `idempotency()` compares requests. */
 export interface Comparing {
-  /** Whether the host is compared. */
   readonly comparesHost: boolean;
   /** Called with the reason if a parsed body cannot be compared. */
   incomparable(error: unknown): void;

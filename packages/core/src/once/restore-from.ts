@@ -52,10 +52,11 @@ interface Seen {
 /**
  * Makes an observer that restores counts of limits by calendar if the store has lost them. A process checks a key when
  * a request starts its count, and every 10 s while the key is used. If the store has no mark for the key, the process
- * loads the units used, raises the count to them and sets the mark: once per period, and again after a loss.
+ * loads the units used, raises the count to them and sets the mark. This happens once per period, and again after a
+ * loss.
  *
- * No request waits for a load: until it ends, a key can exceed its limit by the units admitted. A load that
- * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
+ * No request waits for a load: until it ends, a key can exceed its limit by the units admitted. A load that fails or
+ * takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
  *
  * @param loads one function per limit by calendar, by its name
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`

@@ -248,7 +248,6 @@ class Output {
     this.work += bytes.length;
   }
 
-  /** Whether a slice of work is complete. */
   isDue(): boolean {
     if (this.work < this.due) return false;
     if (this.work > MOST) throw new RangeError('a value is too large to be compared');

@@ -40,7 +40,7 @@ export interface Exchange {
   /**
    * Sends the status and the body of a rejection, with `PROBLEM_TYPE` as its `Content-Type`; the other headers are
    * already set. An adapter with a custom response only stores `admission` here and responds when the gate returns
-   * `rejected`, because an exception in the app's code is not a fault of the adapter.
+   * `rejected`. Otherwise, an exception in the app's code would count as a fault of the adapter.
    */
   reject(admission: Admission): void;
   /**

@@ -69,7 +69,6 @@ function isAmount(value: unknown): boolean {
 
 /** The time that a reading counts for. */
 interface Coverage {
-  /** When the reading was taken. */
   readonly atUs: number;
   /** How much time the reading counts for. */
   readonly elapsedUs: number;
@@ -99,8 +98,8 @@ export function coverageOf(
 type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number) => State;
 
 /**
- * Feeds a signal's readings to one of the two loops of a worker shedder: after each measurement if the signal can be
- * watched, else when a request arrives, at most once per period.
+ * Feeds a signal's readings to one of the two loops of a worker shedder. If the signal can be watched, it is read after
+ * each measurement; otherwise when a request arrives, at most once per period.
  */
 export class SignalLoop<State> {
   private known: State | undefined;
@@ -150,7 +149,6 @@ export class SignalLoop<State> {
     }
   }
 
-  /** Called when the signal has a new reading. */
   measured(): void {
     this.readSignal(this.clock.nowUs());
   }

@@ -70,7 +70,6 @@ class DeadlineStore implements Store {
 
 /** The calls that share one timer. */
 class Waiting {
-  /** When the timer fires. */
   readonly endsUs: number;
   private open = 0;
   private readonly rejects: ((error: SpillwayError) => void)[] = [];

@@ -32,7 +32,7 @@ const SLOTS = 1_024;
 type Places = Map<string, number>;
 
 /**
- * The cache is exact for rules that count over time: before `retryAfterMs` has passed, only a refund, a reset or a
+ * The cache is exact for rules that count over time. Before `retryAfterMs` has passed, only a refund, a reset or a
  * change of the rule can make the store admit the cost. Rejections of permits are never cached, because a permit can be
  * released at any time.
  */

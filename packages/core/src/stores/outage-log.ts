@@ -174,7 +174,6 @@ function listOf(names: readonly string[]): string {
   return more > 0 ? `${first} and ${more} more` : first;
 }
 
-/** The error's message on one line. */
 function textOf(error: unknown): string {
   return messageOf(error).replace(/\s+/g, ' ').slice(0, 300);
 }

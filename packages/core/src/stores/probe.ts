@@ -64,9 +64,9 @@ export class Probe {
   }
 
   /**
-   * Notes that a request would have called the store, and sends an attempt if one is overdue. Returns the promise of
-   * the attempt if the request must await it: if it is the first request for a while, or if nothing else keeps the
-   * attempt alive after the request.
+   * Notes that a request would have called the store, and sends an attempt if one is overdue. Returns the attempt's
+   * promise if the request must await it. This applies to the first request for a while, and where nothing else keeps
+   * the attempt alive after the request.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;

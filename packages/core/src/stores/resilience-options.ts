@@ -22,8 +22,8 @@ export interface ResilienceOptions {
   readonly onStoreError?: OnStoreError | undefined;
   /**
    * When to stop calling the store. The breaker opens at the first `SPW_STORE_UNAVAILABLE`, and after `failures` failed
-   * calls in a row (default 5). It also opens if, of at least 20 calls in 10 s, more than a fifth failed, or more than
-   * a tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). It closes when probes
+   * calls in a row (default 5). It also opens if more than a fifth of at least 20 calls in 10 s failed, or more than a
+   * tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). It closes when probes
    * succeed, at most one per `probeEvery` (default 100 ms). All users of a store share one breaker, with the options of
    * the first. `false` turns it off.
    */

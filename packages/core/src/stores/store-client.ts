@@ -43,7 +43,6 @@ type Named = { readonly name: string };
 
 /** Always answers: if the store fails, nothing throws or rejects, because `onStoreError` determines the answer. */
 export class StoreClient implements UpkeepClient<Step> {
-  /** Whether answers are synchronous. */
   readonly sync: boolean;
   /** The clock for permits, and for everything else outside the store that measures time. */
   readonly clock: Clock;

@@ -31,7 +31,6 @@ export class GroupCalls {
     this.testClock = testClock;
   }
 
-  /** Whether no call is in flight. */
   get isIdle(): boolean {
     return this.inFlight === 0;
   }
@@ -74,7 +73,6 @@ export class GroupCalls {
     }
   }
 
-  /** Called when a call has ended. */
   ended(): void {
     this.inFlight -= 1;
   }

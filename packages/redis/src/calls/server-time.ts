@@ -61,7 +61,6 @@ export class ServerTime implements Clock {
  */
 const MOST_NODES = 1_000;
 
-/** The clocks of several servers. */
 export class ServerTimes {
   private readonly nodes = new Map<string, ServerTime>();
 

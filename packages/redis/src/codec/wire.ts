@@ -148,11 +148,9 @@ export const LATE = 'late';
 /** The result of one group: its answers, its error, or {@link LATE}. */
 export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
-/** The whole reply. */
 interface Reply {
   /** The server's time. */
   readonly nowUs: number;
-  /** The results, one for each group. */
   readonly results: readonly Result[];
 }
 

@@ -157,7 +157,6 @@ export class Announcer {
     void this.sendAnnouncement();
   }
 
-  /** Reports a failure of announcements. */
   trouble(error: unknown): void {
     const nowUs = systemClock.nowUs();
     if (nowUs - this.reportedUs < RETRY_US) return;

@@ -10,7 +10,6 @@ import { decodeOverride } from './records.js';
 
 /** The poller's interface to the control and Redis. */
 export interface PollerHost {
-  /** Whether a call can be sent at once. */
   isReady(): boolean;
   /** The reply of control-read.lua. */
   readSettings(knownRevision: string): Promise<unknown>;
