@@ -66,8 +66,8 @@ export interface RedisStoreOptions {
   readonly logger?: Logger | false | undefined;
   /**
    * Whether the store may close your client's connection, at most once a minute, if it is open but has had no reply for
-   * 2 s. The client then reconnects. Use it with node-redis, or with ioredis without `socketTimeout`. Default false:
-   * the store only logs which option to set.
+   * 2 s. The client then reconnects. Use it for node-redis, or ioredis without `socketTimeout`. Default false: the
+   * store logs which option to set.
    */
   readonly reconnect?: boolean | undefined;
 }

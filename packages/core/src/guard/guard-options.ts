@@ -21,9 +21,7 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   readonly headers?: readonly HeaderStyle[] | undefined;
   /** The status for keys that a live setting blocks. Default 403. Choose 429 for clients that only handle 429. */
   readonly blockedStatus?: 403 | 429 | undefined;
-  /**
-   * `enforce` (default), `shadow` or `off`, from strong to weak. A limiter uses the weaker of this mode and its own.
-   */
+  /** `enforce` (default), `shadow` or `off`. A limiter uses the weaker of this mode and its own. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /** The source of live settings: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
   readonly control?: Control | undefined;

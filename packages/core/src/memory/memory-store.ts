@@ -18,7 +18,7 @@ export interface MemoryStoreOptions {
    *
    * In a full store, new keys share 1,024 counts per kind of limit, so they may be limited too early, never too late.
    * The shared counts may exceed the maximum; so may new permits of keys that already hold permits. A claim takes about
-   * 900 bytes. A claim that finds no room is rejected, as if the store couldn't answer.
+   * 900 bytes. Without room, claims are rejected as if the store couldn't answer.
    */
   readonly maxEntries?: number | undefined;
   /**

@@ -12,14 +12,14 @@ import type { TimedSignal } from './wait.js';
 /** Options of {@link machineSignal}. */
 export interface MachineSignalOptions {
   /**
-   * Names the group of workers that are measured together: all processes and worker threads of one machine and user
-   * with this name. The name has 1 to 64 characters of `A-Z a-z 0-9 _ -`.
+   * The name of a group of workers: 1 to 64 characters of `A-Z a-z 0-9 _ -`. All processes and worker threads of one
+   * machine and user with this name are measured together.
    */
   readonly name: string;
   /**
-   * The folder for the empty files of the workers. Only this user may have write access to it. Default: a folder in the
-   * system's temporary directory, named after the user and `name`. Set it if workers that belong together have
-   * different temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
+   * The folder for the workers' empty files. Only this user may write to it. Default: a folder in the system's
+   * temporary directory, named after the user and `name`. Set it if workers that belong together have different
+   * temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
    */
   readonly directory?: string | undefined;
 }

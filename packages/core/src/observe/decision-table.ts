@@ -17,10 +17,7 @@ export interface DecisionTableOptions {
   readonly outcomes?: readonly Outcome[] | undefined;
   /** Maximum number of lines per second, 1 to 10,000; the next line says how many were omitted. Default 20. */
   readonly linesPerSecond?: number | undefined;
-  /**
-   * Writes one line, or several lines joined by `\n` (with the header, or the number of omitted lines). Default: the
-   * console.
-   */
+  /** Writes one line, or several lines joined by `\n`, such as the header. Default: the console. */
   readonly write?: ((line: string) => void) | undefined;
   /** Whether outcomes are colored. Default: true on the console if it is a terminal and `NO_COLOR` is not set. */
   readonly color?: boolean | undefined;

@@ -40,7 +40,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly name?: string | undefined;
   /** The header with the key. Default `'Idempotency-Key'`. */
   readonly header?: string | undefined;
-  /** The methods of requests that are protected, in upper case. Default `['POST', 'PATCH']`. */
+  /** The request methods to protect, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
   /**
    * Whether a request without a key is rejected (400) if its method is in `methods`. Default false: requests without a
@@ -49,7 +49,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly required?: boolean | undefined;
   /**
    * How long a claim lasts unless renewed, 1 s to 24 h. A running process renews its claims. After a crash, the key is
-   * free again after this time. Default `'30s'`.
+   * free after this time. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
   /** The longest time for which a claim is renewed, from `lease` to 24 h. Default: ten times `lease`. */
@@ -95,7 +95,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    * In each process at most 32 retries wait for one key; further retries get the 409 at once.
    */
   readonly wait?: Duration | undefined;
-  /** `enforce` (default), `shadow` (runs every request, and counts those that it would have replayed) or `off`. */
+  /** `enforce` (default), `shadow` (runs every request and counts possible replays) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * What happens to a request with a key when the store cannot answer: `deny` (default) rejects it with 503; `allow`

@@ -23,8 +23,8 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
   /**
-   * A separate signal for the ladder, or false for no ladder. Default: `signal`. If the ladder and the brake share
-   * `signal`, the ladder rises only while the brake is at its maximum or has no readings.
+   * A separate signal for the ladder, or false for no ladder. Default: `signal`. If both loops share `signal`, the
+   * ladder rises only while the brake is at its maximum or has no readings.
    */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
   /** A separate signal for the brake, or false for no brake. Default: `signal.wait`. */

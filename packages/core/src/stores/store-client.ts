@@ -22,9 +22,8 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock of this process, for counts without a store. It is also used by the breaker and the denial cache of a
-   * store, which take the clock of the store's first user. Stores decide by their own clock. Default: the process's
-   * monotonic clock.
+   * The clock for counts without a store. The breaker and the denial cache of a store use the clock of the store's
+   * first user. Stores decide by their own clock. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
