@@ -70,8 +70,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * The share of keys for which the limit is enforced, 0 to 1, for rollouts: always the same keys. Other keys are in
-   * shadow mode. Default 1.
+   * The share of keys for which the limit is enforced, 0 to 1, for rollouts. The keys are always the same; other keys
+   * are in shadow mode. Default 1.
    */
   readonly share?: number | undefined;
   /**

@@ -118,8 +118,8 @@ export function meter<Usage = number, Raw = unknown>(
 }
 
 /**
- * Makes an `onCut`: a request that is cut off costs the usage that it owes, but at least `perSecond` for each second
- * that it ran. Use it only if your app stops the work when the client leaves.
+ * Makes a value for `onCut`. A request that is cut off then costs the usage that it owes, but at least `perSecond` for
+ * each second that it ran. Use it only if your app stops the work when the client leaves.
  *
  * @example
  * ```ts

@@ -37,7 +37,8 @@ export interface Crossed {
 }
 
 /**
- * A callback that takes longer may be called again, by any process. A failed callback is called again after this time.
+ * A callback that takes longer than this may be called again, by any process. A failed callback is called again after
+ * this time.
  */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
@@ -111,7 +112,7 @@ interface Quiet {
    * period was changed, because a rejection doesn't store the new end. Empty for other windows.
    */
   readonly endsUs: readonly number[];
-  /** The start of that period; 0 if it is unknown, or the window is not a calendar. */
+  /** The start of the calendar period; 0 if it is unknown, or the window is not a calendar. */
   readonly startUs: number;
 }
 

@@ -31,7 +31,7 @@ interface ReportedOutage {
   /** Outages since the last line that were not logged. */
   more: number;
   lastError: unknown;
-  /** Whether the part of the last outage was slow; false if it failed. */
+  /** Whether the last outage was due to slow calls (true) or failed calls (false). */
   isSlow: boolean;
   /** Whether {@link OutageLog.stillDown} has logged its line. */
   hint: boolean;
@@ -99,7 +99,10 @@ export class OutageLog {
     }
   }
 
-  /** Call it after a failed probe. If the error says that the store hangs or is slow, it is logged, once per outage. */
+  /**
+   * Call it after a failed probe. If the error says that the store hangs or is slow, the error is logged, once per
+   * outage.
+   */
   stillDown(part: string, error: unknown): void {
     const told = this.parts.get(part);
     if (!told || told.hint || !isSpillwayError(error)) return;

@@ -44,8 +44,11 @@ export interface Restored {
   /** Number of overrides written back. */
   readonly restored: number;
   /**
-   * Why nothing was written back. `none-kept`: no process has offered lost settings. `not-lost`: Redis has the same
-   * settings or newer ones. `other-settings`: Redis has settings of another data set. Null on success.
+   * Why nothing was written back; null on success.
+   *
+   * - `none-kept`: no process has offered lost settings.
+   * - `not-lost`: Redis has the same settings or newer ones.
+   * - `other-settings`: Redis has settings of another data set.
    */
   readonly refused: 'none-kept' | 'not-lost' | 'other-settings' | null;
 }
@@ -104,8 +107,8 @@ export interface RedisControl extends Control {
   limiters(): Promise<readonly KnownLimiter[]>;
   /**
    * The processes that have limiters under a control. Each registers soon after startup, after each change that it
-   * follows, and every five minutes. The entry of a killed process expires six minutes after its last registration. At
-   * most 1,000.
+   * follows, and every five minutes. The entry of a killed process expires six minutes after its last registration. The
+   * list has at most 1,000 processes.
    */
   followers(): Promise<readonly Follower[]>;
   /**

@@ -127,7 +127,9 @@ export class Announcer {
     this.beside = beside;
   }
 
-  /** Call when there is something new to announce. It is sent with the next request, or a second later. */
+  /**
+   * Call it when there is something new to announce. The announcement is sent with the next request, or a second later.
+   */
   changed(): void {
     this.changes += 1;
     this.dueUs = Math.min(this.dueUs, this.sentUs + SOON_US);

@@ -36,14 +36,14 @@ export interface CallerSummary {
   readonly rest: number;
 }
 
-/** Options of {@link topCallers}. All optional. */
+/** Options of {@link topCallers}. */
 export interface TopCallersOptions {
   /**
    * Where this process publishes its tables, at most once a second: `redisReports(client)`. Without it, only
    * {@link TopCallers.report} shows them.
    */
   readonly publishTo?: ReportSink | undefined;
-  /** Writes a summary of each limiter and interval with rejections to your logger. */
+  /** Writes summaries to your logger, one for each limiter and interval with rejections. */
   readonly write?: ((summary: CallerSummary) => void) | undefined;
   /**
    * The interval of the summaries, from `'1m'` to `'1d'`. The first one of a process comes at a random moment. Default
