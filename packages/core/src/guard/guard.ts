@@ -155,7 +155,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return isLater(settled) ? settled.then(go) : go(settled);
   }
 
-  /** 4. The decisions are passed to observers, and the admission is created. */
+  /** The last step: the decisions are passed to observers, and the admission is created. */
   private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
     const { pipeline } = this.parts;
     for (let i = 0; i < turns.length; i += 1) {

@@ -14,7 +14,7 @@ export class Releases {
   /** Undefined until a step takes a permit or a claim. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
-  /** {@link drain} calls it first. It resends settlements that did not reach the store. */
+  /** Called first by {@link drain}, to resend settlements that did not reach the store. */
   onDrain: (() => void) | undefined;
   readonly client: StoreClient;
 

@@ -20,7 +20,7 @@ const BLOCKED: Problem = {
   title: 'Blocked',
 };
 
-/** The problem for each reason. All other reasons, and rejections by custom limiters, use {@link FULL}. */
+/** The problems of some reasons. All other reasons, and rejections by custom limiters, use {@link FULL}. */
 const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
   rate: QUOTA,
   concurrency: QUOTA,

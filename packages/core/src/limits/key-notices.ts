@@ -6,11 +6,11 @@
 import type { Notice } from '../contract/observer.js';
 
 /**
- * The source of a function that reads a raw address: a property such as `raw.ip`, or a header that contains an address.
+ * Matches the source of a function that reads a raw address: a property such as `raw.ip`, or a header with an address.
  */
 const ADDRESS = /\b(?:ip|remoteAddress|x-forwarded-for)\b/i;
 
-/** Expressions that return a canonical address, with IPv6 cut to /64. */
+/** Matches expressions that return a canonical address, with IPv6 cut to /64. */
 const CANONICAL = /clientIp|canonicalAddress/;
 
 /** Properties that frameworks set on their requests: they are on `raw`, not on the limit request. */
@@ -19,7 +19,7 @@ const OF_RAW = 'user|session|auth|body|query|params|headers|cookies';
 /** Finds the first parameter of a function, with or without parentheses, as a name or as a destructuring pattern. */
 const PARAMETER = /^(?:async\s+)?(?:([\w$]+)\s*=>|[^(]*\(\s*(?:([\w$]+)|(\{[^)]*)))/;
 
-/** A string that names the place of a caller's key, given instead of a function that reads the key. */
+/** Matches a string that names the place of a caller's key, given instead of a function that reads the key. */
 const PLACE =
   /^(?:x-[\w-]+|(?:[\w-]*api)?[-_]?key|authorization|cookie|(?:client|remote)?[-_]?(?:ip|address)|(?:user|session|account|tenant)[-_]?(?:id)?|(?:re?q|request|raw)\..+)$/i;
 

@@ -26,7 +26,7 @@ export class Memory implements OneStepStore {
   private readonly own = new Shelves();
   // Cached in a field, because nearly all decisions use the buckets.
   private readonly buckets = this.own.buckets;
-  /** A separate object, because it must be able to change even if the store is frozen. */
+  /** Kept in a separate object, which can change even if the store is frozen. */
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
@@ -101,7 +101,7 @@ export class Memory implements OneStepStore {
       : this.performBucket(step, slot, nowUs, charge);
   }
 
-  /** Separate from {@link performOn}, because calls on one known class are faster than calls on any shelf. */
+  /** Separate from {@link performOn}, because calls on a known class are faster than calls through `Shelf`. */
   private performBucket(step: Step, slot: number, nowUs: number, charge: boolean): Answer {
     const { buckets } = this;
     const count = buckets.load(slot);
@@ -198,7 +198,7 @@ export class Memory implements OneStepStore {
   }
 }
 
-/** Whether the step, if it is alone in a group, needs no group checks. */
+/** Whether a group of only this step needs no checks. */
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';

@@ -14,7 +14,10 @@ export const OVERFLOW_COUNTS = 1024;
 export class Overflow {
   /** How many decisions used a shared count. */
   uses = 0;
-  /** Kept until all have expired, because any key without a separate count may have been charged on one of them. */
+  /**
+   * Kept until all shared counts have expired, because any key without a separate count may have been charged on one of
+   * them.
+   */
   private counts: Shelves | undefined;
   private untilUs = 0;
 
@@ -82,8 +85,8 @@ export function needsRoom({ op }: Step): boolean {
 }
 
 /**
- * The answer to a claim that finds no room, because claims can't share counts. It rejects, because a claim that is not
- * stored protects nothing. With `onStoreError: 'allow'`, it admits.
+ * The answer to a claim that finds no room: claims can't share counts. It rejects, because a claim that is not stored
+ * protects nothing. With `onStoreError: 'allow'`, it admits.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
   const failure = new SpillwayError(

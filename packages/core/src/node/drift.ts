@@ -33,8 +33,8 @@ export class TimerDrift {
   }
 
   /**
-   * Call when the timers and sockets that were ready when the timer fired have been handled. Returns false if that was
-   * already reported: the timer may fire several times in an iteration.
+   * Call it when all timers and sockets have been handled that were ready when the timer fired. Returns false if that
+   * was already reported: the timer may fire several times in an iteration.
    */
   turned(nowMs: number): boolean {
     if (this.turnFromMs === undefined) return false;
@@ -43,7 +43,7 @@ export class TimerDrift {
     return true;
   }
 
-  /** The expected delay of an event that arrives now: the average, or how late the loop already is. */
+  /** The expected delay of an event that arrives now: the average, or how late the loop already is, if that is more. */
   waitMs(nowMs: number): number {
     const lateMs = nowMs - (this.turnFromMs ?? this.firedMs + this.periodMs);
     return Math.max(this.averageMs, lateMs);

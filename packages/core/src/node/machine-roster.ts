@@ -25,7 +25,7 @@ interface Worker {
   file: string;
   count: number;
   busy: number;
-  /** When this process first saw the current count, by its own clock. */
+  /** When this process, by its own clock, first saw the worker's current number of writes. */
   changedMs: number;
   /** Whether the name has changed since it was first seen. If not, it may belong to a process killed long ago. */
   isWriting: boolean;

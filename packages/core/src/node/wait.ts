@@ -14,7 +14,7 @@ const PERIOD_MS = 20;
 
 /** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
-  /** The event loop delay at which the signal is 1, where the brake holds the loop. Default `'40ms'`. */
+  /** The event loop delay at which the brake holds the loop. The signal is then 1. Default `'40ms'`. */
   readonly target?: Duration | undefined;
 }
 

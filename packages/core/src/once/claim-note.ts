@@ -30,7 +30,7 @@ export function noteText({ isStored, head, body, length }: Note): string {
   return `1${isStored ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
 }
 
-/** Parses a note. Undefined if the text is no note, or was written by a later version. */
+/** Parses a note. Undefined if the text is not a note, or was written by a later version. */
 export function noteIn(text: string): Note | undefined {
   const [, kept, head, kind, digest = '', none, length = ''] = FORM.exec(text) ?? [];
   if (kept === undefined || head === undefined) return undefined;

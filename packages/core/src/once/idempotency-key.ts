@@ -14,7 +14,7 @@ export interface IdempotencyKeyName {
   readonly limiter: string;
   /** The caller, as returned by `scope`. */
   readonly scope: string;
-  /** As the client sends it, with or without quotes. */
+  /** The key as the client sends it, with or without quotes. */
   readonly key: string;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Keeps responses in memory that could not be written to the store. Each is written again when the step that ends its
- * claim is sent again.
+ * Keeps in memory the responses that could not be written to the store. Each is written again when the step that ends
+ * its claim is sent again.
  */
 
 import { SpillwayError } from '../base/errors.js';

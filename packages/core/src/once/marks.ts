@@ -56,7 +56,7 @@ export function calendarLook(limiter: string, key: string): Step {
 }
 
 /**
- * Timeout of each call. Without it, calls that are never answered would block the next ones, because few run at once.
+ * Timeout of each call. Without it, calls that are never answered would block the next calls, because few run at once.
  */
 const PATIENCE_MS = 10_000;
 

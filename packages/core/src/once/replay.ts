@@ -81,7 +81,7 @@ function storeFailed(decision: Decision): Settled {
 const FIRST_MS = 50;
 const LAST_MS = 500;
 
-/** The pause after the run has ended in this process, because its end is about to reach the store. */
+/** The pause after the run has ended in this process, because the claim's end is about to reach the store. */
 const SOON_MS = 10;
 
 /** The most retries of one key that wait in a process. A well-behaved client sends one or two retries at a time. */

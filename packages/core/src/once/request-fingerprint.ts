@@ -42,7 +42,7 @@ function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
 
-/** The parameters sorted by name. Parameters with the same name keep their order, because it matters to handlers. */
+/** The parameters sorted by name. Parameters with the same name keep their order, because handlers see the order. */
 function sortedQuery(query: string): string {
   const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>

@@ -1,4 +1,4 @@
-/** `restoreFrom`: when a store has lost calendar counts, loads them from the app's records. */
+/** `restoreFrom` loads calendar counts from the app's records after a store has lost them. */
 
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';

@@ -20,7 +20,7 @@ import {
   storedHeaders,
 } from './stored-response.js';
 
-/** How long the end of a claim waits for a slow client. It is then sent in one call with the release of permits. */
+/** How long the end of a claim waits for a slow client, because one call can then also release the permits. */
 const SLOW_CLIENT_MS = 1_000;
 
 declare class AbortController {
@@ -36,7 +36,9 @@ export class Run<Raw> implements ResponseWatcher {
   /** The step that ends the claim, once the response is known. */
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
-  /** Whether the client disconnected before the handler responded: then the claim ends separately from its request. */
+  /**
+   * Whether the client disconnected before the handler responded. If so, the claim ends separately from its request.
+   */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;
   private cancel: () => void;

@@ -1,4 +1,4 @@
-/** `thresholds`: reports keys that have used a share of their limit, such as 80 % of a quota. */
+/** `thresholds` reports keys that have used a share of their limit, such as 80 % of a quota. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { isPlainObject } from '../base/checks.js';

@@ -53,7 +53,7 @@ class Health {
   private second = 0;
   private samples: number[] = [];
 
-  /** Counts a finished call. Returns true for the first one of a second. */
+  /** Counts a finished call. Returns true for the first call in each second. */
   count(nowUs: number, outcome: typeof HEALTHY | typeof FAILED | typeof SLOW, tookUs = 0): boolean {
     const { counts } = this;
     const second = Math.max(this.second, Math.floor(nowUs / 1_000_000));
@@ -129,8 +129,8 @@ export class LoopTurns {
   now = -1;
   private lateUs = 0;
   /**
-   * Whether turns are counted: not on Workers, where timers end with their request and the clock stands still during
-   * computation.
+   * Whether turns are counted. They aren't on Workers, where timers end with their request and the clock stands still
+   * during computation.
    */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
@@ -169,7 +169,7 @@ type Listener = (event: BreakerEvent) => void;
 /**
  * Maximum number of parts with a separate state: more than any cluster has. A further part replaces one that is healthy
  * or no longer requested. If no part can be replaced, all further parts share one state. Its breaker opens after this
- * number of them have failed without a success in between.
+ * many of them have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 

@@ -33,7 +33,7 @@ class DeadlineStore implements Store {
   private readonly store: Store;
   private readonly timeoutUs: number;
   private readonly clock: Clock;
-  /** Whether calls share timers: not on hosts where a timer ends with the request that set it. */
+  /** Whether calls share timers. They don't on hosts where a timer ends with the request that set it. */
   private readonly shares = !endsTimersWithRequests();
   private last: Waiting | undefined;
 

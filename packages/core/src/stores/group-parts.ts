@@ -1,6 +1,6 @@
 /**
- * Groups whose steps lie in several parts of a store. They charge all or nothing: if a part rejects, the others are
- * refunded.
+ * Groups whose steps lie in several parts of a store. They charge all or nothing: if a part rejects, the charges of the
+ * others are refunded.
  */
 
 import { groupPasses } from '../algorithms/group.js';

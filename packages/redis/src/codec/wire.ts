@@ -112,7 +112,6 @@ function isNamed({ rule }: Step): boolean {
   return codecOf(rule).idOf !== undefined;
 }
 
-/** The ids of each group, in the order of its steps. */
 function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args: string[]): void {
   for (const { steps } of groups) {
     for (const step of steps) {

@@ -102,7 +102,7 @@ export interface RedisControl extends Control {
   history(): Promise<readonly Change[]>;
   /**
    * The announced limiters, by name. A process announces a limiter when it is created and every five minutes. The entry
-   * is kept for ten minutes after that, plus the time until the limiter's counts are idle.
+   * is kept for ten minutes after that, plus the time until the limiter's counts expire.
    */
   limiters(): Promise<readonly KnownLimiter[]>;
   /**

@@ -22,8 +22,8 @@ export interface PollerHost {
 }
 
 /**
- * After Redis has lost the settings, processes offer theirs for a restore. Redis keeps them this long after the last
- * offer.
+ * After Redis has lost the settings, processes offer their settings for a restore. Redis keeps these for this time
+ * after the last offer.
  */
 const KEPT_MS = 7 * 86_400_000;
 

@@ -9,7 +9,7 @@ export interface CallerCount {
   readonly atMost: number;
 }
 
-/** The callers with the most requests, most first. */
+/** The callers with the most requests, in descending order. */
 export interface CallerList {
   /** Requests of all callers, exact. */
   readonly total: number;
