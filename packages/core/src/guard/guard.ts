@@ -131,7 +131,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
       : pipeline.askStore(open, () => this.settleClaim(request, turns, startUs, exchange), request);
   }
 
-  /** If a claim alone rejects the request, its limiter decides: replay, reject, or let all limiters decide again. */
+  /** If only a claim causes the rejection, its limiter decides: replay, reject, or let all limiters decide again. */
   private settleClaim(
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],

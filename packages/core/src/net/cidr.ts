@@ -43,7 +43,7 @@ export function inRange(range: AddressRange, address: Address): boolean {
 
 /** The blocks that contain all public addresses, by family. Other addresses are multicast, reserved or unassigned. */
 const PUBLIC = [['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/3'], ['2000::/4']];
-/** Non-public networks inside those blocks (IANA special-purpose address registries). */
+/** Non-public networks inside the blocks of {@link PUBLIC} (IANA special-purpose address registries). */
 const SPECIAL =
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
   '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 2001:db8::/32';

@@ -119,7 +119,7 @@ class ForwardedWatch {
     if (this.hasWarned || (this.seen > SAMPLED && this.seen % SAMPLED !== 0)) return;
     for (const field of trusts ? STANDARD : HEADERS) {
       const value = request.header(field.toLowerCase());
-      // If the header contains the known address, the app has probably read it from there.
+      // If the header contains the known address, the app has probably read the address from it.
       if (!value || (address && value.includes(address))) continue;
       this.hasWarned = true;
       this.teller.tell('SPW_FORWARDED_UNTRUSTED', this.message(field, value, trusts));

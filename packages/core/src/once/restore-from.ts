@@ -171,10 +171,10 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
+    // Both steps are in one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
     const both = (op: Op) =>
       answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [{ ...mark, op }, count]);
-    // A raise that arrived in the next period would count there.
+    // A raise that arrived in the next period would count in that period.
     const latestUs = beginUs + Math.min(LEASE_US, leftUs);
     for (let isRaised = false; ; ) {
       const [held, now] = await both('look');

@@ -12,7 +12,7 @@ interface Holder {
   [ADMISSIONS]?: Admission[];
 }
 
-/** Adds an admission to those of a request. */
+/** Records an admission of a request. */
 export function rememberAdmission(request: object, admission: Admission): void {
   // `hasOwn` instead of reading the property: a miss would walk the prototypes of the framework, which takes as long as
   // a decision.

@@ -45,8 +45,8 @@ export interface Exchange {
   reject(admission: Admission): void;
   /**
    * Shows the request's body and the handler's response to a guard with `idempotency()`. Called once for each request
-   * with an idempotency key, before it is admitted or answered. Omit it if the framework cannot do that: then a guard
-   * with `idempotency()` throws.
+   * with an idempotency key, before it is admitted or answered. Omit it if the framework cannot do that. A guard with
+   * `idempotency()` then throws.
    *
    * @param recorders creates recorders for node:http and fetch
    */

@@ -174,7 +174,7 @@ export class FallbackCounters {
    */
   answerLocally(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
     const failure = asError(error);
-    // Look first: whether anything is charged depends on all steps, also on those that are not counted here.
+    // Look first: whether anything is charged depends on all steps, also on steps that are not counted here.
     const looked = this.answerAs(steps, failure, () => 'look');
     if (!charges) return looked;
     if (!anyRejects(steps, looked)) return this.answerAs(steps, failure, ({ op }) => op);

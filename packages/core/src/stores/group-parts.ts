@@ -150,7 +150,10 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
   }
 }
 
-/** The rejection may be due to another group, whose charges are refunded a moment later, like those of this group. */
+/**
+ * The rejection may be due to another group, whose charges, like the charges of this group, are refunded a moment
+ * later.
+ */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };
 }

@@ -65,8 +65,8 @@ export interface RedisControl extends Control {
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
-   * Removes the live settings of a limiter, or only those in `only`. The declared settings apply again. Settings of
-   * single keys stay: see `clearKey`.
+   * Removes the live settings of a limiter, or only the settings named in `only`. The declared settings apply again.
+   * Settings of single keys stay: see `clearKey`.
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
   /** Blocks a key, written as the limiter counts it (an address is `@` and its canonical text). */

@@ -39,9 +39,7 @@ export class Registry {
     this.announcer.keepUp();
   }
 
-  /**
-   * Additional resets for those `steps` that are resets: one for each other count of the key that this process knows.
-   */
+  /** The additional resets for the resets in `steps`: one for each other count of the key that this process knows. */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
@@ -91,7 +89,7 @@ function lineOf(error: unknown): string {
   );
 }
 
-/** Announcements within this time are batched. It is also the retry delay while the client is not ready. */
+/** Announcements within this time are batched. This is also the retry delay while the client is not ready. */
 const SOON_US = 1_000_000;
 
 /** The retry delay after a failure, and the minimum time between two reports of failures. */

@@ -243,7 +243,7 @@ export class SettingsPoller {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
   }
 
-  /** Logs a line that is not rate-limited, so a recent line, such as that of an outage, cannot hide it. */
+  /** Logs a line that is not rate-limited, so a recent line, such as a line about an outage, cannot hide it. */
   private warn(message: string): void {
     const error = new SpillwayError('SPW_SETTINGS_LOST', message);
     if (this.onFault) this.reportFault(error);
