@@ -10,7 +10,6 @@ import type { StoreLink } from '../contract/store-link.js';
 
 /** A memory store that can also apply one step without lists for the step and its answer. */
 export interface OneStepStore extends SyncStore {
-  /** The clock by which the store decides. */
   readonly clock: Clock;
   applyOne(step: Step): Answer;
 }
@@ -64,7 +63,7 @@ export class LocalLink implements StoreLink {
     try {
       return this.store.apply(steps);
     } catch (error) {
-      // For example, the group may be invalid.
+      // The store throws if the group is invalid, for example.
       const failure = asError(error);
       return steps.map((step) => unanswered(step, failure));
     }

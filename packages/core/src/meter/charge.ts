@@ -10,7 +10,7 @@ import type { UnitsKind } from '../contract/observer.js';
 import type { Step } from '../contract/store.js';
 import type { Resends } from './resends.js';
 
-/** The limit of a charge, and where its steps are sent. */
+/** The limiter of a charge, and what sends or resends its steps. */
 export interface ChargeContext {
   readonly limiter: string;
   readonly settling: Settling;
@@ -34,7 +34,7 @@ export class Charge {
   private waiting = 0;
   /** The units of `waiting` to refund once the store has charged them. */
   private surplus = 0;
-  /** The steps whose answers have not arrived. */
+  /** How many steps wait for an answer. */
   private inFlight = 0;
   private readonly whenHeard: (() => void)[] = [];
   private readonly step: Step;
@@ -45,7 +45,7 @@ export class Charge {
   private readonly isLocal: boolean;
   private readonly context: ChargeContext;
 
-  /** @param step the step that has charged the reservation, with the answer to it and its numbers */
+  /** @param step the step that has charged the reservation; `answer` and `numbers` belong to it */
   constructor(step: Step, answer: Answer, numbers: Numbers, context: ChargeContext) {
     this.step = step;
     this.context = context;
@@ -90,7 +90,7 @@ export class Charge {
     return releases.track(steps.then((own) => releases.giveBack(own)));
   }
 
-  /** Tells observers how many units a settlement at `units` adds or returns. */
+  /** Tells observers how many units a settlement at `units` charges or refunds. */
   tellDifference(units: number): void {
     const more = units - this.told;
     this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
@@ -113,7 +113,7 @@ export class Charge {
   }
 
   /**
-   * Refunds `units` in this order, and returns the steps for the last kind:
+   * Refunds `units` in this order, and returns the steps for the third kind:
    *
    * 1. units that were never charged
    * 2. charges that wait to be resent, which the store may still forgive
@@ -167,8 +167,8 @@ export class Charge {
   }
 
   /**
-   * Resends a step later if it certainly was not sent. If it may have been sent, a charge is resent once, and may count
-   * twice; a refund is not resent.
+   * Resends a step later if it certainly was not sent. If it may have been sent, a charge is resent once and may count
+   * twice, but a refund is not resent.
    */
   private retry(step: Step, failure: Error, isLastTry: boolean): void {
     const isCharge = step.op === 'record';

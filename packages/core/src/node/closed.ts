@@ -22,7 +22,7 @@ export interface NodeResponse {
   readonly closed: boolean;
   readonly destroyed: boolean;
   readonly socket: unknown;
-  /** HTTP/2 only. */
+  /** Present only on HTTP/2. */
   readonly stream?: { readonly aborted: boolean };
   getHeader(name: string): unknown;
   setHeader(name: string, value: string | number): unknown;
@@ -35,8 +35,8 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
 }
 
 /**
- * Calls back once when the response has closed for any reason, or immediately if it has closed already. Without a
- * connection (Lambda adapters, tests of handlers) nothing closes; then it calls back when the response has finished.
+ * Calls back once when the response has closed for any reason, or immediately if it has closed already. A response
+ * without a connection (Lambda adapters, tests of handlers) never closes, so the call comes when it has finished.
  */
 export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
   const { [WATCHERS]: watchers } = res as Watched;
@@ -64,8 +64,8 @@ function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]):
     notifyWatchers(watchers, res, aborted);
   };
   const onClose = (): void => onEnd(!res.writableFinished);
-  // The first event counts. On a connection `close` follows `finish` immediately. On HTTP/2 both come when the stream
-  // has closed, even if it was reset.
+  // Only the first event counts. On a connection, `close` follows `finish` immediately. On HTTP/2, both events come
+  // when the stream has closed, even if it was reset.
   res.on('finish', () => onEnd(res.stream?.aborted === true));
   res.on('close', onClose);
   // A pipelined response that waits for its turn gets no event when the connection closes.

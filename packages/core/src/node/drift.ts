@@ -23,7 +23,7 @@ export class TimerDrift {
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
     // All due timers run before sockets are read, and this timer may even fire several times. If other timers fill the
-    // loop, this timer is on time although requests are late. So the duration of the iteration counts too.
+    // loop, requests are late although this timer is on time. So the duration of the iteration counts too.
     const turnMs = this.turnFromMs === undefined ? this.turnMs : nowMs - this.turnFromMs;
     const waitMs = Math.max(0, this.spanMs - this.periodMs, turnMs);
     const periods = Math.max(1, this.spanMs / this.periodMs);
@@ -33,8 +33,8 @@ export class TimerDrift {
   }
 
   /**
-   * Call when the timers and sockets that were ready when the timer fired have been handled. Returns false if that was
-   * already reported: the timer may fire several times in an iteration.
+   * Call it when all timers and sockets have been handled that were ready when the timer fired. Returns false if that
+   * was already reported: the timer may fire several times in an iteration.
    */
   turned(nowMs: number): boolean {
     if (this.turnFromMs === undefined) return false;
@@ -43,7 +43,7 @@ export class TimerDrift {
     return true;
   }
 
-  /** The expected delay of an event that arrives now: the average, or how late the loop already is. */
+  /** The expected delay of an event that arrives now: the average, or how late the loop already is, if that is more. */
   waitMs(nowMs: number): number {
     const lateMs = nowMs - (this.turnFromMs ?? this.firedMs + this.periodMs);
     return Math.max(this.averageMs, lateMs);

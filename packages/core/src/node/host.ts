@@ -50,7 +50,7 @@ export function loopTimes(): LoopTimes | undefined {
   return times && { idle: times.idle, active: times.active, cpu: processorMs(), accepted };
 }
 
-/** Connections that this thread accepted while counting was on. */
+/** How many connections this thread accepted while counting was on. */
 let accepted = 0;
 let counting = 0;
 const countOne = (): void => {

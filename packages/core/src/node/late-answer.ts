@@ -7,8 +7,8 @@ type Method = (...args: unknown[]) => unknown;
 const OF_HEAD = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead'];
 
 /**
- * From now on, writes after the head or the end are ignored. Node would throw "headers already sent" in the app's
- * callback, where nothing catches it, and the process would exit.
+ * Ignores later changes of a head that was already sent, and writes after the end. Otherwise, Node would throw "headers
+ * already sent" in the app's callback, where nothing catches the error, and the process would exit.
  */
 export function ignoreLateAnswer(res: NodeResponse): void {
   const methods = res as unknown as Record<string, Method | undefined>;

@@ -14,7 +14,7 @@ const PERIOD_MS = 20;
 
 /** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
-  /** The event loop delay that counts as 1, at which the brake holds the loop. Default `'40ms'`. */
+  /** The event loop delay at which the brake holds the loop. The signal is then 1. Default `'40ms'`. */
   readonly target?: Duration | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface TimedSignal extends Signal {
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   checkOptions(options, 'the signal', { target: 1 });
   // With random arrivals, the queue is empty 7 % of the time at a mean delay of 20 ms, and 3 % at 40 ms. So in
-  // overload, a target of 40 ms serves 287 requests a second, and 20 ms serves 270.
+  // overload, a target of 40 ms serves 287 requests a second, and a target of 20 ms serves 270.
   const targetMs = toMicroseconds(options.target ?? '40ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);

@@ -34,7 +34,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
 };
 
 const QUIET_US = 60_000_000;
-/** Longer messages of errors are cut, in UTF-16 units. */
+/** The most UTF-16 units of an error's message in a line. The rest is cut off. */
 const LONGEST = 200;
 
 interface FaultLogOptions {
@@ -50,7 +50,6 @@ interface LastLine {
   more: number;
 }
 
-/** Writes faults to one logger. */
 class FaultLog {
   private readonly lastLines = new RecentSubjects<LastLine>();
   private readonly logger: Logger;
@@ -76,7 +75,7 @@ class FaultLog {
   }
 }
 
-/** Limiters are not distinguished for faults of a store, because it fails for all of them. */
+/** Faults of a store are not distinguished by limiter, because a store fails for all limiters. */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
@@ -114,7 +113,9 @@ function plain(text: string): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 3)}...` : line;
 }
 
-/** Returns a function that logs the faults of a guard or limiter; undefined with `onFault` or without a logger. */
+/**
+ * Returns a function that logs the faults of a guard or limiter; undefined if `onFault` is set or there is no logger.
+ */
 export function faultLogFor(
   { onFault, logger = consoleLogger(), breaker }: FaultLogOptions,
   store: Pick<Store, 'sync'> | undefined,

@@ -14,7 +14,9 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/** @param withoutStore how many limiters were created without a store, including these; 0 if these have one */
+/**
+ * @param withoutStore how many limiters were created without a store, including these; 0 if these limiters have a store
+ */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],
@@ -24,8 +26,8 @@ export function tellOfLimiters(
   for (const { name, notices: own = [] } of limiters) {
     for (const { code, message } of own) {
       if (code !== MADE_IN_HANDLER.code) notices.tell(code, message, name);
-      // A limiter that is created in a handler once may be correct, because the handler may keep it. With a store it is
-      // harmless, because the counts are in the store.
+      // A single limiter that is created in a handler may be correct, because the handler may keep it. With a store,
+      // creating limiters in handlers is harmless, because the counts are in the store.
       else if (withoutStore > 0 && notices.count(code, name) > 1) isOfHandler = true;
     }
   }

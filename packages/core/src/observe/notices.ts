@@ -50,9 +50,7 @@ export class Notices {
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
 
-  /**
-   * Counts an occurrence and returns the number of occurrences, for mistakes that a single occurrence doesn't prove.
-   */
+  /** Counts an occurrence of a mistake that a single occurrence doesn't prove. Returns the number of occurrences. */
   count(code: NoticeCode, of: string): number {
     return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
   }
@@ -60,7 +58,7 @@ export class Notices {
   /**
    * Logs a line, only once for each code and `of`. Never throws.
    *
-   * @param of the limiter or guard that the line is about; empty for the whole app
+   * @param of names the limiter or guard that the line is about; empty for the whole app
    */
   tell(code: NoticeCode, message: string, of = ''): void {
     const { logger } = this;

@@ -72,14 +72,14 @@ export class Observers {
     this.each('', (observer) => observer.onBreaker?.(event));
   }
 
-  /** Passes a store on only if it has the number `overflowed`. */
+  /** Passes a store on to observers only if it has the number `overflowed`. */
   store(store: object): void {
     const { overflowed } = store as Partial<Overflowing>;
     if (typeof overflowed !== 'number') return;
     this.each('', (observer) => observer.onStore?.(store as Overflowing));
   }
 
-  /** Passes a control on only if it has the flag `settingsLost`. */
+  /** Passes a control on to observers only if it has the flag `settingsLost`. */
   control(control: Control): void {
     if (typeof control.settingsLost !== 'boolean') return;
     this.each('', (observer) => observer.onControl?.(control));

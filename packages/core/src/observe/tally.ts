@@ -1,5 +1,5 @@
 /**
- * Counts the events of guards. Exporters read the counts when they are scraped. Incrementing a labelled counter of
+ * Counts the events of guards. Exporters read the counts when they are scraped: incrementing a labelled counter of
  * prom-client for each decision would take as long as a decision of the memory store. All exporters get the same
  * numbers.
  */
@@ -32,7 +32,7 @@ export interface Gauges {
   readonly shapers?:
     | readonly { readonly name: string; readonly waiting: number; readonly running: number }[]
     | undefined;
-  /** Memory stores that no guard uses; those of guards are added by `onStore`. */
+  /** Memory stores that no guard uses. The stores of guards are added by `onStore`. */
   readonly stores?: readonly Overflowing[] | undefined;
 }
 
@@ -137,7 +137,7 @@ export class Tally implements Observer {
 
   onDecision({ limiter, outcome, allowed, reason, priority = '', policy }: DecisionEvent): void {
     const plan = policy?.plan ?? '';
-    // In shadow mode, requests pass even if the store fails. With a reason, they would be counted as rejected.
+    // In shadow mode, requests pass even if the store fails. If they had a reason, they would be counted as rejected.
     const why = outcome === 'error' && allowed ? null : reason;
     const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority)?.get(plan);
     const count = known ?? this.newCount(limiter, outcome, why, priority, plan);
@@ -191,14 +191,14 @@ export class Tally implements Observer {
     const isFull = this.spent.size >= SERIES && !this.spent.has(name);
     const limiter = isFull ? OTHERS : name;
     const byKind = inner(this.spent, limiter);
-    // Creates the counters of all kinds at once, because a query can't add up series if one is missing.
+    // Creates the counters of all kinds at once, because a query can't add up series if some are missing.
     if (byKind.size === 0) {
       for (const each of UNITS_KINDS) byKind.set(each, { labels: { limiter }, value: 0 });
     }
     (byKind.get(kind) as Count<'limiter'>).value += units;
   }
 
-  /** All guards of a store pass on the same event object, which must be counted once. */
+  /** All guards of a store report the same event object, which must be counted once. */
   onBreaker(event: BreakerEvent): void {
     if (event === this.lastBreakerEvent) return;
     this.lastBreakerEvent = event;

@@ -38,10 +38,9 @@ import { SeenExchange } from './seen-exchange.js';
  * claim behind. Use the guard of an adapter, because `createGuard` sees no responses. Services that share a store each
  * need a different `name`.
  *
- * What it cannot guarantee: if the process dies after the handler took effect but before the response was stored, a
- * retry runs the handler again once the lease has expired. `claimOf` gives handlers a token with which their database
- * can detect that. If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is
- * `allow`.
+ * There is one gap. If the process dies after the handler took effect but before the response was stored, a retry runs
+ * the handler again once the lease has expired. `claimOf` gives handlers a token with which their database can detect
+ * that. If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is `allow`.
  *
  * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

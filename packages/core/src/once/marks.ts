@@ -21,8 +21,8 @@ export interface MarkOptions {
   /** Called if the callback or the store fails. Default: a warning in `logger`. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /**
-   * Logs faults if there is no `onFault`: at most one line a minute for each limiter. `false`: none. Default: the
-   * console.
+   * Logs faults if there is no `onFault`: at most one line a minute for each limiter. `false` logs nothing. Default:
+   * the console.
    */
   readonly logger?: Logger | false | undefined;
 }
@@ -30,7 +30,7 @@ export interface MarkOptions {
 const NAMES: NamesOf<MarkOptions> = { store: 1, onFault: 1, logger: 1 };
 
 /**
- * @param of the function's name in messages, as in `thresholds()`
+ * @param of names the function in messages, as in `thresholds()`
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
  */
 export function checkMarkOptions(options: MarkOptions, of: string): void {
@@ -41,7 +41,6 @@ export function checkMarkOptions(options: MarkOptions, of: string): void {
   if (logger !== false) checkHas('logger', 'warn', logger);
 }
 
-/** Reports a failure of the callback, or of the store. */
 export function tellMarkFault(
   { onFault, logger }: MarkOptions,
   limiter: string,
@@ -56,7 +55,9 @@ export function calendarLook(limiter: string, key: string): Step {
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };
 }
 
-/** Timeout of each call. Without it, calls that are never answered would use up the calls that may run at once. */
+/**
+ * Timeout of each call. Without it, calls that are never answered would block the next calls, because few run at once.
+ */
 const PATIENCE_MS = 10_000;
 
 /** @throws any error of the store, or an error if it doesn't answer in time */

@@ -1,6 +1,6 @@
 /**
- * Handles a request whose key is already claimed: it may wait for the running request, then gets the stored response or
- * a rejection.
+ * Handles a request whose key is already claimed. It may wait for the running request. Then it gets the stored response
+ * or a rejection.
  */
 
 import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
@@ -81,10 +81,10 @@ function storeFailed(decision: Decision): Settled {
 const FIRST_MS = 50;
 const LAST_MS = 500;
 
-/** The pause after the run has ended in this process, because its end is about to reach the store. */
+/** The pause after the run has ended in this process, because the claim's end is about to reach the store. */
 const SOON_MS = 10;
 
-/** The most retries of one key that wait in a process. A well-behaved client sends one or two. */
+/** The most retries of one key that wait in a process. A well-behaved client sends one or two retries at a time. */
 const MOST_WAITING = 32;
 
 /** Retries that wait for the running request with their key. */
@@ -92,7 +92,7 @@ export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
   /** The time at which the request of each claim stops waiting, in microseconds. */
   private readonly untilUs = new WeakMap<Claim, number>();
-  /** For each guard, the retries that wait: guards may have different stores. */
+  /** The waiting retries, separately for each guard, because guards may have different stores. */
   private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
   private readonly waitUs: number;
 
@@ -142,7 +142,7 @@ export class WaitingRetries {
     if (crowd.wait) return crowd.wait.join(untilUs, exchange);
     const wait = new Wait(step, context);
     const settled = wait.join(untilUs, exchange);
-    // On Workers a request cannot wait for the timers and I/O of another one.
+    // On Workers a request cannot wait for the timers and I/O of another request.
     if (!endsTimersWithRequests()) crowd.wait = wait;
     void wait.poll(
       () => this.running.get(claimNameOf(step)),
@@ -193,7 +193,7 @@ class Wait {
   /**
    * Polls until no requests wait. Never rejects.
    *
-   * @param ended called when no requests wait, before another one can join
+   * @param ended called when no requests wait, before another request can join
    */
   async poll(running: () => Promise<void> | undefined, ended: () => void): Promise<void> {
     let pauseMs = FIRST_MS;
@@ -205,7 +205,6 @@ class Wait {
     ended();
   }
 
-  /** The time until the first waiting request gives up. */
   private leftMs(): number {
     const untilUs = Math.min(...[...this.waiters].map((waiter) => waiter.untilUs));
     return Math.max(0, (untilUs - this.context.clock.nowUs()) / 1000);

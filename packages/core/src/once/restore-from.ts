@@ -1,4 +1,4 @@
-/** `restoreFrom`: when a store has lost calendar counts, loads them from the app's records. */
+/** `restoreFrom` loads calendar counts from the app's records after a store has lost them. */
 
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';
@@ -52,10 +52,11 @@ interface Seen {
 /**
  * Makes an observer that restores counts of limits by calendar if the store has lost them. A process checks a key when
  * a request starts its count, and every 10 s while the key is used. If the store has no mark for the key, the process
- * loads the units used, raises the count to them and sets the mark: once per period, and again after a loss.
+ * loads the units used, raises the count to them and sets the mark. This happens once per period, and again after a
+ * loss.
  *
- * No request waits for a load: until it ends, a key can exceed its limit by the units admitted. A load that
- * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
+ * No request waits for a load: until it ends, a key can exceed its limit by the units admitted. A load that fails or
+ * takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
  *
  * @param loads one function per limit by calendar, by its name
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
@@ -91,8 +92,8 @@ class Restorer {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   /**
-   * The running loads, each with the time until which it counts. There are no timers, because Workers end them with the
-   * request.
+   * The running loads, each with the time until which it counts as running. There are no timers, because Workers end
+   * timers with the request.
    */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
@@ -112,7 +113,7 @@ class Restorer {
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
     const nowUs = systemClock.nowUs();
     if (seen.quietUs > nowUs) return;
-    // Without a known mark, the key probably needs a load.
+    // If no mark is known, the key probably needs a load.
     if (seen.startUs === 0 && !this.mayLoad(nowUs)) return;
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
@@ -175,21 +176,22 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
+    // Both steps are in one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
     const both = (op: Op) =>
       answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [{ ...mark, op }, count]);
-    // A raise that arrived in the next period would count there.
+    // A raise that arrived in the next period would count in that period.
     const latestUs = beginUs + Math.min(LEASE_US, leftUs);
     for (let isRaised = false; ; ) {
       const [held, now] = await both('look');
-      // Starts again if the store has lost the mark, and with it units counted since the load began, or if the next
-      // period has begun.
+      // Starts again if the next period has begun, or if the store has lost the mark. In that case, it has also lost
+      // units counted since the load began.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
       if (isRaised || cost <= 0) {
         const [, last] = await both('done');
-        // The store has lost the count again, so the mark is wrong. Refunds seldom take half of a count.
+        // A lower count means that the store has lost it again, so the mark is wrong. Refunds seldom take half of a
+        // count.
         const isLost = last.current < Math.max(value, now.current / 2);
         return isLost ? this.startAgain(mark, 'reset', seen) : undefined;
       }
@@ -216,7 +218,7 @@ class Restorer {
   }
 }
 
-/** Takes the mark of a period. Its id contains the start, because a period can begin before the previous one ends. */
+/** Takes the mark of a period. The id contains the start, because a period can begin before the previous one ends. */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
   const rule = makeClaimsRule(LEASE_US, keepUs);

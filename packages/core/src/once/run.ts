@@ -20,7 +20,7 @@ import {
   storedHeaders,
 } from './stored-response.js';
 
-/** How long the end of a claim waits for a slow client, to be sent in one call with the release of permits. */
+/** How long the end of a claim waits for a slow client, because one call can then also release the permits. */
 const SLOW_CLIENT_MS = 1_000;
 
 declare class AbortController {
@@ -36,7 +36,9 @@ export class Run<Raw> implements ResponseWatcher {
   /** The step that ends the claim, once the response is known. */
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
-  /** Whether the client disconnected before the handler responded: then the claim ends separately from its request. */
+  /**
+   * Whether the client disconnected before the handler responded. If so, the claim ends separately from its request.
+   */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;
   private cancel: () => void;
@@ -124,8 +126,8 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   /**
-   * The response has ended. Returns the steps that end the claim; undefined if the handler still runs or they were
-   * already sent.
+   * Call it when the response has ended. Returns the steps that end the claim; undefined if the handler still runs or
+   * the steps were already sent.
    */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;

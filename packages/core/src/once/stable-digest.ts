@@ -4,11 +4,12 @@ import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
 /**
- * The work between two yields to the event loop, a few ms. Each character or byte counts 1, each value {@link VALUE}.
+ * The work between two yields to the event loop, a few milliseconds. Each character or byte counts 1, and each value
+ * counts {@link VALUE}.
  */
 const SLICE = 2 ** 17;
 
-/** The most work for one value: 10 MB of JSON always need less, but YAML aliases could need any amount. */
+/** The most work for one value. 10 MB of JSON always need less, but YAML aliases could need any amount. */
 const MOST = 2 ** 26;
 
 const VALUE = 8;
@@ -58,7 +59,7 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
 
 /** A value that takes several steps to write. */
 interface Frame {
-  /** After `next` returned `value`: the value to write next. */
+  /** The value to write next, after `next` returned `value`. */
   readonly value: unknown;
   /**
    * Takes the next step. Returns `value` if a nested value must be written, `more` if work is left, `end` when done.
@@ -247,7 +248,6 @@ class Output {
     this.work += bytes.length;
   }
 
-  /** Whether a slice of work is complete. */
   isDue(): boolean {
     if (this.work < this.due) return false;
     if (this.work > MOST) throw new RangeError('a value is too large to be compared');

@@ -123,7 +123,7 @@ export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array
   return bytes;
 }
 
-/** Undefined if the bytes are no stored response, or were written by a later version. */
+/** Undefined if the bytes are not a stored response, or were written by a later version. */
 export function decodeRecord(bytes: Uint8Array): AnswerRecord | undefined {
   if (bytes.length < PREFIX || bytes[0] !== VERSION) return undefined;
   const end = PREFIX + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);

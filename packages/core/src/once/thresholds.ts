@@ -1,4 +1,4 @@
-/** `thresholds`: reports keys that have used a share of their limit, such as 80 % of a quota. */
+/** `thresholds` reports keys that have used a share of their limit, such as 80 % of a quota. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { isPlainObject } from '../base/checks.js';
@@ -26,9 +26,9 @@ export interface Crossed {
   readonly limiter: string;
   /** The counted key. */
   readonly key: string;
-  /** As in the argument of {@link thresholds}. */
+  /** The share, as passed to {@link thresholds}. */
   readonly threshold: number;
-  /** The units used in total; with a calendar, when this report was made. */
+  /** The units used, after the decision that crossed the share; with a calendar, at the time of this report. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
@@ -37,7 +37,8 @@ export interface Crossed {
 }
 
 /**
- * A callback that takes longer may be called again, by any process. A failed callback is called again after this time.
+ * A callback that takes longer than this may be called again, by any process. A failed callback is called again after
+ * this time.
  */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
@@ -47,8 +48,8 @@ const LONGEST_US = 34_560_000_000_000;
 const MOST_RUNNING = 100;
 /**
  * Makes an observer that calls `onCrossed` when a key has used a share of a limit: at least once per key, period and
- * share, in all processes together. Meant for quotas: calendars and fixed windows. With other algorithms, a period ends
- * when all units are available again.
+ * share, in all processes together. It is meant for quotas: calendars and fixed windows. With other algorithms, a
+ * period ends when all units are available again.
  *
  * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
  * more than a minute, or its process is killed, the key's next request after that minute calls it again, with the same
@@ -111,7 +112,7 @@ interface Quiet {
    * period was changed, because a rejection doesn't store the new end. Empty for other windows.
    */
   readonly endsUs: readonly number[];
-  /** The start of that period; 0 if it is unknown, or the window is not a calendar. */
+  /** The start of the calendar period; 0 if it is unknown, or the window is not a calendar. */
   readonly startUs: number;
 }
 
@@ -130,7 +131,6 @@ class Teller {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   private readonly quiet = new RecentMarks<Quiet>();
-  /** The limits that are known to have a calendar. */
   private readonly calendars = new Set<string>();
 
   constructor(

@@ -113,7 +113,7 @@ export class Gate<Raw> {
       : this.applyAdmission(asked, request, exchange, holder, seen, false);
   }
 
-  /** For guards that apps mount themselves: a warning is logged if no request arrives. */
+  /** Logs a warning if no request arrives. Call it for guards that apps mount themselves. */
   expectRequests(): this {
     this.guard.expectRequests();
     return this;
@@ -125,7 +125,7 @@ export class Gate<Raw> {
     tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
   };
 
-  /** Permits held now. */
+  /** The number of permits held now. */
   get inProgress(): number {
     return this.guard.inProgress;
   }
@@ -135,7 +135,7 @@ export class Gate<Raw> {
     return this.guard.close();
   }
 
-  // Decides on a request that another guard has decided on before.
+  // Decides on a request for which another guard has already decided.
   private decideBeside(
     request: GateRequest<Raw>,
     exchange: Exchange,

@@ -1,4 +1,4 @@
-/** Signals: where shedders read load from. */
+/** Signals, from which shedders read the load. */
 
 import type { Clock } from '../base/clock.js';
 import { disregard } from '../base/host.js';
@@ -36,15 +36,15 @@ export interface Signal {
   /** The newest reading, or undefined if there is none. */
   read(): Reading | undefined;
   /**
-   * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. Without it, they read
-   * the signal when a request arrives. May return a function that stops the calls, which frees shedders that are no
-   * longer used.
+   * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. Without `watch`,
+   * shedders read the signal when a request arrives. May return a function that stops the calls, which frees shedders
+   * that are no longer used.
    */
   watch?(listener: () => void): void;
 }
 
 /**
- * The signal's reading, or undefined if there is none. Calls `fault` if it throws or returns something else.
+ * The signal's reading, or undefined if there is none. Calls `fault` if the signal throws or returns something else.
  */
 export function readSafely(signal: Signal, fault?: (error: unknown) => void): Reading | undefined {
   try {
@@ -69,18 +69,16 @@ function isAmount(value: unknown): boolean {
 
 /** The time that a reading counts for. */
 interface Coverage {
-  /** When the reading was taken. */
   readonly atUs: number;
-  /** How much time it counts for. */
+  /** How much time the reading counts for. */
   readonly elapsedUs: number;
   /** Whether the time without readings before this one was so long that the old state no longer counts. */
   readonly afterSilence: boolean;
 }
 
 /**
- * A reading counts for all the time since the reading before it. Exception: if its own span leaves more than
- * `silenceUs` of that time unknown, it counts for its own span only. Undefined if the reading is not newer than the one
- * before.
+ * How long a reading counts: all the time since the reading before it. But if its own span leaves more than `silenceUs`
+ * of that time unknown, it counts only for its span. Undefined if the reading is not newer than the one before.
  */
 export function coverageOf(
   reading: Reading,
@@ -100,8 +98,8 @@ export function coverageOf(
 type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number) => State;
 
 /**
- * Feeds a signal's readings to one of the two loops of a worker shedder: after each measurement if the signal can be
- * watched, else when a request arrives, at most once per period.
+ * Feeds a signal's readings to one of the two loops of a worker shedder. If the signal can be watched, it is read after
+ * each measurement; otherwise when a request arrives, at most once per period.
  */
 export class SignalLoop<State> {
   private known: State | undefined;
@@ -151,7 +149,6 @@ export class SignalLoop<State> {
     }
   }
 
-  /** Called when the signal has a new reading. */
   measured(): void {
     this.readSignal(this.clock.nowUs());
   }

@@ -23,11 +23,11 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
   /**
-   * The ladder: its own signal, or false for no ladder. Default: uses `signal`. With one signal for both, the ladder
-   * rises only while the brake is at its maximum or has no readings.
+   * A separate signal for the ladder, or false for no ladder. Default: `signal`. If both loops share `signal`, the
+   * ladder rises only while the brake is at its maximum or has no readings.
    */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
-  /** The brake: its own signal, or false for no brake. Default: uses `signal.wait`. */
+  /** A separate signal for the brake, or false for no brake. Default: `signal.wait`. */
   readonly brake?: { readonly signal: Signal } | false | undefined;
   /**
    * The classes, from the critical one to the one that is shed first. Default: by method, into `critical`, `post`,
@@ -60,8 +60,8 @@ interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
   /**
-   * Whether the brake reads the ladder's `wait`: then the ladder rises only while the brake is at its maximum or has no
-   * readings.
+   * Whether the brake reads the ladder's `wait`. If so, the ladder rises only while the brake is at its maximum or has
+   * no readings.
    */
   readonly areOne: boolean;
 }

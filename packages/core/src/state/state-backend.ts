@@ -20,7 +20,7 @@ export type Decide = (texts: readonly (string | undefined)[], nowUs: number) => 
 export interface StateBackend {
   /**
    * Reads the texts under `names`, calls `decide` with them, and stores what it returns, in one transaction: nothing
-   * else may change these names between the read and the write. Resolves when everything is stored.
+   * else may change these texts between the read and the write. Resolves when everything is stored.
    *
    * If it rejects, the call fails with that error, and the breaker counts it. For an error that concerns only this
    * call, reject with a `SpillwayError` with the code `SPW_STORE_ERROR`.

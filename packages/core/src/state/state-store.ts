@@ -123,7 +123,7 @@ class StateStore implements Store {
 interface NamedStep {
   readonly step: Step;
   readonly name: string;
-  /** For a reset: a step for each other count of its limiter. */
+  /** If the step is a reset, a step for each other count of its limiter. */
   readonly others: readonly NamedStep[];
 }
 

@@ -115,7 +115,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
 
-/** The numeric properties in the answers to each `machine` of a rule. */
+/** The numeric properties of the answers, by the `machine` of a rule. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
@@ -146,7 +146,7 @@ function checkAnswer({ rule }: Step, answer: unknown): void {
   const { machine } = rule;
   if (typeof answer !== 'object' || answer === null) throw noAnswer('an object', answer);
   const { allowed, failure } = answer as Answer;
-  if (failure) return; // a part of the store failed: the other properties are not meaningful
+  if (failure) return; // a part of the store failed, so the other properties mean nothing
   if (typeof allowed !== 'boolean') throw noAnswer(`allowed of ${machine}`, allowed);
   for (const name of NUMBERS[machine]) {
     const value = (answer as Readonly<Record<string, unknown>>)[name];

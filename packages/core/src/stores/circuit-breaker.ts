@@ -1,4 +1,4 @@
-/** The circuit breaker of one store: keeps requests from waiting for parts of it that fail or are slow. */
+/** The circuit breaker of one store. While a part of the store fails or is slow, requests don't wait for it. */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -37,7 +37,7 @@ const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;
 
-/** Why a part should not be called. */
+/** The reason why a part should not be called. */
 interface Diagnosis {
   readonly isSlow: boolean;
   readonly bad: number;
@@ -48,12 +48,12 @@ interface Diagnosis {
 class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;
-  /** For each second: all calls, failed calls, slow calls. */
+  /** The numbers of all calls, failed calls and slow calls, for each second. */
   private readonly counts: number[] = new Array(3 * WINDOW_SECONDS).fill(0);
   private second = 0;
   private samples: number[] = [];
 
-  /** Counts a finished call. Returns true for the first one of a second. */
+  /** Counts a finished call. Returns true for the first call in each second. */
   count(nowUs: number, outcome: typeof HEALTHY | typeof FAILED | typeof SLOW, tookUs = 0): boolean {
     const { counts } = this;
     const second = Math.max(this.second, Math.floor(nowUs / 1_000_000));
@@ -89,7 +89,7 @@ class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** Resets the counts and, after slow calls, also the samples, which would make slow calls look usual. */
+  /** Resets the counts. After slow calls, also resets the samples, because they would make slow calls look usual. */
   forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
@@ -112,7 +112,7 @@ function bucketOf(second: number): number {
   return 3 * (second % WINDOW_SECONDS);
 }
 
-/** How long turns are counted after the last late answer. */
+/** How long turns of the event loop are counted after the last late answer. */
 const WATCH_US = 10_000_000;
 
 /**
@@ -129,8 +129,8 @@ export class LoopTurns {
   now = -1;
   private lateUs = 0;
   /**
-   * Whether turns are counted: not on Workers, where timers end with their request and the clock stands still during
-   * computation.
+   * Whether turns are counted. They aren't on Workers, where timers end with their request and the clock stands still
+   * during computation.
    */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
@@ -168,15 +168,18 @@ type Listener = (event: BreakerEvent) => void;
 
 /**
  * Maximum number of parts with a separate state: more than any cluster has. A further part replaces one that is healthy
- * or no longer requested. If there is none to replace, all further parts share one state, whose breaker opens after
- * this number of failures without a success in between.
+ * or no longer requested. If no part can be replaced, all further parts share one state. Its breaker opens after this
+ * many of them have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
 /** How long a part is kept after a failure, a slow call, or a request for it while it was down. */
 const KEPT_US = 10_000_000;
 
-/** How much later a call counts as slow, per additional step of its group. On Redis, a step took up to 0.1 ms. */
+/**
+ * A call may take this much longer for each additional step of its group before it counts as slow. On Redis, a step
+ * took up to 0.1 ms.
+ */
 const STEP_US = 200;
 
 /** Failures further apart than this don't count as consecutive. */
@@ -197,7 +200,7 @@ export class CircuitBreaker {
   private readonly parts = new Map<string, StorePart>();
   /** The shared state of all parts that have no room in {@link parts}. */
   private readonly others = new StorePart(OTHER_PARTS);
-  /** The parts in {@link others} that have failed since any part last answered. */
+  /** The parts in {@link others} that have failed since the last call that succeeded. */
   private readonly suspects = new Set<string>();
   private openParts = 0;
   private readonly listeners = new Set<Listener>();
@@ -223,8 +226,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * The error if the store must not be called for this group, which lies in one part; undefined if it may be called.
-   * Returns a promise if this request sends the probe. Background calls never send it.
+   * The error that keeps this group from the store; undefined if the store may be called. All steps of the group are in
+   * one part. Returns a promise if this request sends the probe. Background calls never send it.
    */
   bar(
     steps: readonly Step[],
@@ -292,7 +295,7 @@ export class CircuitBreaker {
     }
     const isDown = part.failures >= most;
     if (part.probe) {
-      if (isDown) part.reason = 'failures'; // it was slow before
+      if (isDown) part.reason = 'failures'; // the breaker was open because the part was slow
     } else if (isDown) this.openPart(part, step, sender, nowUs, 'failures', asError(thrown), 0);
     else if (part !== this.others) this.diagnose(part, step, sender, nowUs, thrown);
   }
@@ -352,7 +355,7 @@ export class CircuitBreaker {
         const turn = turns.now;
         return () => {
           if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1, true)) return true;
-          // The store answers again, but slowly: closing now would only open the breaker again.
+          // The store answers again, but slowly: if the breaker closed now, it would only open again.
           if (part.reason === 'slow') return false;
           part.reason = 'slow';
           part.healthyUs ||= HEALTHY_US;
@@ -422,7 +425,7 @@ export class CircuitBreaker {
     return false;
   }
 
-  /** Makes the part the last one to be dropped. */
+  /** Moves the part to the end of the map: the first parts are dropped first. */
   private touch(name: string, part: StorePart): void {
     if (this.parts.size < MOST_PARTS) return;
     this.parts.delete(name);
@@ -445,8 +448,9 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process decides a step itself while the store is slow. The store decides claims, releases and refunds;
- * steps with `allow` or `deny`, which would give up the limit; and steps of shapers, whose jobs wait anyway.
+ * Whether this process decides a step itself while the store is slow. The store still decides other steps: claims,
+ * releases and refunds; steps with `allow` or `deny`, because these would give up the limit; and steps of shapers,
+ * because their jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;
@@ -487,7 +491,7 @@ class StorePart {
   closedUs: number = -Infinity;
   /** Why the breaker is open, or was open the last time. */
   reason: BreakerEvent['reason'] = 'failures';
-  /** How long probes must succeed before the breaker closes; 0: one success is enough. */
+  /** How long probes must succeed before the breaker closes. At 0, one success is enough. */
   healthyUs: number = 0;
   /** Set while the breaker is open. */
   probe: Probe | undefined;

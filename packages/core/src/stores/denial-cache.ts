@@ -1,4 +1,7 @@
-/** The denial cache: rejects a rejected key again, without calling the store, until its `retryAfterMs` has passed. */
+/**
+ * The denial cache. Until the `retryAfterMs` of a rejected key has passed, it rejects the key without calling the
+ * store.
+ */
 
 import { measure } from '../algorithms/decide.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -16,7 +19,7 @@ const MOST_CODES = 64;
 /** How many entries are checked for expiry with each answer of the store. */
 const SWEEP = 2;
 
-/** Longest time to live of an entry: a refund or reset by another process takes effect here within a minute. */
+/** The longest time to live of an entry. So a refund or reset by another process takes effect here within a minute. */
 const LONGEST_US = 60_000_000;
 
 /**
@@ -25,11 +28,11 @@ const LONGEST_US = 60_000_000;
  */
 const SLOTS = 1_024;
 
-/** Indexes into the table by key, for the keys of one rule code, oldest first. */
+/** The places of entries in the table, by key, for the keys of one rule code, oldest first. */
 type Places = Map<string, number>;
 
 /**
- * The cache is exact for rules that count over time: before `retryAfterMs` has passed, only a refund, a reset or a
+ * The cache is exact for rules that count over time. Before `retryAfterMs` has passed, only a refund, a reset or a
  * change of the rule can make the store admit the cost. Rejections of permits are never cached, because a permit can be
  * released at any time.
  */
@@ -107,7 +110,7 @@ export class DenialCache {
     }
   }
 
-  /** For live changes: evicts everything, and ignores answers to calls that are in flight. */
+  /** Evicts everything after a live change, and ignores answers to calls that are in flight. */
   clear(): void {
     this.limiters.clear();
     this.table.clear();
@@ -213,7 +216,7 @@ function slotOf({ limiter, key }: Step): number {
   return hash & (SLOTS - 1);
 }
 
-/** A cache entry, as {@link DenialTable} takes it. */
+/** A cache entry, as passed to {@link DenialTable}. */
 interface Denial {
   readonly limiter: string;
   /** The key, or its fingerprint. */
@@ -221,9 +224,9 @@ interface Denial {
   readonly rule: Rule;
   readonly cost: number;
   readonly answer: Answer;
-  /** By this process's clock: when the answer arrived, after the store had decided. */
+  /** When the answer arrived, by this process's clock. The store had decided before. */
   readonly learnedUs: number;
-  /** By this process's clock: the expiry, counted from the call, before the store had decided. */
+  /** The expiry by this process's clock, counted from the call, which was before the store decided. */
   readonly untilUs: number;
 }
 

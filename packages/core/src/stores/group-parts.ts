@@ -1,6 +1,6 @@
 /**
- * Groups whose steps lie in several parts of a store. They charge all or nothing: if a part rejects, the others are
- * refunded.
+ * Groups whose steps lie in several parts of a store. They charge all or nothing: if a part rejects, the charges of the
+ * others are refunded.
  */
 
 import { groupPasses } from '../algorithms/group.js';
@@ -33,7 +33,7 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** A copy of the part in which the steps that `looks` selects (default: takes with a cost) are looks. */
+/** A copy of the part. The steps that `looks` selects (default: takes with a cost) become looks. */
 export function asLook<Name>(
   part: Part<Name>,
   looks: (step: Step) => boolean = charges,
@@ -56,7 +56,7 @@ export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): 
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
 
-/** `always`: the steps are refunds, which are sent even after the deadline. */
+/** With `always`, the steps are refunds, which are sent even after the deadline. */
 type Ask<Name> = (
   steps: readonly Step[],
   name: Name,
@@ -150,7 +150,10 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
   }
 }
 
-/** The rejection may be due to another group, whose charges are refunded a moment later, like those of this group. */
+/**
+ * The rejection may be due to another group, whose charges, like the charges of this group, are refunded a moment
+ * later.
+ */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };
 }

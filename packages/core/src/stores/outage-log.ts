@@ -24,14 +24,14 @@ export const OTHER_PARTS = 'other parts';
 /** What was logged about one part of the store, or about {@link OTHER_PARTS}, and when. */
 interface ReportedOutage {
   readonly reportedUs: number;
-  /** Whether the current outage was logged; if so, its end will be too. */
+  /** Whether the current outage was logged. If so, its end will be logged too. */
   isTold: boolean;
   /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
   open: number;
   /** Outages since the last line that were not logged. */
   more: number;
   lastError: unknown;
-  /** Whether the last outage was a slow part (true) or a failing one. */
+  /** Whether the last outage was due to slow calls (true) or failed calls (false). */
   isSlow: boolean;
   /** Whether {@link OutageLog.stillDown} has logged its line. */
   hint: boolean;
@@ -99,7 +99,10 @@ export class OutageLog {
     }
   }
 
-  /** Call it after a failed probe. If the error says that the store hangs or is slow, it is logged, once per outage. */
+  /**
+   * Call it after a failed probe. If the error says that the store hangs or is slow, the error is logged, once per
+   * outage.
+   */
   stillDown(part: string, error: unknown): void {
     const told = this.parts.get(part);
     if (!told || told.hint || !isSpillwayError(error)) return;
@@ -174,7 +177,6 @@ function listOf(names: readonly string[]): string {
   return more > 0 ? `${first} and ${more} more` : first;
 }
 
-/** The error's message on one line. */
 function textOf(error: unknown): string {
   return messageOf(error).replace(/\s+/g, ' ').slice(0, 300);
 }

@@ -22,8 +22,8 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store, which
-   * use the clock of its first user. Stores decide by their own clock. Default: the process's monotonic clock.
+   * The clock for counts without a store. The breaker and the denial cache of a store use the clock of the store's
+   * first user. Stores decide by their own clock. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
@@ -42,7 +42,6 @@ type Named = { readonly name: string };
 
 /** Always answers: if the store fails, nothing throws or rejects, because `onStoreError` determines the answer. */
 export class StoreClient implements UpkeepClient<Step> {
-  /** Whether answers are synchronous. */
   readonly sync: boolean;
   /** The clock for permits, and for everything else outside the store that measures time. */
   readonly clock: Clock;
@@ -103,7 +102,10 @@ export class StoreClient implements UpkeepClient<Step> {
     this.shared.names.claim(this.nameOf(limiter), rule);
   }
 
-  /** Call it before a step whose rule comes from a plan or a live change: its counts may need another registration. */
+  /**
+   * Call it before a step whose rule comes from a plan or a live change, because its counts may need another
+   * registration.
+   */
   note(limiter: Named & { readonly rule: Rule }, rule: Rule): void {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
   }
@@ -124,10 +126,12 @@ class SharedState {
   }
 }
 
-/** Not a property of the store: it may be frozen, a proxy, or an object of a class with private fields. */
+/**
+ * A map, and not a property of the store, which may be frozen, a proxy, or an object of a class with private fields.
+ */
 const states = new WeakMap<Store, SharedState>();
 
-/** The record of `store`. It is created for the first user, whose `clock` applies to all. */
+/** The record of `store`. It is created for the first user, whose `clock` applies to all users. */
 function sharedState(store: Store, clock?: Clock): SharedState {
   const known = states.get(store);
   if (known) return known;

@@ -3,7 +3,6 @@
 import { afterThisTask, afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 
-/** Sends the calls. */
 interface Sender {
   /** Whether no call is in flight. */
   readonly isIdle: boolean;

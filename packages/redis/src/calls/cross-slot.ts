@@ -8,7 +8,7 @@ type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<re
 
 /**
  * Asks all slots in parallel. If one slot rejects or fails, the charges of the others are refunded. If a slot fails,
- * the group fails. Exception: if another slot rejects, the group is rejected, and the answers to the failed steps have
+ * the group fails. But if another slot rejects, the group is rejected, and the answers to the failed steps have
  * `failure`.
  */
 export function askSlots(

@@ -17,7 +17,6 @@ export interface Group {
   readonly reject: (error: Error) => void;
 }
 
-/** Rejects all groups with one error. */
 export function failAll(groups: readonly Group[], error: Error): void {
   for (const group of groups) group.reject(error);
 }

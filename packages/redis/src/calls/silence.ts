@@ -20,7 +20,6 @@ const AGAIN_US = 60_000_000;
 /** Maximum number of nodes, more than any cluster has. */
 const MOST_NODES = 1_000;
 
-/** One node's connection. */
 interface Connection {
   /** When the oldest unanswered call was sent; 0 if there is none. */
   unansweredSinceUs: number;

@@ -1,5 +1,5 @@
 /**
- * Runs scripts on a client. The only place that waits for a connection, sends, loads scripts that a server does not
+ * Runs scripts on a client. Only this file waits for a connection, sends calls, loads scripts that a server does not
  * know, enforces deadlines, and converts failures to errors.
  */
 
@@ -44,7 +44,7 @@ export class Transport {
   private readonly silence: Silence | undefined;
   private readonly queue: ReadyQueue;
   private readonly serverTimes = new ServerTimes();
-  /** The scripts that are being loaded: by script and node, the call that carries the script's text. */
+  /** The running calls that carry a script's text, by script and node. */
   private readonly loads = new Map<string, Promise<unknown>>();
   private wasAway = false;
 
@@ -74,12 +74,12 @@ export class Transport {
     return this.client.nodeOf?.(slot) ?? '';
   }
 
-  /** The clock of a node, in which deadlines are sent. */
+  /** The clock of a node, by which deadlines are sent. */
   clockOf(node: string): ServerTime {
     return this.serverTimes.timeFor(node);
   }
 
-  /** Runs `send` once. It sends several calls, which the client can write together. */
+  /** Runs `send` once. It makes several calls, which the client can write together. */
   together(send: () => void): void {
     let isSent = false;
     const once = (): void => {
@@ -171,7 +171,6 @@ export class Transport {
     call.takeReply(reply);
   }
 
-  /** @throws SpillwayError `SPW_STORE_UNAVAILABLE` */
   private checkReady(): void {
     if (!this.isReady) throw unavailable(this.client.state);
   }
@@ -189,7 +188,7 @@ export class Transport {
     const before = loads.get(name);
     if (before) {
       await before.catch((error) => {
-        if (isSpillwayError(error)) throw error; // no answer
+        if (isSpillwayError(error)) throw error; // the text was not answered
       });
       this.checkReady();
       try {

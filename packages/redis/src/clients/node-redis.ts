@@ -92,7 +92,6 @@ export abstract class AnyNodeRedis implements RedisClient {
   }
 }
 
-/** A client of one server. */
 export class NodeRedis extends AnyNodeRedis {
   /** The client's `socketTimeout` does not help, because writes reset it. */
   readonly cure = 'set reconnect: true on redisStore';

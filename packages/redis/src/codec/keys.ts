@@ -17,8 +17,8 @@ import { DEFAULT_PREFIX } from './prefix.js';
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Returns the namer. A name is the prefix and `1{key}limiter}code`, where 1 is the version of the stored format. With a
- * secret, the HMAC of the key replaces the key.
+ * Returns a function that builds key names. A name is the prefix and `1{key}limiter}code`, where 1 is the version of
+ * the stored format. With a secret, the HMAC of the key replaces the key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

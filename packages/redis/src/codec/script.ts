@@ -46,7 +46,7 @@ function assemble(clock: string): Script {
 
 /**
  * The Lua function that creates the reader of one algorithm. It defines only the functions of that algorithm, because
- * defining those of all algorithms in each call would take as long as a decision.
+ * defining the functions of all algorithms in each call would take as long as a decision.
  */
 function makerOfReaders(): string {
   const branches = allCodecs().map(({ letter, debtLetter, lua, maker }) => {

@@ -112,7 +112,6 @@ function isNamed({ rule }: Step): boolean {
   return codecOf(rule).idOf !== undefined;
 }
 
-/** The ids of each group, in the order of its steps. */
 function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args: string[]): void {
   for (const { steps } of groups) {
     for (const step of steps) {
@@ -128,7 +127,10 @@ function onlyLooks(step: Step): boolean {
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
 
-/** Whether a step is one of the takes that start together. A take above the burst is not, because it never starts. */
+/**
+ * Whether a step is one of the takes that start together. A take above the burst isn't one of them, because it never
+ * starts.
+ */
 function startsTogether({ op, together, binding, cost, rule }: Step): boolean {
   const isTake = together === true && op === 'take' && binding && cost > 0;
   return isTake && rule.machine === 'queue' && cost <= rule.burst;
@@ -145,11 +147,9 @@ export const LATE = 'late';
 /** The result of one group: its answers, its error, or {@link LATE}. */
 export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
-/** The whole reply. */
 interface Reply {
   /** The server's time. */
   readonly nowUs: number;
-  /** The results, one for each group. */
   readonly results: readonly Result[];
 }
 

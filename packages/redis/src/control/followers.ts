@@ -65,7 +65,6 @@ export class Following {
     await this.sendFollower(HELD_MS, names);
   }
 
-  /** Unregisters this process. */
   stopFollowing(): void {
     this.closed = true;
     if (this.isNoted && this.scripts.isReady) void this.sendFollower(0, []);

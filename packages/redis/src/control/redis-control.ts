@@ -45,8 +45,8 @@ import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
  * Live settings for several processes, stored in Redis. From its first request on, each process polls for changes in
- * the background, twice a second; requests don't wait for it. While Redis does not answer, the last settings stay in
- * force until they expire.
+ * the background, twice a second; requests don't wait for the polls. While Redis does not answer, the last settings
+ * stay in force until they expire.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -39,9 +39,7 @@ export class Registry {
     this.announcer.keepUp();
   }
 
-  /**
-   * Additional resets for those `steps` that are resets: one for each other count of the key that this process knows.
-   */
+  /** The additional resets for the resets in `steps`: one for each other count of the key that this process knows. */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
@@ -91,7 +89,7 @@ function lineOf(error: unknown): string {
   );
 }
 
-/** Announcements within this time are batched. It is also the retry delay while the client is not ready. */
+/** Announcements within this time are batched. This is also the retry delay while the client is not ready. */
 const SOON_US = 1_000_000;
 
 /** The retry delay after a failure, and the minimum time between two reports of failures. */
@@ -127,7 +125,9 @@ export class Announcer {
     this.beside = beside;
   }
 
-  /** Call when there is something new to announce. It is sent with the next request, or a second later. */
+  /**
+   * Call it when there is something new to announce. The announcement is sent with the next request, or a second later.
+   */
   changed(): void {
     this.changes += 1;
     this.dueUs = Math.min(this.dueUs, this.sentUs + SOON_US);
@@ -157,7 +157,6 @@ export class Announcer {
     void this.sendAnnouncement();
   }
 
-  /** Reports a failure of announcements. */
   trouble(error: unknown): void {
     const nowUs = systemClock.nowUs();
     if (nowUs - this.reportedUs < RETRY_US) return;

@@ -20,7 +20,7 @@ export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
 interface Pair {
   readonly ours: number;
   readonly theirs: number;
-  /** Whether they charged different units for the last request of the key that both let pass. */
+  /** Whether the limiters charged different units for the last request of the key that both let pass. */
   readonly isUnequal: boolean;
 }
 
@@ -31,7 +31,6 @@ const SAME_TIME_MS = 1_000;
 const MAJORITY = 10;
 
 export class Causes {
-  /** The latest pair of each key. */
   private readonly last = new RecentSubjects<Pair>();
   /** The other's limit, by a majority vote (R. S. Boyer and J. S. Moore, 1981). */
   private candidate = Number.NaN;
@@ -85,8 +84,8 @@ function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
 /** Compares the last two requests of the key. */
 function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
   if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
-  // Only one of them has begun a new window.
+  // Only one of the limiters has begun a new window.
   if (before && now.ours > before.ours !== now.theirs > before.theirs) return 'window';
-  // If the other's key and limit are known, they equal ours, and only the windows can differ.
+  // If the other limiter's key and limit are known, they equal ours, so only the windows can differ.
   return theirs.key === undefined || theirs.limit === undefined ? 'unknown' : 'window';
 }
