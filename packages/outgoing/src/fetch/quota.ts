@@ -61,12 +61,10 @@ const MARGIN_FACTOR = 4;
 export class Quota {
   private maxima = new Map<string, Maximum>();
   private fastestMs = Number.POSITIVE_INFINITY;
-  /** When the last rejection arrived. */
   private rejectedMs = Number.NEGATIVE_INFINITY;
   /** When the margin ends. Without a margin, it is the time of the last rejection. */
   private marginEndMs = Number.NEGATIVE_INFINITY;
   private marginLastsMs = 0;
-  /** The margin, in periods. */
   private margin = FIRST_MARGIN;
 
   /** A rejection can mean that a pause was too short. */

@@ -10,7 +10,7 @@ export interface Reservation {
   readonly key: string;
   /** How long to wait from now, in milliseconds. */
   readonly delayMs: number;
-  /** When the slot is, in milliseconds since the epoch, by the clock of `Date.now()`. */
+  /** When the slot starts, in milliseconds since the epoch, by the clock of `Date.now()`. */
   readonly startAt: number;
   /** Cancels the slot, unless a later slot of the key is taken. After the slot's start it does nothing. */
   cancel(): void;
@@ -25,7 +25,10 @@ export interface Unreserved {
    * · `store-error`: the store did not answer, and `onStoreError` is `'deny'`.
    */
   readonly reason: 'wait' | 'blocked' | 'closed' | 'store-error';
-  /** How long the wait would have been, in milliseconds. `blocked`: until the block ends. `closed`: Infinity. */
+  /**
+   * How long the wait would have been, in milliseconds. For `blocked`, the time until the block ends; for `closed`,
+   * Infinity.
+   */
   readonly wouldWaitMs: number;
 }
 
@@ -41,8 +44,8 @@ export interface WaitOptions {
 /** What a job or reservation costs. `Pace`: the names of the paces, if the shaper has several. */
 export interface ShaperCost<Pace extends string = never> {
   /**
-   * Units that the job costs: an integer from 1 to the burst. With several paces an object with the units of each, as
-   * in `{ tokens: 900 }`. Default 1.
+   * Units that the job costs: an integer from 1 to the burst. With several paces, an object with the units of each
+   * pace, as in `{ tokens: 900 }`. Default 1.
    */
   readonly cost?: Units<Pace> | undefined;
 }
@@ -100,14 +103,15 @@ export interface Drained {
 export interface Shaper<Pace extends string = never> {
   readonly name: string;
   /**
-   * Units per window, as declared or as set live. With several paces, it is that of the pace with the longest time per
-   * unit.
+   * Units per window, as declared or as set live. With several paces, this is the limit of the pace with the longest
+   * time per unit.
    */
   readonly limit: number;
   /** The window of the pace that {@link limit} describes, in milliseconds. */
   readonly windowMs: number;
   /**
-   * The largest cost, and how many units of the pace that {@link limit} describes may start at once after an idle time.
+   * How many units may start at once after an idle time, and the largest cost, in the pace that {@link limit}
+   * describes.
    */
   readonly burst: number;
   /**
@@ -123,7 +127,7 @@ export interface Shaper<Pace extends string = never> {
    */
   reserve(key: string, options?: ShaperCost<Pace>): Promise<Reservation | Unreserved>;
   /**
-   * Tries the keys in this order, and reserves the next slot of the first one whose wait is at most `maxWait`. Rejects
+   * Tries the keys in this order, and reserves the next slot of the first key whose wait is at most `maxWait`. Rejects
    * like {@link reserve}, and with `SPW_GROUP_TOO_LARGE` for more than 1,000 keys.
    */
   reserveFirst(
@@ -145,8 +149,8 @@ export interface Shaper<Pace extends string = never> {
   ): Promise<T>;
   /**
    * How long a job of one unit and this priority would wait if it came now and no other job came later, in
-   * milliseconds. Includes pauses, but not the wait for a permit, which is unknown. Takes nothing. The job would not
-   * overtake jobs that wait in other processes.
+   * milliseconds. The result includes pauses, but not the wait for a permit, which is unknown. It assumes that the job
+   * overtakes no jobs of other processes. Takes no slot.
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
   /** How much longer the key is paused, in milliseconds; 0 if it is not paused, or if the store does not answer. */
@@ -158,7 +162,8 @@ export interface Shaper<Pace extends string = never> {
   /** How many jobs run in this process, over all keys. */
   readonly running: number;
   /**
-   * What is known about a key, for health pages. Takes no slot. Returns a promise unless the store is in memory.
+   * What is known about a key, for health pages. Takes no slot. With a store other than the memory store, returns a
+   * promise.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
@@ -174,8 +179,8 @@ export interface Shaper<Pace extends string = never> {
   /** Resolves when no job waits or runs in this process. */
   onIdle(): Promise<void>;
   /**
-   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets the waiting ones start. Resolves when all have
-   * ended, at the latest after `timeout` (0 to 24 h). Jobs that still wait then are rejected as by {@link close}.
+   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets the waiting ones start. Resolves when all jobs
+   * have ended, at the latest after `timeout` (0 to 24 h). Jobs that still wait then are rejected as by {@link close}.
    */
   drain(timeout: Duration): Promise<Drained>;
   /**

@@ -84,7 +84,7 @@ export class Job {
     this.rejectResult(error);
   }
 
-  /** Call it when the slot of the job has come. The caller of {@link runJob} continues. */
+  /** Call it when the slot of the job has come. Resolves {@link ready}, whose awaiter calls {@link runJob}. */
   start(running: RunningJob): void {
     this.waits = false;
     this.running = running;
@@ -141,7 +141,7 @@ interface SharedListener {
   readonly listener: () => void;
 }
 
-/** One listener for each signal, however many jobs share it: Node.js warns about many listeners. */
+/** One listener for each signal, even if many jobs share it, because Node.js warns about many listeners. */
 const bySignal = new WeakMap<Signal, SharedListener>();
 
 function addAbortListener(signal: Signal, callback: () => void): void {

@@ -10,7 +10,7 @@ const MAX_TIMER_MS = 3_600_000;
 
 export class Queues {
   private readonly byKey = new Map<string, JobQueue>();
-  /** A heap of the queues that wait for an instant, the next one first. Changes stay cheap with many keys. */
+  /** The queues in order of `wakeUs`, in a heap, because changes must stay cheap with many keys. */
   private readonly byWakeTime = new Heap<JobQueue>((one, other) => one.wakeUs < other.wakeUs);
   private readonly host: JobQueueHost;
   private readonly clock: Clock;
@@ -26,13 +26,12 @@ export class Queues {
     this.clock = clock;
   }
 
-  /** How many keys have a queue. */
   get size(): number {
     return this.byKey.size;
   }
 
   queueOf(key: string): JobQueue | undefined {
-    // Usually nothing waits. This saves a lookup, which costs as much as finding a count in memory.
+    // Usually no job waits, so this saves a lookup. It would take as long as finding a count in memory.
     return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
 

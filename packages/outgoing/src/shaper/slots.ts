@@ -35,7 +35,7 @@ export class Instant {
     return new Instant(this.us + us, this.time);
   }
 
-  /** Exact for instants of the same clock. */
+  /** Exact if both instants are of the same clock. */
   isBefore(other: Instant): boolean {
     return this.time === other.time ? this.us < other.us : this.localUs < other.localUs;
   }
@@ -46,7 +46,7 @@ export interface Slot {
   readonly key: string;
   readonly cost: Cost;
   readonly at: Instant;
-  /** Whether the in-process fallback granted it, because the store did not answer. */
+  /** Whether the in-process fallback granted the slot, because the store did not answer. */
   readonly isLocal: boolean;
   /** The steps that took it, one for each pace, and their answers. */
   readonly steps: readonly Step[];
@@ -55,7 +55,7 @@ export interface Slot {
   readonly permit: Permit | undefined;
 }
 
-/** The longest time of one unit. It uses the rules with which the slot was taken: live settings can change the pace. */
+/** The longest time per unit, by the rules with which the slot was taken, because live settings can change the pace. */
 export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
   return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }
@@ -109,8 +109,8 @@ export class SlotClient {
   private readonly phase: number;
 
   /**
-   * @param phase where in its fallback period this process starts, from 0 up to 1. Without it, all processes of an idle
-   * fleet would start together when the store fails.
+   * @param phase how far into a period the fallback starts, from 0 up to 1. With equal phases, all processes of an idle
+   * fleet would start jobs together when the store fails.
    */
   constructor(
     client: DirectClient,
@@ -257,7 +257,7 @@ export class SlotClient {
     for (let i = 0; i < steps.length && !isUnknown; i += 1) {
       const step = steps[i] as Step;
       const answer = answers[i] as QueueAnswer;
-      // If granted: the wait of the last unit taken. Otherwise: the wait for the units of this cost.
+      // After a grant, this is the wait of the last unit taken, otherwise the wait for the units of this cost.
       const ownMs = delayOf(ruleIn(step, isLocal), answer, isGranted ? 0 : step.cost);
       waitMs = Math.max(waitMs, ownMs);
       pausedUs = Math.max(pausedUs, answer.pausedUntilUs);
@@ -309,7 +309,7 @@ export class SlotClient {
   }
 }
 
-/** Gives back units of a slot, in one pace. */
+/** The step that gives back units of a slot in one pace. */
 function putOf({ steps, answers }: Slot, at: number, units: number): Step {
   const step = steps[at] as Step;
   const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);

@@ -3,7 +3,7 @@
 import type { Step, Store } from '@spillway/core';
 import { domainOf } from '@spillway/core/direct';
 
-/** Answers are forgotten after this time, or up to twice as long, because clocks drift and are set. */
+/** Answers are forgotten after once to twice this time, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
 /** More servers than any store has. Beyond this number, all are dropped, so that old addresses do not accumulate. */
