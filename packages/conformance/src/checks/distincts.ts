@@ -159,7 +159,7 @@ async function boundsSteps(probe: Probe): Promise<void> {
   expectEqual('101 repeats: allowed', false, (await things.take(...many)).allowed);
 }
 
-/** A store that packs items must not find one in the bytes of two neighbors. */
+/** A store that packs items must not find an item in the bytes of two neighboring items. */
 async function findsWhole(probe: Probe): Promise<void> {
   const things = new Things(probe, 50);
   await things.take(1, 2);

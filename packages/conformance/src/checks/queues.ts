@@ -17,9 +17,9 @@ export const SECOND_US = 1_000_000;
 
 /** One unit per 250 ms. */
 export const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
-/** The same, with two units at once. */
+/** Like {@link PACED}, but two units may start at once. */
 const PAIRS: QueueRule = makeShaperRule(4, SECOND_US, 2, 30 * SECOND_US);
-/** The same as the first, with waits of half a second at most. */
+/** Like {@link PACED}, but waits last at most half a second. */
 export const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);
 
 export function queueChecks(harness: Harness): Check[] {

@@ -13,7 +13,7 @@ import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
-/** What identifies a count: limiter, key, rule, and the id of a claim. Also has the period and items of a step. */
+/** What identifies a count: limiter, key, rule, and the id of a claim. Includes the period and items of a step, too. */
 export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim' | 'period' | 'items'>;
 
 const machines = {

@@ -60,7 +60,7 @@ export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   });
 }
 
-/** Each item of the steps once. */
+/** The items of the steps, without duplicates. */
 function unionOf(steps: readonly Step[]): string[] {
   return [...new Set(steps.flatMap(({ items = [] }) => items))];
 }

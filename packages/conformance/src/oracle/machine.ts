@@ -28,7 +28,7 @@ export interface Machine<R extends Rule, S> {
   view(rule: R, state: S | undefined, now: bigint): S;
   /** Whether `view` must cut the state, because the rule does not allow it at `now`. */
   impossible(rule: R, state: S, now: bigint): boolean;
-  /** What to store in place of an `impossible` state. Omitted if that is the `view`. */
+  /** What to store in place of an `impossible` state. Without this function, it is the `view`. */
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
@@ -57,7 +57,10 @@ export interface Machine<R extends Rule, S> {
     receipt: Receipt | undefined,
     named: Named,
   ): S | undefined;
-  /** The state after a binding take of a cost above 0 is rejected; undefined if nothing changes. Only for penalties. */
+  /**
+   * The state after a binding take of a cost above 0 is rejected; undefined if nothing changes. Only for limits with a
+   * penalty.
+   */
   reject?(rule: R, view: S, now: bigint, cost: bigint): S | undefined;
   /** The state after a `hold`; undefined if nothing changes. Only for rules with waits or penalties. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S | undefined;

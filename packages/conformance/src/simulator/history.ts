@@ -15,7 +15,7 @@ export interface Call {
   readonly sentUs: number;
   /** By the server's clock. */
   readonly sentServerUs: number;
-  /** How many executions there were before it. */
+  /** How many executions there were before the call. */
   readonly executionsBefore: number;
   answers?: readonly Answer[];
   error?: unknown;
@@ -84,7 +84,6 @@ export interface Start {
   readonly key: string;
   readonly atUs: number;
   readonly serverUs: number;
-  /** When the job has ended. */
   endUs?: number;
 }
 

@@ -25,7 +25,9 @@ export interface Server {
 export interface Execution {
   readonly process: Process;
   readonly trueUs: number;
-  /** By the server's clock. Between two restarts, each execution has another time, unless the clock was set back. */
+  /**
+   * By the server's clock. Between two restarts, each execution has a different time, unless the clock was set back.
+   */
   readonly serverUs: number;
   /** How many changes it made. */
   readonly writes: number;
@@ -35,7 +37,7 @@ export interface Execution {
 export interface Restart {
   readonly trueUs: number;
   readonly serverUs: number;
-  /** How many executions there were before it. */
+  /** How many executions there were before the restart. */
   readonly executions: number;
   readonly kept: number;
 }
@@ -61,7 +63,6 @@ const LAG_US = 1_000_000;
 export class Host {
   readonly executions: Execution[] = [];
   readonly restarts: Restart[] = [];
-  /** How often the clock was set back. */
   backSteps = 0;
   weather: Weather = FAIR;
   /** Whether to take snapshots, because the server will be restarted. */
@@ -114,7 +115,7 @@ export class Host {
     this.weather = FAIR;
   }
 
-  /** Restarts the server: with all data, with none, or with a replica's data of a second ago. */
+  /** Restarts the server with all data, with no data, or with a replica's data of a second ago. */
   restart(keeps: 'all' | 'nothing' | 'replicated'): void {
     const { executions, world } = this;
     this.keepSnapshot(true);
@@ -203,7 +204,8 @@ export class Link {
   }
 
   /**
-   * Sends a request. Rejects with the server's error, or if the connection ends; never settles if a message is lost.
+   * Sends a request. Rejects with the server's error, or if the connection ends. If a message is lost, the promise
+   * never settles.
    */
   send(request: unknown): Promise<unknown> {
     const { host, process, connection } = this;

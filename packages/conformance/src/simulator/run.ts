@@ -50,7 +50,6 @@ export interface Program {
   openControl?(link: Link): LiveControl;
 }
 
-/** A control in which limits can be changed. */
 interface LiveControl extends Control {
   set(
     limiter: string,
@@ -91,7 +90,7 @@ const SPEND_MS = 86_400_000;
 /** More than two periods of `quota` acts. */
 const MONTHS_US = 70 * SPEND_MS * 1_000;
 
-/** The time after which all other counts have expired. */
+/** The time after which all counts except those of quotas have expired. */
 function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
@@ -100,7 +99,6 @@ function forgottenUs({ rates, spend }: Plan): number {
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
-/** The app of one process. */
 interface App {
   readonly process: Process;
   readonly store: Store;
@@ -164,9 +162,8 @@ class Running {
   private readonly units: Units[] = [];
   private readonly books: QuotaBooks | undefined;
   private readonly refunds = new Map<object, number>();
-  /** How often each process was replaced by one with the other build. */
+  /** How often each process was replaced by a process with the other build. */
   private readonly deploys = new Map<number, number>();
-  /** The act that is being performed. */
   private acting: number | undefined;
 
   constructor(plan: Plan, subject: Subject) {
@@ -200,7 +197,7 @@ class Running {
       void once.close();
     }
     await world.runUntil(world.nowUs + forgottenUs(plan));
-    // The months until quotas expire are not simulated: the processes would only announce their limiters.
+    // The months until quotas expire are not simulated, because the processes would only announce their limiters.
     const endUs = host.nowUs() + (plan.quota ? MONTHS_US : 0);
     return {
       plan,
@@ -319,7 +316,7 @@ class Running {
     };
   }
 
-  /** The guard for requests whose cost is known at their end. Each holds a permit. */
+  /** The guard for requests whose cost is known at their end. Each request holds a permit. */
   private spending(core: Program['core'], process: Process, store: Store): App['spending'] {
     const { spend } = this.plan;
     if (!spend) return undefined;
@@ -527,7 +524,7 @@ class Running {
     return this.refunds.get(decision) ?? 0;
   }
 
-  /** Retries at exactly the microsecond at which the store has promised to admit the request. */
+  /** Retries at the microsecond at which the store has promised to admit the request, or just before. */
   private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
     const { again: by } = asks;
@@ -599,7 +596,7 @@ class Running {
       outcome.added += units;
     }
     const settle = (): void => {
-      // Settles twice, because only the first settlement may count.
+      // Settles twice, although only the first settlement may count.
       if (usage !== undefined) for (const units of [usage, usage + 9]) spent.settle(units);
     };
     if (lateUs === undefined) settle();
