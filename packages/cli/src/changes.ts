@@ -27,7 +27,7 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly for?: string | undefined;
   /** The instant at which the change ends; an alternative to `for`. */
   readonly until?: string | undefined;
-  /** If false, the command doesn't wait for the processes to follow. */
+  /** If false, the command doesn't wait until processes have applied the change. */
   readonly wait?: boolean;
 }
 
@@ -42,7 +42,7 @@ interface About {
   readonly resets?: boolean | undefined;
 }
 
-/** Makes a change, then prints the resulting overrides and how many processes follow. */
+/** Makes a change, then prints the resulting overrides, and how many processes have applied them. */
 export function change(
   limiter: string,
   options: NoteOptions,

@@ -24,10 +24,10 @@ interface ConnectionOptions extends CommonOptions {
   readonly isChange?: boolean;
 }
 
-/** The deadline of a command, including the connection. */
+/** The deadline of a command, including the time to connect. */
 const DEADLINE_MS = 5_000;
 
-/** A sentinel whose connection does not fail within this time counts as reachable: it may just be slow. */
+/** A sentinel whose connection does not fail within this time counts as reachable, because it may just be slow. */
 const PROBE_MS = 500;
 
 /** The default prefix of `redisStore`. */
@@ -162,7 +162,7 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all do, keeps all. */
+/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all refuse, keeps all. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(

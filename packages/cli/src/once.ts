@@ -69,7 +69,9 @@ export function dropClaim(options: DropOptions): Promise<void> {
   });
 }
 
-/** @throws UsageError if the limiter is not an `idempotency()`, because any key of it would appear free */
+/**
+ * @throws UsageError if the limiter is not an `idempotency()`, because every key of such a limiter would appear free
+ */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);
   const declared = named?.flatMap((one) => one.declared) ?? [];

@@ -55,7 +55,7 @@ export async function lookAtAll(
   named: readonly KnownLimiter[],
   key: string,
 ): Promise<readonly LookedAt[]> {
-  await control.refresh(); // for the limits of the key
+  await control.refresh(); // loads the limits of the key
   const overrides = await control.list();
   const looks: LookedAt[] = [];
   for (const known of named) {

@@ -101,7 +101,7 @@ export class FastifyExchange extends NodeExchange {
     }
   }
 
-  /** Whether it is too late for the reply: the head was written, or someone has hijacked the response. */
+  /** Whether the reply can't send any more, because the head was written or the response was hijacked. */
   private isTaken(): boolean {
     return this.reply.sent || this.res.headersSent;
   }

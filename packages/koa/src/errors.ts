@@ -12,8 +12,8 @@ interface Answering extends Context {
 }
 
 /**
- * Makes error responses of this request keep the headers that guards have set. It overrides `ctx.onerror`: a catch
- * around `next()` would cost each request a promise, and would miss errors of a body's stream.
+ * Makes error responses of this request keep the headers that guards have set. It overrides `ctx.onerror`, because a
+ * catch around `next()` would cost each request a promise, and miss errors of a body's stream.
  */
 export function keepFieldsOnError(ctx: Answering): void {
   if (ctx.onerror === onerror) return;

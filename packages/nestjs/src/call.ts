@@ -3,7 +3,7 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 
-/** The parts we need of a request: Express', Fastify's, or the one that opened a socket. */
+/** The parts we need of a request: Express', Fastify's, or the request that opened a socket. */
 export interface PlatformRequest {
   readonly method?: string;
   readonly url?: string;
@@ -14,7 +14,7 @@ export interface PlatformRequest {
   /** On Express: where an app is mounted, and the matched route. */
   readonly baseUrl?: string;
   readonly route?: { readonly path?: unknown };
-  /** On Express: its response. */
+  /** On Express: the response to the request. */
   readonly res?: PlatformResponse;
   /** On Fastify: the matched route, and Node's request. */
   readonly routeOptions?: { readonly url?: string };
@@ -62,7 +62,7 @@ interface SocketClient {
   readonly _socket?: NonNullable<PlatformRequest['socket']>;
 }
 
-/** Finds the call of a context. Never throws, because an app may put anything into its contexts. */
+/** Finds the call of a context. Never throws, whatever the app puts into its contexts. */
 export function callOf(context: ExecutionContext): Call {
   try {
     return findCall(context);
@@ -85,8 +85,8 @@ function findCall(context: ExecutionContext): Call {
 }
 
 /**
- * The object on which authentication puts the user, and which `admissionsOf` takes: the platform's request for HTTP and
- * GraphQL, the client for WebSockets.
+ * Returns the platform's request for HTTP and GraphQL, and the client for WebSockets. Authentication puts the user on
+ * this object, and `admissionsOf` takes it.
  *
  * @example
  * ```ts

@@ -31,7 +31,6 @@ export class HandlerGates {
     this.messages = limiters.some(keeps) ? this.make(limiters.filter(isPassing)) : this.plain;
   }
 
-  /** The gate of a handler; undefined if nothing limits it. */
   gateFor(handler: object & Named, owner: object & Named): HandlerGate | undefined {
     let gates = this.known.get(handler);
     if (!gates) {
@@ -111,7 +110,6 @@ export class HandlerGates {
     return declaration.make(this.derived(name, path));
   }
 
-  /** @throws SpillwayError `SPW_CAPTURE_MISSING` */
   private checkPlace(method: string, handler: object, declarations: readonly Declaration[]): void {
     if (isRoute(handler) || !declarations.some(({ isOnce }) => isOnce)) return;
     throw new SpillwayError(
@@ -120,7 +118,6 @@ export class HandlerGates {
     );
   }
 
-  /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   private derived(name: string, path: readonly object[]): string {
     const other = this.places.get(name) ?? path;
     if (other.length !== path.length || other.some((place, index) => place !== path[index])) {

@@ -25,7 +25,7 @@ export class HttpExchange extends NodeExchange {
   private readonly isAlone: boolean;
   private readonly answers: boolean;
 
-  /** @param answers whether to answer a rejection here; otherwise it becomes `unanswered` */
+  /** @param answers whether to answer a rejection here; if not, the rejection becomes `unanswered` */
   constructor(
     request: PlatformRequest,
     response: PlatformResponse,

@@ -25,9 +25,9 @@ export interface Facts {
   readonly prefix: string;
   /** The permissions of the user, or the error if the script as a whole failed. */
   readonly rights: Rights | Error;
-  /** The announced limiters, or the error of reading them. */
+  /** The announced limiters, or the error if they can't be read. */
   readonly limiters: readonly KnownLimiter[] | Error;
-  /** Whether Redis has lost the live settings, or the error of reading them. */
+  /** Whether Redis has lost the live settings, or the error if they can't be read. */
   readonly settingsLost: boolean | Error;
 }
 

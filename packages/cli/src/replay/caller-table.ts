@@ -6,7 +6,7 @@ import { Names } from './names.js';
 const REQUESTS = 0;
 /** Rejected requests, in two columns: one for each {@link Timing}. */
 const REJECTED = 1;
-/** Two columns each for second, minute and hour: the requests in the latest one, and the peak. */
+/** Two columns for each of second, minute and hour: the requests in the latest such interval, and the peak. */
 const PEAKS = 3;
 const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
@@ -18,7 +18,8 @@ export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
 /**
- * When requests with whole-second stamps are decided. 0: all at the start of their second. 1: spread evenly over it.
+ * When requests with whole-second stamps are decided: with 0 at the start of their second, with 1 evenly spread over
+ * it.
  */
 export type Timing = 0 | 1;
 

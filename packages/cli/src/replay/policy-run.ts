@@ -10,11 +10,10 @@ import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
-/** If stamps are whole seconds, the result for a shorter window depends on times that the log lacks. */
+/** If stamps are whole seconds, the result for a shorter window depends on times that are not in the log. */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
-  /** How many callers to list. */
   readonly top: number;
   /** Whether stamps are whole seconds. */
   readonly wholeSeconds: boolean;

@@ -38,7 +38,7 @@ export interface CallerReport {
 
 /** What a limit with other numbers would have rejected. */
 export interface Trial {
-  /** As in `token-bucket`. */
+  /** Such as `token-bucket`. */
   readonly algorithm: string;
   /** Units per window of the declared length. */
   readonly limit: number;
@@ -90,7 +90,7 @@ export interface JudgedLimiter {
   readonly statuses: Readonly<Record<string, number>>;
   /**
    * The callers by their peak use of the limit in a window. A row counts the callers that used up to `percent`, but
-   * more than in the row before. Null: no upper end.
+   * more than in the row before. Null means no upper end.
    */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;
@@ -131,7 +131,7 @@ export interface ReplayReport {
   readonly unparsed: number;
   /** Requests whose stamp is earlier than that of a line before, or far later than that of the next line. */
   readonly outOfOrder: number;
-  /** Out-of-order requests that were not replayed, because they are more than a minute off, or a day ahead. */
+  /** Out-of-order requests that were not replayed, because they are more than a minute late, or a day ahead. */
   readonly notReplayed: number;
   /** The first and the last request, in milliseconds since the epoch; null without requests. */
   readonly fromMs: number | null;

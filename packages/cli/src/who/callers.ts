@@ -51,7 +51,7 @@ export function shareText(list: CallerList, caller: string | undefined): string 
   return share === null ? '' : `${Math.round(100 * share)}%`;
 }
 
-/** The same share from 0 to 1; null without rejections. */
+/** Like {@link shareText}, but from 0 to 1; null without rejections. */
 export function shareOf(list: CallerList, caller: string | undefined): number | null {
   if (list.total === 0 || caller === undefined) return null;
   return find(list, caller).atLeast / list.total;

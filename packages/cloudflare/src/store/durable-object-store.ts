@@ -27,7 +27,7 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long rejections are cached: not long, because a group of steps over several objects may soon refund its charges.
+ * How long rejections are cached. This is short, because a group of steps over several objects may soon refund charges.
  */
 const DENIALS_LAST_US = 1_000_000;
 
