@@ -43,7 +43,7 @@ export interface Connection {
 /**
  * Connects, calls `use`, and disconnects.
  *
- * @throws UsageError if there is no address of Redis
+ * @throws UsageError if no address of Redis is given
  * @throws Error if Redis cannot be reached, or does not answer within 5 s
  */
 export async function connected<Value>(

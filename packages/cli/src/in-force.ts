@@ -62,7 +62,7 @@ function findOverride(overrides: readonly Override[], limiter: string, what: Ove
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 
-/** The part of live limits that cannot be applied to these numbers; undefined if all can be applied. */
+/** The part of live limits that cannot be applied to these numbers; undefined if every part can be applied. */
 export function lackedBy(
   { algorithm, windowMs }: DeclaredNumbers,
   live: LiveLimits,

@@ -49,7 +49,7 @@ export function rateRule(
 const MILLISECOND_US = 1_000;
 const DAYS_400_US: number = 400 * 86_400_000_000;
 
-/** Limits per window: typical, uneven and extreme ones. */
+/** Limits per window: typical, extreme, or not a divisor of the window. */
 const QUOTAS: readonly (readonly [limit: number, windowUs: number])[] = [
   [3, 10_000_000],
   [10, 7_000_000],

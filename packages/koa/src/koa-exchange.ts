@@ -32,7 +32,7 @@ export class KoaExchange extends NodeExchange {
 
   override replay(answer: StoredResponse): void {
     super.replay(answer);
-    // When a body is set, Koa guesses the type. Some versions overwrite any type with that of JSON.
+    // When a body is set, Koa guesses the type. Some versions overwrite any type with the JSON type.
     const type = answer.headers.find(([name]) => name === 'Content-Type')?.[1];
     if (type === undefined) this.ctx.remove('Content-Type');
     else if (!isBodiless(answer.status)) this.setHeader('Content-Type', type);

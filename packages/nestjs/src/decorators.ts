@@ -20,8 +20,8 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
 
 /**
  * Limits the rate of a method, or of each method of a class. Without a name, each method has a separate count named
- * `Class.method`. With a name, all methods share the count of that name, and the limit overrides one of the same name
- * that is declared on the class or in the module.
+ * `Class.method`. With a name, all methods share the count of that name, and the limit overrides a limit of the same
+ * name on the class or in the module.
  *
  * @throws SpillwayError as `rateLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that name, or
  * another limit without a name

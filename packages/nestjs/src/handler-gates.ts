@@ -139,7 +139,7 @@ function isPassing(limiter: NestLimiter): boolean {
   return !keeps(limiter);
 }
 
-/** Puts inherited declarations before a class's own ones; the metadata has them the other way round. */
+/** Puts inherited declarations before a class's own declarations, because the metadata has the reverse order. */
 function outermostFirst(declarations: readonly Declaration[]): readonly Declaration[] {
   const targets = [...new Set(declarations.map(({ on }) => on))].reverse();
   return targets.flatMap((target) => declarations.filter(({ on }) => on === target));

@@ -69,8 +69,8 @@ export class HttpExchange extends NodeExchange {
     const { fastify } = this;
     if (fastify?.sent) return;
     if (!fastify || fastify.raw.headersSent) super.end(body);
-    // Sent through Fastify, whose hooks add headers such as those of CORS. Sent as bytes, because Fastify adds a
-    // charset to strings.
+    // Sent through Fastify, whose hooks add headers such as CORS headers. Sent as bytes, because Fastify adds a charset
+    // to strings.
     else fastify.send(encoder.encode(body));
   }
 

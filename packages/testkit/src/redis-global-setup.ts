@@ -17,7 +17,7 @@ declare module 'vitest' {
 }
 
 /**
- * Provides a real Redis for the tests. It is the first of these that exists:
+ * Provides a real Redis for the tests, which is the first of these that exists:
  *
  * 1. `REDIS_URL`
  * 2. the program of `SPILLWAY_REDIS_SERVER`, or one on PATH, started on a free loopback port

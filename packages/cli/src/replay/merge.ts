@@ -63,7 +63,7 @@ async function firstStampUs(source: Source): Promise<number> {
   return Infinity;
 }
 
-/** Reads the next requests of the source and puts it back, unless it has ended. */
+/** Reads the next requests of a source, and inserts the source again unless it has ended. */
 async function refill(source: Open, open: Open[]): Promise<void> {
   const { value, done } = await source.rest.next();
   if (done) return;

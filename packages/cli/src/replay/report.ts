@@ -61,7 +61,7 @@ export interface Smallest {
   readonly burstByCallers: number | null;
 }
 
-/** The requests of a limiter over time, and those that it would have rejected with stamps evenly spread. */
+/** Over time, the requests of a limiter, and how many it would have rejected with stamps evenly spread. */
 export interface TimelineReport {
   readonly startMs: number;
   readonly widthMs: number;
@@ -129,7 +129,7 @@ export interface ReplayReport {
   readonly requests: number;
   /** Lines that are not requests: cut, of another format, longer than 64 kB, or binary. */
   readonly unparsed: number;
-  /** Requests whose stamp is earlier than that of a line before, or far later than that of the next line. */
+  /** Requests whose stamp is earlier than on a previous line, or far later than on the next line. */
   readonly outOfOrder: number;
   /** Out-of-order requests that were not replayed, because they are more than a minute late, or a day ahead. */
   readonly notReplayed: number;

@@ -139,7 +139,7 @@ export class Source {
   }
 }
 
-/** Envoy and others write ports: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without brackets has none. */
+/** Envoy and others write ports: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without brackets has no port. */
 function withoutPort(address = ''): string {
   if (!address.includes(':')) return address;
   const [, v6, other] = /^(?:\[(.*)\]|([^:]*))(?::\d+)?$/.exec(address) ?? [];

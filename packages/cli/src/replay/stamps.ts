@@ -35,7 +35,7 @@ function epochStampUs(number: number): number {
 /** Times of callers are stored as seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
 const END_US = 2 ** 32 * 1e6;
 
-/** Parses any of these three forms, from 1970 to 2106. */
+/** Parses any of the three forms above, from 1970 to 2106. */
 export function stampUs(value: unknown): number {
   const us = anyStampUs(value);
   return us >= 0 && us < END_US ? us : Number.NaN;

@@ -187,7 +187,7 @@ class Trials {
 
 type Units = Float64Array | Uint32Array;
 
-/** By caller: the number of its latest span, the units in that span and in the one before, and the maximum. */
+/** For each caller, the number of its latest span, the units in that span and in the span before, and the maximum. */
 interface Room {
   readonly span: Int32Array;
   readonly now: Units;

@@ -32,15 +32,15 @@ export interface Outcome {
   endUs?: number;
   decisions?: readonly Decision[];
   allowed?: boolean;
-  /** For a refund: how often the store has refunded its decision so far. */
+  /** For a refund, how often the store has refunded its decision so far. */
   refunds?: number;
-  /** For a request with a meter: the units added so far. */
+  /** For a request with a meter, the units added so far. */
   added?: number;
-  /** For a job: when its caller aborted it. */
+  /** For a job, when its caller aborted it. */
   abortedUs?: number;
-  /** For a request with a meter: whether its end was reported. */
+  /** For a request with a meter, whether its end was reported. */
   hasEnded?: boolean;
-  /** For a request with an idempotency key: its response. */
+  /** For a request with an idempotency key, its response. */
   response?: { readonly status: number; readonly body: string };
   error?: unknown;
 }

@@ -58,7 +58,7 @@ function repeatsRequests({ faults }: Plan): boolean {
   return faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
 }
 
-/** Every answer equals that of the oracle, unless a reply about the same count was lost. */
+/** Every answer equals the oracle's answer, unless a reply about the same count was lost. */
 const decidesExactly: Law = (history) => {
   const { restarts, calls, plan } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // expired counts don't come back
@@ -718,8 +718,8 @@ const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a process admits no more units of a key than the limit, including those it admitted before. After the
- * outage the count starts anew, because the store does not know the grants of the fallback.
+ * In an outage, a process admits no more units of a key than the limit, including units that it admitted before. After
+ * the outage the count starts anew, because the store does not know the grants of the fallback.
  */
 const fallbackIsBounded: Law = ({ plan, outcomes }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {

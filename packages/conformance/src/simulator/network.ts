@@ -57,7 +57,7 @@ export interface Weather {
 const FAIR: Weather = { loseRequest: 0, loseReply: 0, repeat: 0, late: 0 };
 const LATE_US = 2_500_000;
 const SNAPSHOT_EVERY_US = 100_000;
-/** How far a replica lags behind. A failover loses these writes. */
+/** How far a replica lags behind. A failover loses the writes of this time. */
 const LAG_US = 1_000_000;
 
 export class Host {

@@ -118,7 +118,7 @@ export interface QuotaPlan {
   readonly endsUs: number;
   /** Whether requests beyond the limit are admitted. */
   readonly isSoft: boolean;
-  /** How long each callback takes: the one that loads from the app's records, and the one that reports. */
+  /** How long each of the two callbacks takes: the load from the app's records, and the report. */
   readonly callbackUs: number;
 }
 

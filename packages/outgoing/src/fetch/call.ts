@@ -121,7 +121,8 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
 
 /**
  * Whether `pacedFetch` follows redirects itself. In browsers, `fetch` follows them, because browsers hide the target.
- * It also follows those of calls with `integrity`, because only the runtime knows to which response that applies.
+ * It also follows redirects of calls with `integrity`, because only the runtime knows to which response `integrity`
+ * applies.
  */
 function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;

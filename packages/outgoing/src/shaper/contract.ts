@@ -179,8 +179,8 @@ export interface Shaper<Pace extends string = never> {
   /** Resolves when no job waits or runs in this process. */
   onIdle(): Promise<void>;
   /**
-   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets the waiting ones start. Resolves when all jobs
-   * have ended, at the latest after `timeout` (0 to 24 h). Jobs that still wait then are rejected as by {@link close}.
+   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets waiting jobs start. Resolves when all jobs have
+   * ended, at the latest after `timeout` (0 to 24 h). Jobs that still wait then are rejected as by {@link close}.
    */
   drain(timeout: Duration): Promise<Drained>;
   /**

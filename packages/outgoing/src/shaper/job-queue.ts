@@ -62,7 +62,7 @@ export class JobQueue {
   private readonly permits: Permits | undefined;
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
-  /** Before this instant, other processes probably want permits: they held some when this process got none. */
+  /** Until this instant, other processes probably want permits, because they held some when this process got none. */
   private contendedUntilUs = -Infinity;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
@@ -216,7 +216,7 @@ export class JobQueue {
     return startUs;
   }
 
-  /** Adds a slot, such as that of a cancelled reservation. If no job needs it, it is cancelled in the store. */
+  /** Adds a slot, such as that of a cancelled reservation. If no job needs the slot, it is cancelled in the store. */
   addSlot(slot: Slot): void {
     for (const pace of this.localPaces) pace.uncount(slot);
     this.schedule.addSlot(slot);
@@ -332,7 +332,7 @@ export class JobQueue {
     }
   }
 
-  /** When the oldest job expires: its deadline, plus the delay that its slot tolerates. */
+  /** When the oldest job expires, which is its deadline plus the delay that its slot tolerates. */
   private expiryUs(): number {
     const { oldestJob } = this.schedule;
     if (!oldestJob) return Infinity;
@@ -409,7 +409,7 @@ export class JobQueue {
   }
 
   /**
-   * Takes slots for accepted jobs that have none. With `maxConcurrent` these are all jobs, otherwise only those whose
+   * Takes slots for accepted jobs that have none. With `maxConcurrent` these are all jobs, otherwise only jobs whose
    * slots became void.
    */
   private async refill(): Promise<void> {
@@ -559,7 +559,7 @@ export class JobQueue {
   }
 
   /**
-   * A store grants no slot before those that it granted earlier, unless it has lost its data. After a loss, the queue
+   * A store grants no slot that starts before earlier slots, unless it has lost its data. After a loss, the queue
    * delays all slots of the store by the same time. So all processes together keep the pace, behind their old slots.
    */
   private detectLoss(slot: Slot, before: Slot): void {

@@ -1,6 +1,4 @@
-/**
- * A token bucket for those starts of a key in this process that the store did not count. It refills at the full pace.
- */
+/** A token bucket for starts of a key in this process that the store did not count. It refills at the full pace. */
 
 import type { QueueRule } from '@spillway/core/store';
 import { periodOf } from './paces.js';

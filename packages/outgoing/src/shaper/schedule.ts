@@ -269,7 +269,7 @@ class SlotList {
     return this.slots.at(-1);
   }
 
-  /** Adds a slot after those of the same time. */
+  /** Adds a slot after other slots of the same time. */
   add(slot: Slot): void {
     const { slots, head } = this;
     let index = slots.length;

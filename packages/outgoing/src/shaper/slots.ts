@@ -51,7 +51,7 @@ export interface Slot {
   /** The steps that took it, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
-  /** With `maxConcurrent`: the permit of the job that starts on it. */
+  /** With `maxConcurrent`, the permit of the job that starts on the slot. */
   readonly permit: Permit | undefined;
 }
 
@@ -138,7 +138,7 @@ export class SlotClient {
   }
 
   /**
-   * Takes a slot that is due soon, together with a permit unless `permit` is given. It takes both or neither.
+   * Takes a slot that is due soon, together with a permit unless `permit` is given. Takes both or neither.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
