@@ -35,9 +35,8 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
 interface About {
   /** The kind of setting, if it applies to all keys. */
   readonly what?: Setting['what'];
-  /** The new limits. */
   readonly limits?: LiveLimits;
-  /** The key whose limits are set, and whether to reset its counts once processes follow. */
+  /** The key whose limits are set, and whether to reset its counts once processes have applied them. */
   readonly key?: string;
   readonly resets?: boolean | undefined;
 }
@@ -124,7 +123,7 @@ export function ruleOnKey(
   return change(limiter, options, (control, note) => control[verdict](limiter, counted, note));
 }
 
-/** Removes the live settings of a key, or those named by `only`. */
+/** Removes all live settings of a key, or the settings that `only` names. */
 export function clearKey(
   limiter: string,
   key: string | undefined,

@@ -149,7 +149,9 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
   return { client, firstError: () => first };
 }
 
-/** The user and password in the address are for Redis. Those of the sentinels come from the environment. */
+/**
+ * The user and password in the address are for Redis. The user and password of the sentinels come from the environment.
+ */
 function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: boolean): object {
   const { SPILLWAY_SENTINEL_USERNAME: username, SPILLWAY_SENTINEL_PASSWORD: password } =
     process.env;

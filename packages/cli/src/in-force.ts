@@ -37,7 +37,7 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
   };
 }
 
-/** Shapers have no mode and no share: their pace protects someone else's service. */
+/** Shapers have no mode and no share, because their pace protects another service. */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');
 }

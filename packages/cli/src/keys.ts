@@ -134,7 +134,7 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** The rule of declared numbers with a rate or distinct items, as a list of one. Empty for other algorithms. */
+/** The rule of declared numbers with a rate or distinct items, as a list of one rule. Empty for other algorithms. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -188,7 +188,6 @@ function calendarOf(name: string): Calendar {
   }
 }
 
-/** The result of a reset. */
 interface Reset {
   /** Whether a process has announced the limiter, so that all counts of the key were found. */
   readonly isKnown: boolean;

@@ -51,7 +51,6 @@ function restore(options: RestoreOptions): Promise<void> {
   });
 }
 
-/** Removes all live settings. */
 export function clearAll(options: NoteOptions): Promise<void> {
   return connected({ ...options, isChange: true }, async ({ control }) => {
     await control.clearAll(noteOf(options));

@@ -1,4 +1,4 @@
-/** `show`: what is counted for one key. */
+/** The command `show`, which shows what is counted for one key. */
 
 import type { Step } from '@spillway/core';
 import { type Answer, type DeclaredNumbers, measure, type Rule } from '@spillway/core/store';

@@ -96,7 +96,7 @@ export class Oracle {
     return starts;
   }
 
-  /** The view from which a step is charged. */
+  /** The state from which a step is charged, as its rule sees it. */
   private viewFrom(
     { step, together }: MergedStep,
     now: bigint,

@@ -27,7 +27,7 @@ export interface Seen extends Numbers {
   readonly answer: Answer;
 }
 
-/** The fields of two answers that are compared. */
+/** The fields of answers that are compared. */
 export const FIELDS = [
   'allowed',
   'used',

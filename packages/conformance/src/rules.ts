@@ -131,7 +131,7 @@ const CALENDARS = [
   'billing',
 ] as const;
 
-/** Counts by calendar and by billing period. */
+/** Rules that count by calendar or by billing period. */
 export const calendarRules: fc.Arbitrary<CalendarRule> = fc
   .tuple(
     fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 1_000_000_000)),
@@ -169,7 +169,7 @@ export const changedLockRules: fc.Arbitrary<readonly LockRule[]> = fc.array(
   { minLength: 2, maxLength: 4 },
 );
 
-/** Token buckets and counts by calendar with debt; some share a count. */
+/** Rules with debt, for token buckets and calendars. Some share a count. */
 export const debtRules: fc.Arbitrary<Rule> = fc
   .tuple(
     fc.oneof(
@@ -323,7 +323,6 @@ const WINDOWS: Readonly<Record<WindowRule['kind'], RateAlgorithm>> = {
   sliding: 'sliding-window-counter',
 };
 
-/** The rule in one line. */
 export function describe(rule: Rule): string {
   if (rule.machine === 'leases') {
     return `leases of ${rule.leaseUs} us, ${rule.limit} at once, ${rule.open} if not critical`;

@@ -24,7 +24,7 @@ export class FastifyExchange extends NodeExchange {
     if (!this.isTaken()) this.reply.header(name, value);
   }
 
-  /** Runs `onRejected`, if there is one. Its return value is sent, like that of a handler. */
+  /** Runs `onRejected`, if there is one. Its return value is sent, like a handler's. */
   answer(report: (fault: unknown) => void): Promise<void> | undefined {
     const { onRejected, reply } = this;
     if (!onRejected) return undefined;

@@ -52,8 +52,7 @@ export function pacedDispatch<Pace extends string = never>(
   const { pauses } = readFetchOptions(shaper, options);
   return (dispatch) => (call, handler) => {
     const waiting = new WaitController();
-    // Until the call starts, it is aborted through this controller. When the call starts, undici calls `onRequestStart`
-    // again.
+    // This controller can abort the call until it starts. Then undici calls `onRequestStart` again.
     handler.onRequestStart?.(waiting, {});
     void dispatchInSlot(dispatch, call, handler, pauses, options.key, waiting.signal).catch(
       (error: Error) => handler.onResponseError?.(waiting, error),

@@ -6,14 +6,13 @@ import type { KnownLimiter, RedisControl } from '@spillway/redis';
 import { Cluster, type Redis } from 'ioredis';
 import { isRefusal, RIGHTS_SCRIPT, type Rights, rightsFrom } from './rights.js';
 
-/** One server. */
 export interface ServerFacts {
   readonly address: string;
   /** The median of five calls. */
   readonly roundTripMs: number;
   /** The reply of `INFO`, by name; undefined if the user may not run it. */
   readonly info?: ReadonlyMap<string, string>;
-  /** How far the server's clock is ahead of ours; undefined if the user may not read it. */
+  /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;
   /** For a Cluster node: whether all keys fail while one node is down; undefined if the user may not read it. */
   readonly wantsFullCoverage?: boolean;

@@ -8,6 +8,5 @@ export interface Finding {
   readonly verdict: Verdict;
   /** One sentence without a full stop. */
   readonly found: string;
-  /** What to do, if anything. */
   readonly todo?: string;
 }

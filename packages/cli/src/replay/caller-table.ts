@@ -1,4 +1,4 @@
-/** Counts the requests of each caller of a limiter in typed arrays: a million callers need little memory. */
+/** Counts the requests of each caller of a limiter in typed arrays, so a million callers need little memory. */
 
 import { Names } from './names.js';
 
@@ -136,7 +136,7 @@ export function firstOf(
   for (let id = 0; id < size; id += 1) {
     if (last !== undefined && compare(id, last) >= 0) continue;
     first.push(id);
-    // Sorts only when the list has become long, because `count` may be large.
+    // Sorts only when the list has become long, because sorting for each caller would be slow.
     if (first.length < 2 * count + 1_000) continue;
     first.sort(compare).splice(count);
     last = first.at(-1);

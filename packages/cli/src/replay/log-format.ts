@@ -12,7 +12,8 @@ const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
  * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. A variable ends where the text after it
- * in the format is found. A line is skipped if one of these texts is missing, or if it continues after the last one.
+ * in the format is found. A line is skipped if one of these texts is missing, or if the line continues after the last
+ * of them.
  *
  * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */

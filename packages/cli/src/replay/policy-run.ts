@@ -22,7 +22,7 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
-  /** Why no other numbers are tried; undefined if they are. */
+  /** Why no other numbers are tried; undefined if they can be tried. */
   whyUntried: string | undefined;
 }
 
@@ -37,7 +37,6 @@ export class PolicyRun {
   private readonly rehearsals: readonly [Rehearsal, Rehearsal];
   private readonly rejected: [number, number] = [0, 0];
   private readonly latestUs: [number, number] = [0, 0];
-  /** The request that is being decided. */
   private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
 
   /** @throws SpillwayError as `createGuard` does */

@@ -116,9 +116,9 @@ export interface PolicyReport {
 /** The callers that only one of two policies would reject, with stamps evenly spread. */
 export interface Comparison {
   readonly policy: PolicyReport;
-  /** Callers that the other policy rejects and the first one never. */
+  /** Callers that the other policy rejects, but the first policy never does. */
   readonly newlyHit: number;
-  /** Callers that the first policy rejects and the other one never. */
+  /** Callers that the first policy rejects, but the other policy never does. */
   readonly noLongerHit: number;
   readonly top: readonly { readonly caller: string; readonly rejected: number }[];
 }
@@ -145,7 +145,6 @@ export interface ReplayReport {
   readonly notes: readonly string[];
 }
 
-/** Puts two numbers in order. */
 export function rangeOf([a, b]: readonly [number, number]): Range {
   return { low: Math.min(a, b), high: Math.max(a, b) };
 }

@@ -43,7 +43,6 @@ interface Numbers {
   readonly burst: number;
 }
 
-/** Requests and callers that were rejected. */
 type Rejected = readonly [requests: number, callers: number];
 
 class Trials {

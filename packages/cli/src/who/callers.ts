@@ -31,7 +31,7 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** The callers of both windows, those of the last minute first. */
+/** The callers of both windows, with the callers of the last minute first. */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const all = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   return [...new Set(all)].slice(0, SHOWN);

@@ -20,7 +20,7 @@ interface Reading {
   readonly rates: Rates | undefined;
 }
 
-/** A process that has made no call for this time has ended: a running process makes a call every 10 s. */
+/** A process that has made no call for this time has ended, because a running process makes a call every 10 s. */
 const DEAD_MS = 20_000;
 
 export class RateMeter {

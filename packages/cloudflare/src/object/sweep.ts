@@ -32,7 +32,6 @@ export class Sweep {
     await this.storage.setAlarm(dueMs);
   }
 
-  /** Handles the alarm. */
   async onAlarm(nowUs: number): Promise<void> {
     this.alarmMs = Infinity;
     const firstUs = this.rows.deleteOver(nowUs);

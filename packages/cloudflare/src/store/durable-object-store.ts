@@ -142,7 +142,6 @@ export class ObjectStore implements DurableObjectStore {
     return spread(group, answers);
   }
 
-  /** Decides steps in one object. */
   private async applyInObject(
     steps: readonly Step[],
     name: string,

@@ -186,7 +186,6 @@ export function newIPv6(host = '1'): string {
   return `fd${digits.slice(0, 2)}:${digits.slice(2, 6)}:${digits.slice(6, 10)}:${digits.slice(16, 20)}::${host}`;
 }
 
-/** A random private address. */
 export function newIPv4(): string {
   const byte = (): number => Math.floor(Math.random() * 256);
   return `10.${byte()}.${byte()}.${byte()}`;

@@ -1,4 +1,6 @@
-/** Checks of several rules for one limiter and key: which share a count, and what a group may do with one count. */
+/**
+ * Checks of several rules for one limiter and key: which of them share a count, and what a group may do with one count.
+ */
 
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';

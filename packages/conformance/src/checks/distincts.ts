@@ -1,6 +1,4 @@
-/**
- * Checks of distinct items: what a repeat and a refund do, where an item begins, and how many items a step may have.
- */
+/** Checks of distinct items: what a repeat and a refund do, how items are delimited, and how many a step may have. */
 
 import { makeDistinctRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';

@@ -1,4 +1,4 @@
-/** The oracle's counts by calendar. It computes when days begin from the offsets of a zone, unlike core. */
+/** The oracle's counts by calendar. Unlike core, it computes the beginning of a day from the offsets of its zone. */
 
 import type { CalendarRule, Period } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';

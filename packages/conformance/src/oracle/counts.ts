@@ -54,7 +54,6 @@ function claimOf({ claim }: Subject): Pick<Subject, 'claim'> {
   return claim ? { claim: { id: claim.id, owner: '' } } : {};
 }
 
-/** All counts, by limiter and key. */
 export class Counts {
   private readonly limiters = new Map<string, Map<string, Count[]>>();
 

@@ -11,11 +11,10 @@ export interface MergedStep {
   /** Units that are charged in addition to the cost, even if they would not pass. */
   readonly owed: bigint;
   readonly binding: boolean;
-  /** Whether it starts together with other takes of its key. */
+  /** Whether the step starts together with other takes of its key. */
   readonly together: boolean;
 }
 
-/** Whether two steps use the same count. */
 function isOneCount(a: Step, b: Step): boolean {
   return a.limiter === b.limiter && a.key === b.key && isCount(a, b);
 }

@@ -18,7 +18,7 @@ function last({ locks }: LockState): bigint {
   return locks.at(-1) ?? 0n;
 }
 
-/** The longest of the first `most` durations. */
+/** The longest of the first `most` locks. */
 function longest({ locksUs }: LockRule, most = Infinity): bigint {
   return locksUs.slice(0, most).map(BigInt).reduce(larger, 0n);
 }

@@ -622,7 +622,7 @@ function takes({ steps, answers }: Answered): boolean {
   return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
 }
 
-/** No two permits share an id, and no two claims an owner. */
+/** No two permits share an id, and no two claims share an owner. */
 const namesAreNew: Law = ({ calls }) => {
   const names = new Set<string>();
   for (const { steps } of calls) {
@@ -640,7 +640,7 @@ const namesAreNew: Law = ({ calls }) => {
 /** How many timers a process may have for itself: it polls settings, measures its load and checks its store. */
 const IDLE_TIMERS = 12;
 
-/** All stored keys expire, and the number of timers follows the work in flight. */
+/** All stored keys expire, and a process has no more timers than its work in flight needs. */
 const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
   const hasFaults = plan.faults.length > 0;
@@ -679,7 +679,6 @@ function releasesOf(process: Process, calls: readonly Call[]): readonly Span[] {
   return [...spans.values()];
 }
 
-/** From when until when something lasts. */
 type Span = [fromUs: number, toUs: number];
 
 function openAt(spans: readonly Span[], us: number): number {
@@ -770,8 +769,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a process rejects a request by a rate only if the units that all processes may have used in the whole
- * history leave too few.
+ * In an outage, a process rejects a request by a rate only if all processes together may have used too many units in
+ * the whole history.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -1087,7 +1086,7 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   return undefined;
 };
 
-/** The period that the id of a report names: its start, or its end if its start is unknown. */
+/** The period in the id of a report, named by its start or, if that is unknown, by its end. */
 function periodOf(id: string): string {
   const period = (JSON.parse(id) as (string | { until: string })[]).at(-1) ?? '';
   return typeof period === 'string' ? period : `until ${period.until}`;
@@ -1097,7 +1096,7 @@ function timeOf(us: number): string {
   return new Date(us / 1_000).toISOString();
 }
 
-/** Quotas: what the store has lost is counted again, and no unit is counted twice. */
+/** Quotas: units that the store has lost are counted again, and no unit is counted twice. */
 const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
   if (!plan.quota || !quotas || repeatsRequests(plan)) return undefined;
   const lost = restarts.filter(({ executions, kept }) => kept < executions);
@@ -1397,7 +1396,7 @@ const jobsRunFew: Law = ({ plan, starts }) => {
   return undefined;
 };
 
-/** Shapers: a job of a key that no other job uses starts at once, whatever the clock of its process shows. */
+/** Shapers: a job whose key no other job uses starts at once, whatever the clock of its process shows. */
 const idleJobsStart: Law = ({ plan, outcomes, starts }) => {
   if (plan.faults.length > 0) return undefined;
   const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');

@@ -65,7 +65,7 @@ export class Host {
   readonly restarts: Restart[] = [];
   backSteps = 0;
   weather: Weather = FAIR;
-  /** Whether to take snapshots, because the server will be restarted. */
+  /** Whether to take snapshots for a later restart. */
   keepsSnapshots = false;
   isDown = false;
   hungUntilUs = 0;
@@ -87,7 +87,6 @@ export class Host {
     this.skewUs = aheadUs;
   }
 
-  /** The time by the server's clock. */
   nowUs(): number {
     return EPOCH_US + this.world.nowUs + this.skewUs;
   }
@@ -140,7 +139,7 @@ export class Host {
     for (const link of this.links) link.drop();
   }
 
-  /** Runs a request now, and passes on a function that gives the reply. */
+  /** Runs a request now, and calls `then` with a function that returns the reply. */
   run(process: Process, request: unknown, then: (reply: () => unknown) => void): void {
     const { server, world } = this;
     this.keepSnapshot(false);

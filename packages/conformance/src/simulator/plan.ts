@@ -3,7 +3,6 @@
 import { Random } from './random.js';
 import type { ProcessClock } from './world.js';
 
-/** A limit on rates. */
 interface RatePlan {
   readonly name: string;
   readonly algorithm: 'tokenBucket' | 'fixedWindow' | 'slidingWindow' | 'slidingLog' | 'distinct';
@@ -72,7 +71,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly kind: 'change';
       readonly rate: number;
       readonly limit: number;
-      /** How long the change lasts; undefined: forever. */
+      /** How long the change lasts; undefined means forever. */
       readonly forMs: number | undefined;
     }
 );
@@ -130,7 +129,7 @@ export interface Plan {
   readonly permits: number;
   readonly leaseMs: number;
   readonly pace: { readonly limit: number; readonly windowMs: number; readonly burst: number };
-  /** How many jobs of a key may run at once; undefined: any number. */
+  /** How many jobs of a key may run at once; undefined means any number. */
   readonly jobsAtOnce: number | undefined;
   /** Undefined without `spend` acts. */
   readonly spend: SpendPlan | undefined;
@@ -498,7 +497,7 @@ function faultsOf(
   const isHeld = focus === 'claims' || focus === 'permits';
   let lastUs = 0;
   return Array.from({ length: random.between(1, 4) }, (_, at): Fault | Fault[] => {
-    // Some faults come shortly after another one, and meet the state that it left behind.
+    // Some faults come shortly after another fault, and meet the state that it left behind.
     const follows = at > 0 && random.chance(0.4);
     const ownUs = random.chance(0.15) ? 0 : random.between(0, lengthUs);
     const atUs = follows ? lastUs + random.between(0, 400_000) : ownUs;

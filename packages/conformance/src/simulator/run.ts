@@ -78,13 +78,12 @@ export interface Subject {
 
 const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
-/** If a key was not locked for this time, its next lock is again the first one. */
+/** If a key was not locked for this time, its next lock is as long as the first one. */
 const FORGET_MS = 3_000;
 /** How long a process waits for its requests before it closes, and how long it may take to close. */
 const DRAIN_US = 4_000_000;
 const CLOSE_US = 5_000_000;
 
-/** The window of the limit of `spend` acts. */
 const SPEND_MS = 86_400_000;
 
 /** More than two periods of `quota` acts. */
@@ -114,7 +113,7 @@ interface App {
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
   readonly control: LiveControl | undefined;
-  /** Whether it has limits on distinct items. A build of an older release may not. */
+  /** Whether the app has limits on distinct items. A build of an older release may not. */
   readonly hasDistinct: boolean;
   /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
@@ -216,7 +215,7 @@ class Running {
     };
   }
 
-  /** Boots a process, at the start or in place of one that has ended. */
+  /** Boots a process, at the start or in place of a process that has ended. */
   private boot(at: number): void {
     const { plan, world, host, subject } = this;
     const clock = plan.clocks[at];
@@ -679,7 +678,7 @@ class Running {
     }
   }
 
-  /** Deploys as orchestrators do: a process gets no more requests, finishes those that it has, and closes. */
+  /** Deploys as orchestrators do: a process gets no more requests, finishes its requests, and closes. */
   private deploy(at: number): void {
     const { world, apps, deploys } = this;
     const app = apps[at];

@@ -116,7 +116,7 @@ function isBefore(one: Event, other: Event): boolean {
 export interface ProcessClock {
   /** How much too fast the clock is, in parts per million. */
   readonly driftPpm: number;
-  /** Its offset from the epoch at the beginning, in microseconds. */
+  /** The offset of the clock from the epoch at the beginning, in microseconds. */
   readonly offsetUs: number;
 }
 

@@ -34,7 +34,7 @@ export interface WebInit {
   readonly signal?: WebSignal | null | undefined;
   readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
   readonly integrity?: string | undefined;
-  /** Not named `priority`: `RequestInit` already has a `priority`, which concerns the connection. */
+  /** Not named `priority`, because `RequestInit` has a `priority`, which concerns the connection. */
   readonly pace?: CallPace<string> | undefined;
 }
 

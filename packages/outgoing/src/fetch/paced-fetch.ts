@@ -163,7 +163,7 @@ function keyOf(call: Call, config: PacedFetchConfig): string {
 }
 
 function fetchNow(call: Call, config: PacedFetchConfig): Promise<WebResponse> {
-  // Called without a receiver: on some runtimes the global function must not be called as a method.
+  // Called without a receiver, because on some runtimes the global function must not be called as a method.
   const fetch = config.fetch() as (input: unknown, init?: WebInit) => Promise<WebResponse>;
   const signal = withTimeout(call.signal, config.timeoutMs);
   const isSame = signal === call.signal;

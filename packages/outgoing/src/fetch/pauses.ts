@@ -16,7 +16,7 @@ import {
 
 /** A pause that a response caused. */
 export interface PauseEvent {
-  /** The paused key; for a 503 the host. */
+  /** The paused key, or the host for a 503. */
   readonly key: string;
   /** How long the pause is, in milliseconds. */
   readonly pauseMs: number;

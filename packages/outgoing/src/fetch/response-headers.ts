@@ -21,7 +21,7 @@ export interface Remaining {
   readonly limit?: number | undefined;
 }
 
-/** Longer headers are ignored: no server needs them, and reading takes time. */
+/** Longer headers are ignored, because no server needs them and reading takes time. */
 const MAX_LENGTH = 4096;
 
 /**

@@ -41,7 +41,7 @@ export interface WaitOptions {
   readonly priority?: number | undefined;
 }
 
-/** What a job or reservation costs. `Pace`: the names of the paces, if the shaper has several. */
+/** What a job or reservation costs. `Pace` is a union of names if there are several paces. */
 export interface ShaperCost<Pace extends string = never> {
   /**
    * Units that the job costs: an integer from 1 to the burst. With several paces, an object with the units of each
@@ -50,7 +50,7 @@ export interface ShaperCost<Pace extends string = never> {
   readonly cost?: Units<Pace> | undefined;
 }
 
-/** A number; with several paces, one number for each of them. */
+/** A number; with several paces, one number for each pace. */
 type Units<Pace extends string> = [Pace] extends [never]
   ? number
   : { readonly [Name in Pace]?: number | undefined };
@@ -59,16 +59,17 @@ type Units<Pace extends string> = [Pace] extends [never]
 export interface ScheduleOptions<Pace extends string = never>
   extends WaitOptions,
     ShaperCost<Pace> {
-  /** Aborts the wait. It is also passed to the work. */
+  /** Aborts the wait, and is also passed to the work. */
   readonly signal?: HostSignal | undefined;
 }
 
-/** A job that runs: the second argument of its work. */
+/** A running job, passed to its work as the second argument. */
 export interface RunningJob<Pace extends string = never> {
   /**
-   * Corrects the cost of the job when its real units are known. With several paces, it corrects only those that `units`
-   * names. Each pace is settled once; later calls do nothing. Units above the cost are charged, and delay later jobs by
-   * at most `maxWait`. Units that were not used are given back, unless a later slot of that pace is taken already.
+   * Corrects the cost of the job when its real units are known. With several paces, it corrects only the paces that
+   * `units` names. Each pace is settled once; later calls do nothing. Units above the cost are charged, and delay later
+   * jobs by at most `maxWait`. Units that were not used are given back, unless a later slot of that pace is taken
+   * already.
    *
    * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
    */
@@ -99,7 +100,7 @@ export interface Drained {
   readonly running: number;
 }
 
-/** Starts work at a pace, by key. `Pace`: the names of the paces, if there are several. */
+/** Starts work at a pace, by key. `Pace` is a union of names if there are several paces. */
 export interface Shaper<Pace extends string = never> {
   readonly name: string;
   /**

@@ -69,7 +69,7 @@ export class JobQueue {
   private readonly localPaces: readonly LocalPace[];
   /** Jobs that are neither accepted nor rejected yet. */
   private readonly undecided = new Set<Job>();
-  /** Pending calls for undecided jobs, including jobs that were aborted meanwhile. */
+  /** How many calls for undecided jobs are pending, including jobs that were aborted meanwhile. */
   private pendingTakes = 0;
   private isChecking = false;
   /** When the most recent job started. */
@@ -208,7 +208,7 @@ export class JobQueue {
     return slot;
   }
 
-  /** Reserves a slot for work that is started elsewhere. Returns when the work may start, by our clock. */
+  /** Reserves a slot for work that is started elsewhere. Returns when the work may start, by this process's clock. */
   reserveSlot(slot: Slot, nowUs: number): number {
     const startUs = Math.max(this.startUs(slot), nowUs);
     this.countStart(slot, startUs, nowUs);
@@ -279,7 +279,7 @@ export class JobQueue {
     return !this.pause.explainsDelay(lateUs) || nowUs - this.lastStartUs < periodUs;
   }
 
-  /** When work may start on the slot, by our clock. Starts that the store does not count can delay it. */
+  /** When work may start on the slot, by this process's clock. Starts that the store does not count can delay it. */
   private startUs(slot: Slot): number {
     let us = slot.at.localUs;
     for (const pace of this.localPaces) us = Math.max(us, pace.earliestUs(slot));
@@ -342,7 +342,7 @@ export class JobQueue {
   /** Rejects jobs that a pause, an outage or a stall of this process has kept from starting for too long. */
   private expireDue(nowUs: number): void {
     const { schedule, paces } = this;
-    // No deadline can be this far ahead, so our clock was set back.
+    // No deadline can be this far ahead, so this process's clock was set back.
     const latestUs = nowUs + paces.waitUs + SLACK_US;
     if (schedule.oldestJob && schedule.oldestJob.deadlineUs > latestUs) {
       schedule.capDeadlines(latestUs);
@@ -525,7 +525,7 @@ export class JobQueue {
     const { pause, permits } = this;
     const nowUs = this.slots.nowUs();
     if (slot && this.isUseless(slot)) return pause.endUs(nowUs);
-    // A slot inside a pause will be dropped. The store should know the pause, so don't ask for another slot at once.
+    // A slot inside a pause will be dropped. The store should not grant one, so wait before asking again.
     if (slot) return pause.isPaused(slot) ? nowUs + REFILL_PAUSE_US : nowUs;
     // The store grants only slots that are at most `waitUs` away.
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));

@@ -129,7 +129,7 @@ export class Job {
 
 type Rank = Pick<Job, 'priority' | 'order'>;
 
-/** Higher priority first, then in the order of arrival. */
+/** Orders jobs by priority, highest first, then by arrival. */
 export function goesBefore(job: Rank, other: Rank): boolean {
   return (
     job.priority > other.priority || (job.priority === other.priority && job.order < other.order)

@@ -31,7 +31,7 @@ export class KeyPause {
   }
 
   learnPause({ askedUs, receivedUs, failure, pausedUntil }: SlotAnswer): void {
-    if (!failure && this.resendUs !== Infinity) this.resendUs = -Infinity; // the store is back
+    if (!failure && this.resendUs !== Infinity) this.resendUs = -Infinity; // resend at once, because the store is back
     if (askedUs < this.askedUs) return;
     this.askedUs = askedUs;
     this.latencyUs = receivedUs - askedUs;
@@ -48,7 +48,7 @@ export class KeyPause {
     return at.localUs < ownUs || (pausedUntil !== undefined && at.isBefore(pausedUntil));
   }
 
-  /** When the pause ends, by our clock; `nowUs` if the key is not paused. */
+  /** When the pause ends, by this process's clock; `nowUs` if the key is not paused. */
   endUs(nowUs: number): number {
     return Math.max(nowUs, this.ownUs, this.pausedUntil?.localUs ?? nowUs);
   }

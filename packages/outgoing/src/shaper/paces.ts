@@ -91,7 +91,7 @@ export class Paces {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
-  /** Charges units of a job that has started, even if the pace has no room for them. */
+  /** The step that charges units of a started job, even if the pace has no room for them. */
   recordStep(key: string, at: number, units: number): Step {
     return stepOf(this.all[at] as Pace, 'record', key, units);
   }
@@ -163,7 +163,7 @@ function costOf(units: readonly number[]): Cost {
   return { units, id: units.join() };
 }
 
-/** The time of one unit. */
+/** The time per unit. */
 export function periodOf({ windowUs, limit }: QueueRule): number {
   return windowUs / limit;
 }

@@ -24,7 +24,7 @@ export function checkDurationUs(latencyUs: number): number {
 
 export class PauseCheckTime {
   private latencyUs = 0;
-  /** When the last pause ended, or will end, by our clock. */
+  /** When the last pause ended or will end, by this process's clock. */
   private lastPauseUs = -Infinity;
 
   learn(latencyUs: number, pausedUntilUs: number): void {
@@ -33,7 +33,10 @@ export class PauseCheckTime {
     this.lastPauseUs = Math.max(this.lastPauseUs, pausedUntilUs);
   }
 
-  /** When to check before a start at `startUs` by our clock. While a pause is likely, this is as late as possible. */
+  /**
+   * When to check before a start at `startUs` by this process's clock. While a pause is likely, this is as late as
+   * possible.
+   */
   checkUs(startUs: number): number {
     const isLikely = startUs < this.lastPauseUs + LIKELY_US;
     const latestUs = this.latestUs(startUs);

@@ -17,7 +17,7 @@ export class Queues {
   private cancelTimer: (() => void) | undefined;
   private isRunning = false;
   private latestUs = -Infinity;
-  /** Whether our clock was set back. Then all queues run, because their wake times are no longer valid. */
+  /** Whether this process's clock was set back. Then all queues run, because their wake times are no longer valid. */
   private wasSetBack = false;
   private keepsAlive = false;
 
@@ -84,7 +84,7 @@ export class Queues {
     this.cancelTimer = undefined;
     const wakeUs = this.wasSetBack ? this.latestUs : (this.byWakeTime.first?.wakeUs ?? Infinity);
     if (wakeUs === Infinity) return;
-    // Rounded up: runtimes drop the fraction, and would fire too early.
+    // Rounded up, because runtimes drop the fraction and would fire too early.
     const ms = Math.ceil((wakeUs - this.clock.nowUs()) / 1_000);
     const wait = this.keepsAlive ? after : afterIdly;
     this.cancelTimer = wait(Math.min(Math.max(ms, 0), MAX_TIMER_MS), () => {

@@ -31,7 +31,7 @@ import { durationBetween } from '@spillway/core/store';
 export interface PaceNumbers {
   /** Units per window: an integer from 1 to 1,000,000,000. Units start one by one, with 4 per second every 250 ms. */
   readonly limit: number;
-  /** `'1s'`, or milliseconds: from 1 ms to 400 days. */
+  /** A duration such as `'1s'`, or in milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /**
    * How many units may start at once after an idle time, and the largest cost: an integer from 1 to 1,000,000,000.

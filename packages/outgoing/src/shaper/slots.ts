@@ -15,7 +15,7 @@ import type { PendingCalls } from './pending-calls.js';
 import type { Permit, Permits } from './permits.js';
 import { type StoreTime, StoreTimes } from './store-time.js';
 
-/** An instant on the clock of a store, or on ours. */
+/** An instant by the clock of a store or of this process. */
 export class Instant {
   private readonly us: number;
   private readonly time: StoreTime | undefined;
@@ -26,7 +26,10 @@ export class Instant {
     this.time = time;
   }
 
-  /** The same instant by our clock. Each answer can change it a little, as the store's clock becomes better known. */
+  /**
+   * The same instant by this process's clock. Each answer can change it a little, as the store's clock becomes better
+   * known.
+   */
   get localUs(): number {
     return this.time ? this.us - this.time.offsetUs : this.us;
   }
@@ -48,7 +51,7 @@ export interface Slot {
   readonly at: Instant;
   /** Whether the in-process fallback granted the slot, because the store did not answer. */
   readonly isLocal: boolean;
-  /** The steps that took it, one for each pace, and their answers. */
+  /** The steps that took the slot, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
   /** With `maxConcurrent`, the permit of the job that starts on the slot. */
@@ -67,9 +70,9 @@ export interface SlotAnswer {
   /** The steps, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
-  /** When the steps were sent, by our clock. The store's answer is from this time or later. */
+  /** When the steps were sent, by this process's clock. The store's answer is from this time or later. */
   readonly askedUs: number;
-  /** When the answer arrived, by our clock. */
+  /** When the answer arrived, by this process's clock. */
   readonly receivedUs: number;
   /** Why the store did not answer. */
   readonly failure: Error | undefined;
@@ -104,7 +107,7 @@ export class SlotClient {
   private readonly client: DirectClient;
   private readonly paces: Paces;
   private readonly permits: Permits | undefined;
-  /** The clocks of the store; undefined if the store uses our clock. */
+  /** The clocks of the store; undefined if the store uses this process's clock. */
   private readonly times: StoreTimes | undefined;
   private readonly phase: number;
 
@@ -248,7 +251,7 @@ export class SlotClient {
     }
     const isLocal = failure !== undefined;
     const isUnknown = isLocal && typeof first.onStoreError !== 'object';
-    // The fallback decides by our clock.
+    // The fallback decides by this process's clock.
     const time = isLocal ? undefined : this.times?.timeFor(first);
     time?.learn(nowUs, askedUs, receivedUs);
     const isGranted = isAllowed && !isUnknown && first.op === 'take';

@@ -46,7 +46,7 @@ async function answersOfRoutes(visit: Visit): Promise<void> {
   same('GET /report, body', report.body, 'done\n');
 }
 
-/** Asserts the body of a charge, which has a unique id. */
+/** Asserts the body of the reply to a charge, which has a unique id. */
 export function isCharge({ body }: Reply): void {
   claim(/^\{"charged":true,"id":"[^"]{8,}"/.test(body), () => `POST /charges, body: ${body}`);
 }
