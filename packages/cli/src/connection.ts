@@ -164,7 +164,7 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all refuse, keeps all. */
+/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all do so, keeps all. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(

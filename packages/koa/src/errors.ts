@@ -1,5 +1,5 @@
 /**
- * Keeps the guards' headers on error responses: Koa's `ctx.onerror` removes all headers that are not on the error.
+ * Keeps the guards' headers on error responses, because Koa's `ctx.onerror` removes headers that are not on the error.
  */
 
 import { admissionsOf } from '@spillway/core';
@@ -35,7 +35,7 @@ function onerror(this: Answering, error: Error & { headers?: unknown }): void {
   try {
     inner.call(this, error);
   } finally {
-    // Restore the error: the app may throw the same object for the next client.
+    // Restore the error, because the app may throw the same object for the next client.
     if (own) Reflect.set(error, 'headers', headers);
     else Reflect.deleteProperty(error, 'headers');
   }

@@ -7,7 +7,7 @@ import type { Context } from 'koa';
 import { targetOf } from './koa-request.js';
 
 export class KoaExchange extends NodeExchange {
-  /** Receives the response of this request, to store it (idempotency); undefined if it isn't stored. */
+  /** Receives the response, to store it for an idempotency key; undefined if it isn't stored. */
   watcher: ResponseWatcher | undefined;
   private readonly ctx: Context;
   /** Status and body of the context before `onRejected` ran. */

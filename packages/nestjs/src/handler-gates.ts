@@ -94,8 +94,8 @@ export class HandlerGates {
   }
 
   /**
-   * A limiter that overrides another one with other numbers needs a separate count. It gets a different name, because
-   * the name identifies the count.
+   * A limiter that overrides another limiter with other numbers needs a separate count. It gets a different name,
+   * because the name identifies the count.
    */
   private override(
     outer: NestLimiter,

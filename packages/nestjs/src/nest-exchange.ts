@@ -81,7 +81,7 @@ export class HttpExchange extends NodeExchange {
       for (const [name, value] of Object.entries(fastify.getHeaders())) {
         if (value !== undefined) this.res.setHeader(name, value as string);
       }
-      fastify.hijack(); // bypasses the app's hooks: they have already processed the stored response
+      fastify.hijack(); // bypasses the app's hooks, which have already processed the stored response
     }
     super.endWith(body);
   }

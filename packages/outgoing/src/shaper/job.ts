@@ -84,7 +84,7 @@ export class Job {
     this.rejectResult(error);
   }
 
-  /** Call it when the slot of the job has come. Resolves {@link ready}, whose awaiter calls {@link runJob}. */
+  /** Call it when the slot of the job has come. Resolves {@link ready}; then {@link runJob} is called. */
   start(running: RunningJob): void {
     this.waits = false;
     this.running = running;
