@@ -58,7 +58,7 @@ export async function connected<Value>(
   const { client, firstError } = clientFor(place, { ...options, sentinelMaster });
   const time = deadline(DEADLINE_MS, tooLate(place, { ...options, sentinelMaster }));
   try {
-    // Created before connecting: a wrong option is then reported even if Redis is down.
+    // Created before connecting, so that a wrong option is reported even if Redis is down.
     const control = redisControl(client, { hashKeys, prefix });
     const store = redisStore(client, {
       hashKeys,

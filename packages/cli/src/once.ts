@@ -60,7 +60,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
     rejectRunning(seen, options);
     if (seen.state !== 'free') {
       const named = `${keyFrom(scope, {})} ${key}`.slice(0, LONGEST);
-      await control.forget(limiter, named, note); // before the drop: every drop must be in the history
+      await control.forget(limiter, named, note); // before the drop, because every drop must be in the history
       if (!(await dropIdempotencyKey(store, options, seen))) throw new Error(CHANGED);
     }
     const { state } = seen;

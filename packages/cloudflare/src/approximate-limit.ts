@@ -22,7 +22,7 @@ export interface ApproximateLimitOptions<Raw = unknown> {
   readonly name: string;
   /** The binding, such as `env.FLOOD`. */
   readonly binding: RateLimitBinding;
-  /** The limit of the binding, as in its configuration. It is only shown: the platform decides. */
+  /** The limit of the binding, as in its configuration. It is only shown, because the platform decides. */
   readonly limit: number;
   /**
    * The period of the binding in seconds, as in its configuration. It is the `Retry-After` of rejected requests.

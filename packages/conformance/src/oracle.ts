@@ -69,7 +69,7 @@ export class Oracle {
   }
 
   /**
-   * The counts of which a store may have dropped expired parts by `nowUs` that would count again if the clock went back
+   * The counts with parts that a store may have dropped by `nowUs`, but that would count again if the clock went back
    * to `earlierUs`.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {

@@ -65,7 +65,7 @@ export class FastifyExchange extends NodeExchange {
   protected override end(body: string): void {
     // Without this serializer, Fastify would add a charset to Content-Type, which problem documents don't have.
     if (!this.isTaken()) this.reply.serializer(asItIs).send(body);
-    // An earlier hook has written the head to Node's response: Fastify's reply can't send any more.
+    // An earlier hook has written the head to Node's response, so Fastify's reply can't send any more.
     else if (!this.reply.sent) super.end(body);
   }
 

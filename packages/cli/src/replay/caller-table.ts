@@ -30,7 +30,7 @@ export interface CallerPeaks {
 }
 
 interface Block {
-  /** The second of each caller's latest request, since the epoch. */
+  /** The time of each caller's latest request, in seconds since the epoch. */
   readonly latest: Uint32Array;
   /** The columns of each caller, in 16 bits until the first number needs more. */
   numbers: Uint16Array | Uint32Array;

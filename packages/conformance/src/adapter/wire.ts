@@ -51,7 +51,7 @@ export class Wire {
   /** Starts a request, without waiting for its reply. */
   async sendRequest(path: string, ask: Ask = {}): Promise<ClientRequest> {
     const { method = 'GET', headers = {}, body } = ask;
-    // Imported lazily: the rest of this package must load on hosts without node:http.
+    // Imported lazily, because the rest of this package must load on hosts without node:http.
     const { request: open } =
       this.url.protocol === 'https:' ? await import('node:https') : await import('node:http');
     const request = open(new URL(path, this.url), { method, headers, agent: false });

@@ -80,7 +80,7 @@ export const lockMachine: Machine<LockRule, LockState> = {
     const end = now + smaller(holdUs, longest(rule));
     if (view.locked && end <= last(view)) return undefined;
     const held = locked(view, end);
-    // Adds ended locks until the next lock may be as long as this one.
+    // Adds ended locks until a lock of this length is possible.
     const past = held.locks.slice(0, -1);
     while (now + longest(rule, past.length + 1) < end) past.push(past.at(-1) ?? 0n);
     return { ...held, locks: [...past, end] };

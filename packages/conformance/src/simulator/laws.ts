@@ -1345,7 +1345,7 @@ const abortsSettle: Law = ({ outcomes, starts }) => {
   return undefined;
 };
 
-/** Shapers: a job starts once, or is rejected soon after its longest wait. */
+/** Shapers: a job starts once, or is rejected soon after `maxWait`. */
 const jobsSettle: Law = (history) => {
   const { plan, outcomes, starts } = history;
   for (const outcome of outcomes) {

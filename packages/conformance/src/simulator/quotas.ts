@@ -132,7 +132,6 @@ export class QuotaBooks {
   }
 }
 
-/** The period in the answer of a calendar limit. */
 interface StartAndEnd {
   readonly startUs: number;
   readonly endUs?: number;

@@ -42,7 +42,6 @@ interface PausesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A shaper with any paces. */
 type AnyShaper = Pick<
   Shaper,
   | 'name'
@@ -264,7 +263,7 @@ interface HostState {
   pausedUntilMs: number;
 }
 
-/** How long an answer is fresh: as long before a start as a shaper checks its keys for pauses. */
+/** How long an answer is fresh. A shaper checks its keys for pauses this long before a start. */
 const FRESH_MS = CHECK_AHEAD_US / 1_000;
 
 /** One promise for all hosts, because a promise retains the async context in which it was made. */

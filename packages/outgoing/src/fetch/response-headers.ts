@@ -86,7 +86,9 @@ function onlyQuota(headers: ResponseHeaders): number | undefined {
   return more ? undefined : integerOf(policy?.parameters.get('q'));
 }
 
-/** Drafts 8 to 11: `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `t` are ignored: they state no time. */
+/**
+ * Drafts 8 to 11: `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `t` are ignored, because they state no time.
+ */
 function readList(field: string): readonly Remaining[] | undefined {
   return parseList(field)?.flatMap(({ name, parameters }) => {
     const units = integerOf(parameters.get('r'));

@@ -507,7 +507,7 @@ export class JobQueue {
       } else if (isWanted) this.refillFromUs = askUs;
     }
     this.runDue();
-    // If the queue is not refilling, it waits until the store knows a pause. The jobs may be aborted before that.
+    // If no refill runs, a pause delays it, and the jobs may be aborted before that.
     if (!this.isRefilling) this.releaseFreePermits();
   }
 

@@ -73,11 +73,11 @@ export interface QueueOptions {
 }
 
 interface WithoutPace {
-  /** Only for one pace. */
+  /** Only for shapers with one pace. */
   readonly limit?: undefined;
-  /** Only for one pace. */
+  /** Only for shapers with one pace. */
   readonly window?: undefined;
-  /** Only for one pace. */
+  /** Only for shapers with one pace. */
   readonly burst?: undefined;
 }
 

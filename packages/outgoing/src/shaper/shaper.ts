@@ -195,7 +195,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return this.turns.after(this.reserveSlot(key, options));
   }
 
-  /** A method, because a closure for each reservation allocated about 100 bytes more. */
+  /** A method, because a closure for each reservation would allocate about 100 bytes more. */
   private async reserveSlot(
     key: string,
     options: AnyOptions | undefined,

@@ -66,7 +66,7 @@ async function chargesNothing(visit: Visit): Promise<void> {
   }
   await visit.caller({ address: other.address }).passes('/things', { ...after(1), perKey: 4 });
 
-  // In reverse, a request that the rate limit rejects takes no permit.
+  // Conversely, a request that the rate limit rejects takes no permit.
   const spent = visit.caller();
   await spendAddress(visit, spent.address);
   const none = { ...FULL, perAddress: 0 };
