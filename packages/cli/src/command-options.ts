@@ -17,7 +17,6 @@ export function withMarks(program: Command): Command {
   });
 }
 
-/** The options that every command has. */
 export function common(command: Command): Command {
   return command
     .option('--redis <url>', 'where Redis is, as redis://host:6379 (default: REDIS_URL)')
@@ -49,7 +48,6 @@ export function anyway(command: Command): Command {
   return command.option('--anyway', ANYWAY);
 }
 
-/** Adds a key as an option. */
 export function keyed(command: Command, description: string): Command {
   return addressed(command.option('--key <key>', description));
 }

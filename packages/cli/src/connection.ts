@@ -24,10 +24,10 @@ interface ConnectionOptions extends CommonOptions {
   readonly isChange?: boolean;
 }
 
-/** The deadline of a command, including the connection. */
+/** The deadline of a command, including the time to connect. */
 const DEADLINE_MS = 5_000;
 
-/** A sentinel whose connection does not fail within this time counts as reachable: it may just be slow. */
+/** A sentinel whose connection does not fail within this time counts as reachable, because it may just be slow. */
 const PROBE_MS = 500;
 
 /** The default prefix of `redisStore`. */
@@ -43,7 +43,7 @@ export interface Connection {
 /**
  * Connects, calls `use`, and disconnects.
  *
- * @throws UsageError if there is no address of Redis
+ * @throws UsageError if no address of Redis is given
  * @throws Error if Redis cannot be reached, or does not answer within 5 s
  */
 export async function connected<Value>(
@@ -58,7 +58,7 @@ export async function connected<Value>(
   const { client, firstError } = await clientFor(place, { ...options, sentinelMaster });
   const time = deadline(DEADLINE_MS, tooLate(place, { ...options, sentinelMaster }));
   try {
-    // Created before connecting: a wrong option is then reported even if Redis is down.
+    // Created before connecting, so that a wrong option is reported even if Redis is down.
     const control = redisControl(client, { hashKeys, prefix });
     const store = redisStore(client, {
       hashKeys,
@@ -154,7 +154,9 @@ async function clientFor(
   return { client, firstError: () => first };
 }
 
-/** The user and password in the address are for Redis. Those of the sentinels come from the environment. */
+/**
+ * The user and password in the address are for Redis. The user and password of the sentinels come from the environment.
+ */
 function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: boolean): object {
   const { SPILLWAY_SENTINEL_USERNAME: username, SPILLWAY_SENTINEL_PASSWORD: password } =
     process.env;
@@ -167,7 +169,7 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all do, keeps all. */
+/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all do so, keeps all. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(

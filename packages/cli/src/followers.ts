@@ -1,4 +1,4 @@
-/** How many processes follow a change. */
+/** How many processes follow a change, which means that they have applied it. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';

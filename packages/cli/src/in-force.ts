@@ -1,6 +1,5 @@
 /**
- * A limiter's current settings. Its override applies, or else the override for every limiter, or else the declaration
- * in the code.
+ * A limiter's current settings: those of its override, or else of the override for every limiter, or else as declared.
  */
 
 import { distinct, type LiveLimits, type Override } from '@spillway/core';
@@ -38,12 +37,12 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
   };
 }
 
-/** Shapers have no mode and no share: their pace protects someone else's service. */
+/** Shapers have no mode and no share, because their pace protects another service. */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');
 }
 
-/** The overrides of single limiters, which take precedence over that of `*`. */
+/** The overrides of single limiters, which take precedence over the override of `*`. */
 export function sparedBy(what: Override['what'], overrides: readonly Override[]): Override[] {
   return overrides.filter((one) => one.what === what && one.limiter !== EVERY);
 }
@@ -63,7 +62,7 @@ function findOverride(overrides: readonly Override[], limiter: string, what: Ove
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 
-/** The part of live limits that cannot be applied to these numbers; undefined if all can be applied. */
+/** The part of live limits that cannot be applied to these numbers; undefined if every part can be applied. */
 export function lackedBy(
   { algorithm, windowMs }: DeclaredNumbers,
   live: LiveLimits,
@@ -74,7 +73,7 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
-/** The highest limit that can be set, if it is lower for the algorithm than for others. */
+/** The highest limit of the algorithm, if it is lower than the maximum of other algorithms. */
 export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined {
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }

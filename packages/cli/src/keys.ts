@@ -49,7 +49,7 @@ const DONE_UNTOLD =
   'Its counts are deleted. But Redis is full, so processes were not notified: one that has cached a rejection of the ' +
   'key may repeat it until the wait that it announced has passed.';
 
-/** Any rule will do for a reset, because it finds all registered counts of the key. */
+/** Any rule will do for a reset, because a reset finds all registered counts of the key. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
 
 const RATES: readonly Algorithm[] = [
@@ -118,7 +118,9 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
   return { op: 'reset', limiter, key, rule, cost: 1, binding: true };
 }
 
-/** The rules of the limits that were set for a key. The registry has a maximum size, and may lack their counts. */
+/**
+ * The rules of the limits that were set for a key. Their counts may be missing in the registry, whose size is bounded.
+ */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
   limits: LiveLimits | undefined,
@@ -132,7 +134,7 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** The rule of declared numbers with a rate or distinct items, as a list of one. Empty for other algorithms. */
+/** The rule of declared numbers with a rate or distinct items, as a list of one rule. Empty for other algorithms. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -175,7 +177,9 @@ function microseconds(ms: number): number {
   return Math.round(ms * 1000);
 }
 
-/** The calendar of this name. If this release or machine doesn't know it, one that never ends a stored period. */
+/**
+ * The calendar with this name. If it is unknown to this release or machine, a calendar that never ends a stored period.
+ */
 function calendarOf(name: string): Calendar {
   try {
     return calendarNamed(name);
@@ -184,7 +188,6 @@ function calendarOf(name: string): Calendar {
   }
 }
 
-/** The result of a reset. */
 interface Reset {
   /** Whether a process has announced the limiter, so that all counts of the key were found. */
   readonly isKnown: boolean;
@@ -202,7 +205,7 @@ export async function forgetCounts(
 ): Promise<Reset> {
   const isKnown = named !== undefined && named.length > 0;
   const limiters = isKnown ? named : [{ name: limiter, declared: [] }];
-  await control.refresh(); // for the limits of the key
+  await control.refresh(); // loads the limits of the key
   for (const { name, declared } of limiters) {
     const rules = [ANY_RULE, ...rulesOfKey(declared, control.limitsOf?.(name, key))];
     await store.apply(rules.map((rule) => resetOf(name, key, rule)));

@@ -76,7 +76,9 @@ export function numbersOf(numbers: DeclaredNumbers): string {
   return plain(`${parts.join(', ')} (${algorithm.replace(/^(calendar|lock):.*/, '$1')})`);
 }
 
-/** The locks of a limit with a penalty, in milliseconds. Undefined for other limits and those of a later release. */
+/**
+ * The locks of a limit with a penalty, in milliseconds. Undefined for other limits, and for limits of a later release.
+ */
 export function lockIn({
   algorithm,
 }: Pick<DeclaredNumbers, 'algorithm'>):

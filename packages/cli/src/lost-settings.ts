@@ -1,4 +1,4 @@
-/** The commands for live settings that Redis has lost: it was flushed, or restarted or replaced without them. */
+/** The commands for live settings that Redis has lost because it was flushed, restarted or replaced. */
 
 import type { RedisControl, Restored } from '@spillway/redis';
 import type { Command } from 'commander';
@@ -51,7 +51,6 @@ function restore(options: RestoreOptions): Promise<void> {
   });
 }
 
-/** Removes all live settings. */
 export function clearAll(options: NoteOptions): Promise<void> {
   return connected({ ...options, isChange: true }, async ({ control }) => {
     await control.clearAll(noteOf(options));
@@ -59,7 +58,7 @@ export function clearAll(options: NoteOptions): Promise<void> {
   });
 }
 
-/** Prints the resulting overrides and how many processes follow. */
+/** Prints the resulting overrides, and how many processes have applied them. */
 async function printSet(
   control: RedisControl,
   { json, wait }: Pick<NoteOptions, 'json' | 'wait'>,

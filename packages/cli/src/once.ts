@@ -60,7 +60,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
     rejectRunning(seen, options);
     if (seen.state !== 'free') {
       const named = `${keyFrom(scope, {})} ${key}`.slice(0, LONGEST);
-      await control.forget(limiter, named, note); // before the drop: every drop must be in the history
+      await control.forget(limiter, named, note); // before the drop, because every drop must be in the history
       if (!(await dropIdempotencyKey(store, options, seen))) throw new Error(CHANGED);
     }
     const { state } = seen;
@@ -69,7 +69,9 @@ export function dropClaim(options: DropOptions): Promise<void> {
   });
 }
 
-/** @throws UsageError if the limiter is not an `idempotency()`, because any key of it would appear free */
+/**
+ * @throws UsageError if the limiter is not an `idempotency()`, because every key of such a limiter would appear free
+ */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);
   const declared = named?.flatMap((one) => one.declared) ?? [];

@@ -1,4 +1,4 @@
-/** Prints: columns for people, JSON for programs. */
+/** Prints columns for people, and JSON for programs. */
 
 import { type Change, isSpillwayError, type Override, type Setting } from '@spillway/core';
 import { CommanderError } from 'commander';

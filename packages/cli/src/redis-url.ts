@@ -5,7 +5,7 @@ import { UsageError } from './usage-error.js';
 /** The URL with the first address, and all addresses. */
 export interface RedisPlace {
   readonly url: URL;
-  /** There are several only for sentinels. */
+  /** Only sentinels have several addresses. */
   readonly at: readonly { readonly host: string; readonly port: number }[];
 }
 

@@ -1,4 +1,4 @@
-/** `shapers`: what the store knows about a key of a shaper. */
+/** The command `shapers`, which shows what the store knows about a key of a shaper. */
 
 import {
   type DeclaredNumbers,

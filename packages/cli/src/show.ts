@@ -1,4 +1,4 @@
-/** `show`: what is counted for one key. */
+/** The command `show`, which shows what is counted for one key. */
 
 import type { Step } from '@spillway/core';
 import { type Answer, type DeclaredNumbers, measure, type Rule } from '@spillway/core/store';
@@ -55,7 +55,7 @@ export async function lookAtAll(
   named: readonly KnownLimiter[],
   key: string,
 ): Promise<readonly LookedAt[]> {
-  await control.refresh(); // for the limits of the key
+  await control.refresh(); // loads the limits of the key
   const overrides = await control.list();
   const looks: LookedAt[] = [];
   for (const known of named) {

@@ -32,7 +32,7 @@ export interface SimulateOptions extends Focus {
 /** The result of one history. */
 export interface Result {
   readonly history: History;
-  /** How many operations there were: acts, and steps of script calls. */
+  /** The number of operations, which are acts and steps of script calls. */
   readonly operations: number;
   readonly failure: Failure | undefined;
 }

@@ -34,7 +34,7 @@ export class Registration implements GuardHandle {
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
   /** The gates by `config.spillway` of routes; null if no limiter is left. */
   private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>();
-  /** Requests that `preHandler` has decided on: the hook runs again if a handler calls `reply.callNotFound()`. */
+  /** Requests that `preHandler` has decided, because the hook runs again if a handler calls `reply.callNotFound()`. */
   private readonly decided = new WeakSet<FastifyRequest>();
   private readonly outer: Registration | undefined;
   private readonly notices: Notices;

@@ -40,8 +40,8 @@ export function replaceResponse(c: Context, response: Response): void {
 }
 
 /**
- * Calls `onRejected` and returns its response. If it gave none, reports a fault and returns undefined. If it throws,
- * the status is 500, not that of the rejection.
+ * Calls `onRejected` and returns its response. If `onRejected` gives no response, reports a fault and returns
+ * undefined. If `onRejected` throws, the status is 500, not that of the rejection.
  */
 export async function ownAnswer(
   onRejected: OnRejected,

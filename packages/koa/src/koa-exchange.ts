@@ -7,7 +7,7 @@ import type { Context } from 'koa';
 import { targetOf } from './koa-request.js';
 
 export class KoaExchange extends NodeExchange {
-  /** Receives the response of this request, to store it (idempotency); undefined if it isn't stored. */
+  /** Receives the response, to store it for an idempotency key; undefined if it isn't stored. */
   watcher: ResponseWatcher | undefined;
   private readonly ctx: Context;
   /** Status and body of the context before `onRejected` ran. */
@@ -32,7 +32,7 @@ export class KoaExchange extends NodeExchange {
 
   override replay(answer: StoredResponse): void {
     super.replay(answer);
-    // When a body is set, Koa guesses the type. Some versions overwrite any type with that of JSON.
+    // When a body is set, Koa guesses the type. Some versions overwrite any type with the JSON type.
     const type = answer.headers.find(([name]) => name === 'Content-Type')?.[1];
     if (type === undefined) this.ctx.remove('Content-Type');
     else if (!isBodiless(answer.status)) this.setHeader('Content-Type', type);

@@ -2,7 +2,7 @@
 
 import type { ExecutionContext } from '@nestjs/common';
 
-/** `deferred`: the guard left the decision to the interceptor, which also sees the end of the call. */
+/** `deferred`: the guard leaves the decision to the interceptor, which also sees the end of the call. */
 type Stage = 'judged' | 'deferred' | undefined;
 
 // In the global symbol registry, because another copy of this package must see the mark, too.

@@ -4,9 +4,9 @@ import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import type { AddressOptions, NamesOf, OwnNames } from '@spillway/core/adapter';
 
-/** The options of the module, which include all of `createGuard`. */
+/** The options of the module, which include all options of `createGuard`. */
 export interface SpillwayOptions extends GuardOptions<ExecutionContext>, AddressOptions {
-  /** The limiters of every handler. Decorators add limiters, or override those of the same name. Default: none. */
+  /** The limiters of every handler. Decorators add limiters, or override limiters of the same name. Default: none. */
   readonly limiters?: readonly Limiter<ExecutionContext>[] | undefined;
   /**
    * How an HTTP request is rejected. `answer` (default): the guard sends the problem document; interceptors and

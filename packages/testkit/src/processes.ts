@@ -76,7 +76,7 @@ function firstLine(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArra
       const found = pattern.exec(text);
       if (found) resolve(found);
     });
-    // Read until the process ends: a full pipe would block it.
+    // Read until the process ends, because a full pipe would block it.
     child.stderr?.on('data', (chunk) => {
       complaints = `${complaints}${chunk}`.slice(0, 2_000);
     });

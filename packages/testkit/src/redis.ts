@@ -29,7 +29,7 @@ export function describeOnEachServer(
   });
 }
 
-/** Registers the function that ends a server, as `onTestFinished` does, or to be called in an `afterAll`. */
+/** Registers the function that ends a server, to be called after a test (`onTestFinished`) or in an `afterAll`. */
 export type WhenDone = (end: () => void) => void;
 
 /** A Redis server that can be killed, frozen and restarted, always at the same address. */
@@ -62,7 +62,6 @@ export class RedisServer {
     return server;
   }
 
-  /** See {@link startServer}. */
   static async start(
     port: number | undefined,
     args: readonly string[],

@@ -1,4 +1,4 @@
-/** Stores that answer when a test tells them to, or not at all; and a reader for the permits in a store. */
+/** Stores that answer when a test says so, or never. Also reads the permits held in a store. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { makeLeasesRule, remoteStore } from '@spillway/core/store';

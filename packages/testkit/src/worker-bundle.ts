@@ -1,4 +1,4 @@
-/** Bundles sources like a Worker's build. */
+/** Bundles sources as a Worker's build does. */
 
 import { build } from 'esbuild';
 

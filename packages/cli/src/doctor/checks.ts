@@ -11,11 +11,11 @@ const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 /** The default `storeTimeout` of a guard. */
 const STORE_TIMEOUT_MS = 50;
 
-/** The round trip of an idle server from which on a check warns. Under load, a call takes several times as long. */
+/** A round trip this long causes a warning, because it takes several times as long under load. */
 const SLOW_MS = 10;
 
 /**
- * The clock difference from which on a check warns. Live settings and windows end by the clock of Redis. Windows of
+ * A clock difference this large causes a warning. Live settings and windows end by the clock of Redis, but windows of
  * fallback counters end by the clock of the process.
  */
 const CLOCKS_APART_MS = 1_000;

@@ -6,14 +6,13 @@ import type { KnownLimiter, RedisControl } from '@spillway/redis';
 import type { Cluster, Redis } from 'ioredis';
 import { isRefusal, RIGHTS_SCRIPT, type Rights, rightsFrom } from './rights.js';
 
-/** One server. */
 export interface ServerFacts {
   readonly address: string;
   /** The median of five calls. */
   readonly roundTripMs: number;
   /** The reply of `INFO`, by name; undefined if the user may not run it. */
   readonly info?: ReadonlyMap<string, string>;
-  /** How far the server's clock is ahead of ours; undefined if the user may not read it. */
+  /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;
   /** For a Cluster node: whether all keys fail while one node is down; undefined if the user may not read it. */
   readonly wantsFullCoverage?: boolean;
@@ -25,9 +24,9 @@ export interface Facts {
   readonly prefix: string;
   /** The permissions of the user, or the error if the script as a whole failed. */
   readonly rights: Rights | Error;
-  /** The announced limiters, or the error of reading them. */
+  /** The announced limiters, or the error if they can't be read. */
   readonly limiters: readonly KnownLimiter[] | Error;
-  /** Whether Redis has lost the live settings, or the error of reading them. */
+  /** Whether Redis has lost the live settings, or the error if they can't be read. */
   readonly settingsLost: boolean | Error;
 }
 

@@ -55,7 +55,6 @@ export interface Rights {
   readonly notWritten?: string;
 }
 
-/** Reads the answer of the script. */
 export function rightsFrom(reply: unknown): Rights {
   const texts = Array.isArray(reply) ? reply.map(String) : [];
   const errors = texts.flatMap((text, at) =>

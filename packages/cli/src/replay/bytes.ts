@@ -24,7 +24,7 @@ export interface Bytes {
   /**
    * @param onBytes called with the size of each chunk as it is stored, compressed or not
    * @param onDamage called with the reason if the rest of a compressed log cannot be read; the log then ends there
-   * @throws UsageError for zstd where Node does not have it
+   * @throws UsageError for zstd if Node does not have it
    */
   read(onBytes: (count: number) => void, onDamage: (why: string) => void): AsyncIterable<Buffer>;
 }
@@ -129,7 +129,7 @@ async function* joined(
   }
 }
 
-/** Detected from the first bytes, because the names of rotated logs are unreliable. */
+/** Detects compression from the first bytes, because the names of rotated logs are unreliable. */
 function decoderFor(name: string, head: Buffer): Transform | undefined {
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return zlib.createGunzip({ chunkSize: DECOMPRESSED_BYTES });

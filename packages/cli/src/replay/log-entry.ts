@@ -15,10 +15,11 @@ export interface LineFormat {
 /** A request of a log. The functions of a policy receive it, also as `raw`. */
 export class LogEntry implements LimitRequest<LogEntry> {
   /**
-   * The stamp of the line, in microseconds since the epoch. If the line was out of order: the latest stamp before it.
+   * The stamp of the line, in microseconds since the epoch. For a line out of order, this is the latest stamp before
+   * it.
    */
   timeUs: number;
-  /** The status of the response; undefined if the log lacks it. */
+  /** The status of the response; undefined if it is not in the log. */
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;

@@ -4,7 +4,7 @@ import { UsageError } from '../usage-error.js';
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
-/** The variables that contain the time of a request, the best first. */
+/** The variables that contain the time of a request, in order of preference. */
 const TIMES = ['msec', 'time_iso8601', 'time_local', 'time'];
 const NUMBER = /(bytes_sent|length|status|request_time)$/;
 const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
@@ -12,7 +12,8 @@ const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
  * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. A variable ends where the text after it
- * in the format is found. A line is skipped if it lacks one of these texts, or continues after the last one.
+ * in the format is found. A line is skipped if one of these texts is missing, or if the line continues after the last
+ * of them.
  *
  * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */

@@ -14,7 +14,7 @@ const DAY_US = 86_400_000_000;
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };
   private latestUs = -Infinity;
-  /** A request far ahead of the one before it. */
+  /** A request far ahead of the previous request. */
   private doubtful: LogEntry | undefined;
 
   constructor(counts: { outOfOrder: number; notReplayed: number }) {

@@ -10,11 +10,10 @@ import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
-/** If stamps are whole seconds, the result for a shorter window depends on times that the log lacks. */
+/** If stamps are whole seconds, the result for a shorter window depends on times that are not in the log. */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
-  /** How many callers to list. */
   readonly top: number;
   /** Whether stamps are whole seconds. */
   readonly wholeSeconds: boolean;
@@ -23,7 +22,7 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
-  /** Why no other numbers are tried; undefined if they are. */
+  /** Why no other numbers are tried; undefined if they can be tried. */
   whyUntried: string | undefined;
 }
 
@@ -38,7 +37,6 @@ export class PolicyRun {
   private readonly rehearsals: readonly [Rehearsal, Rehearsal];
   private readonly rejected: [number, number] = [0, 0];
   private readonly latestUs: [number, number] = [0, 0];
-  /** The request that is being decided. */
   private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
 
   /** @throws SpillwayError as `createGuard` does */

@@ -15,7 +15,7 @@ import type { RateNumbers, Tally } from './tally.js';
 const ALGORITHMS = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
 /** The limits of the table, as multiples of the declared one. */
 const FACTORS = [0.5, 1, 2, 4];
-/** The steps of the picture of callers by use. */
+/** The steps of the picture that shows callers by their use. */
 const PERCENTS = [10, 25, 50, 75, 100, 150, 200, 400, null];
 const MOST = 1_000_000_000;
 
@@ -23,7 +23,6 @@ const MOST = 1_000_000_000;
 export interface Bounds {
   /** A share of the requests, 0 to 1. */
   readonly maxRejected: number;
-  /** A number of callers. */
   readonly maxCallers: number;
 }
 
@@ -44,7 +43,6 @@ interface Numbers {
   readonly burst: number;
 }
 
-/** Requests and callers that were rejected. */
 type Rejected = readonly [requests: number, callers: number];
 
 class Trials {
@@ -65,8 +63,8 @@ class Trials {
     this.own = { algorithm, limit: numbers.limit, burst: numbers.burst ?? numbers.limit };
     const room = roomFor(tally);
     this.use = this.useOf(this.unitsPer(numbers.windowMs * 1_000, 1, room));
-    // Each interval of two windows plus one second lies within two consecutive spans of this length. The second is the
-    // difference between the timings.
+    // Each interval of two windows plus one second lies within two consecutive spans of this length. The timings differ
+    // by at most that second.
     this.peaks = this.unitsPer(numbers.windowMs * 2_000 + 1_000_000, 2, room);
   }
 
@@ -188,7 +186,7 @@ class Trials {
 
 type Units = Float64Array | Uint32Array;
 
-/** By caller: the number of its latest span, the units in that span and in the one before, and the maximum. */
+/** For each caller, the number of its latest span, the units in that span and in the span before, and the maximum. */
 interface Room {
   readonly span: Int32Array;
   readonly now: Units;

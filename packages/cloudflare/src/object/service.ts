@@ -86,7 +86,7 @@ export class Service {
     return store.apply(steps, { deadlineUs: call.latestUs });
   }
 
-  /** A store that resets all counts of these limiters in this object, even those that only other isolates know. */
+  /** A store that resets all counts of these limiters in this object, even counts that only other isolates know. */
   private storeThatKnows(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);
     for (const { limiter, key, rule } of resets) {

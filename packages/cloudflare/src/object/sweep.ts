@@ -19,7 +19,7 @@ export class Sweep {
     this.pauseMs = pauseMs;
   }
 
-  /** Call it first: the alarm may have been set before this object was loaded into memory. */
+  /** Call it first, because the alarm may have been set before this object was loaded into memory. */
   async load(): Promise<void> {
     this.alarmMs = (await this.storage.getAlarm()) ?? Infinity;
   }
@@ -32,7 +32,6 @@ export class Sweep {
     await this.storage.setAlarm(dueMs);
   }
 
-  /** Handles the alarm. */
   async onAlarm(nowUs: number): Promise<void> {
     this.alarmMs = Infinity;
     const firstUs = this.rows.deleteOver(nowUs);

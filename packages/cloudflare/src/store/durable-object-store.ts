@@ -27,7 +27,7 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long rejections are cached: not long, because a group of steps over several objects may soon refund its charges.
+ * How long rejections are cached. This is short, because a group of steps over several objects may soon refund charges.
  */
 const DENIALS_LAST_US = 1_000_000;
 
@@ -65,7 +65,7 @@ export interface DurableObjectStore extends Store {
 /**
  * Keeps counts in Durable Objects, shared by all isolates of a Worker. Each key has a separate object: all steps of a
  * key are one request to it, decided atomically, and durable before they are answered. Steps of several keys go to
- * several objects; if one rejects, the others are refunded.
+ * several objects; if one rejects, the charges of the others are refunded.
  *
  * @param namespace the binding to `RateLimitObject`; to keep the objects in a jurisdiction, its
  * `namespace.jurisdiction('eu')`
@@ -142,7 +142,6 @@ export class ObjectStore implements DurableObjectStore {
     return spread(group, answers);
   }
 
-  /** Decides steps in one object. */
   private async applyInObject(
     steps: readonly Step[],
     name: string,
@@ -151,7 +150,7 @@ export class ObjectStore implements DurableObjectStore {
     const untilUs = steps.every(isEnd) ? Infinity : deadlineUs;
     if (systemClock.nowUs() > untilUs) throw tooLate();
     const latestUs = untilUs === Infinity ? undefined : untilUs + SKEW_US;
-    // Keys never leave the Worker: they are replaced by the object's name, which is a digest.
+    // Keys never leave the Worker, because the object's name, a digest, replaces them.
     const nowUs = (this.testClock ?? systemClock).nowUs();
     const plain = steps.map((step) => plainStep(step, name, nowUs));
     const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));

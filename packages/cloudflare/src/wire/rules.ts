@@ -1,4 +1,4 @@
-/** The wire format of rules: their numbers. The object adds the code of the algorithm. */
+/** The wire format of rules, which has only their numbers. The object adds the code of the algorithm. */
 
 import {
   type Calendar,

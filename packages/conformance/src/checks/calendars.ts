@@ -121,7 +121,7 @@ async function waitsForTheNext(probe: Probe): Promise<void> {
   }
 }
 
-/** The app may not know a subscription at first. Or it may know only the one that begins next. */
+/** At first, the app may know no billing period of a subscription, or only the next one. */
 async function goesOnWhenKnown(probe: Probe): Promise<void> {
   const within = billing(probe);
   const own = within('own', 0, 31);

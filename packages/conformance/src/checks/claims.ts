@@ -1,4 +1,4 @@
-/** Checks of claims: who may run one, for how long, and what is stored when it is done. */
+/** Checks of claims: who gets a claim, for how long, and what is stored when its request is done. */
 
 import { type ClaimsAnswer, type ClaimsRule, makeClaimsRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -10,7 +10,7 @@ import { HOSTILE_KEYS } from './keys.js';
 const KEEP_US = 60_000_000;
 const LEASE_US = 10_000_000;
 const DAY_US = 86_400_000_000;
-/** Leases of 10 s, kept for a minute. */
+/** Claims with leases of 10 s, kept for a minute when done. */
 export const RULE: ClaimsRule = makeClaimsRule(LEASE_US, KEEP_US);
 
 export function claimChecks(harness: Harness): Check[] {
@@ -195,7 +195,9 @@ async function countsApart(probe: Probe): Promise<void> {
   }
 }
 
-/** A claim that ends later than possible was made before the clock went back: it gets the times of this rule. */
+/**
+ * A claim with an impossibly late end was made before the clock went back. Its end is cut to the times of this rule.
+ */
 async function wasAhead(probe: Probe): Promise<void> {
   const subject = probe.fresh(RULE);
   const startUs = probe.nowUs;

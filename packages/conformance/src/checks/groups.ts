@@ -63,9 +63,7 @@ const shadowed: fc.Arbitrary<Shadowed> = fc.record({
   ),
 });
 
-/**
- * The twin enforces the shadow's rule. It takes only what the other limiter admitted, and must give the same answers.
- */
+/** A limiter in shadow mode must answer like an enforcing twin that takes only what the other limiter admits. */
 async function judgesShadowAsTwin(probe: Probe, input: Shadowed): Promise<void> {
   const enforced = probe.fresh(input.enforced);
   const shadow = probe.fresh(input.shadow);

@@ -83,14 +83,16 @@ async function givesBackAtMost(probe: Probe, algorithm: RateAlgorithm): Promise<
     await probe.ask('take', subject, 2);
     await put(asked, true, 5);
   }
-  // The receipt of a cost of 0, which granted nothing.
+  // A receipt of a take with cost 0, which granted nothing.
   const subject = probe.fresh(rule);
   await probe.ask('take', subject, 6);
   const put = await grantOf(probe, subject, 0);
   await put(3, false, 4);
 }
 
-/** A put that refunds nothing does not affect other puts of its group: of units, of a permit, or of nothing as well. */
+/**
+ * A put that refunds nothing does not affect other puts of its group, whether they refund units, a permit or nothing.
+ */
 async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
   const rule = rateRule(algorithm, 10, SECOND_US);
   const units = probe.fresh(rule);

@@ -10,7 +10,7 @@ interface QueueState {
   readonly tat: Fraction;
   /** The denominator of the rule that set `tat`. */
   readonly den: bigint;
-  /** How far `tat` may be ahead of now, or of the pause: the maximum of all rules that charged. */
+  /** How far `tat` may be ahead of now, or of the end of the pause. This is the maximum of all rules that charged. */
   readonly span: bigint;
   /** The end of the pause, 0 if there was none. */
   readonly pause: bigint;

@@ -15,7 +15,7 @@ export interface Call {
   readonly sentUs: number;
   /** By the server's clock. */
   readonly sentServerUs: number;
-  /** How many executions there were before it. */
+  /** How many executions there were before the call. */
   readonly executionsBefore: number;
   answers?: readonly Answer[];
   error?: unknown;
@@ -32,15 +32,15 @@ export interface Outcome {
   endUs?: number;
   decisions?: readonly Decision[];
   allowed?: boolean;
-  /** For a refund: how often the store has refunded its decision so far. */
+  /** For a refund, how often the store has refunded its decision so far. */
   refunds?: number;
-  /** For a request with a meter: the units added so far. */
+  /** For a request with a meter, the units added so far. */
   added?: number;
-  /** For a job: when its caller aborted it. */
+  /** For a job, when its caller aborted it. */
   abortedUs?: number;
-  /** For a request with a meter: whether its end was reported. */
+  /** For a request with a meter, whether its end was reported. */
   hasEnded?: boolean;
-  /** For a request with an idempotency key: its response. */
+  /** For a request with an idempotency key, its response. */
   response?: { readonly status: number; readonly body: string };
   error?: unknown;
 }
@@ -84,7 +84,6 @@ export interface Start {
   readonly key: string;
   readonly atUs: number;
   readonly serverUs: number;
-  /** When the job has ended. */
   endUs?: number;
 }
 

@@ -92,7 +92,7 @@ export class QuotaBooks {
     return serverUs < EPOCH_US ? EPOCH_US - lengthUs : EPOCH_US;
   }
 
-  /** The billing period by the clock of a process, which may be a day ahead. The next one is shorter. */
+  /** The billing period by the clock of a process, which may be a day ahead. The next period is shorter. */
   private billed(process: Process): { id: string; start: number; end: number } {
     const isNext = process.epochUs() >= EPOCH_US;
     const startUs = this.startAt(process.epochUs());
@@ -132,13 +132,12 @@ export class QuotaBooks {
   }
 }
 
-/** The period in the answer of a calendar limit. */
 interface StartAndEnd {
   readonly startUs: number;
   readonly endUs?: number;
 }
 
-/** The start of a period. If only its end is known, the answer has 0 as the start, which is then computed. */
+/** The start of a period, computed from its end if the answer has 0 as the start. */
 export function startOf({ startUs, endUs = 0 }: StartAndEnd): number {
   return startUs || endUs - 31 * DAY_US;
 }

@@ -50,7 +50,6 @@ export interface Program {
   openControl?(link: Link): LiveControl;
 }
 
-/** A control in which limits can be changed. */
 interface LiveControl extends Control {
   set(
     limiter: string,
@@ -79,19 +78,18 @@ export interface Subject {
 
 const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
-/** If a key was not locked for this time, its next lock is again the first one. */
+/** If a key was not locked for this time, its next lock is as long as the first one. */
 const FORGET_MS = 3_000;
 /** How long a process waits for its requests before it closes, and how long it may take to close. */
 const DRAIN_US = 4_000_000;
 const CLOSE_US = 5_000_000;
 
-/** The window of the limit of `spend` acts. */
 const SPEND_MS = 86_400_000;
 
 /** More than two periods of `quota` acts. */
 const MONTHS_US = 70 * SPEND_MS * 1_000;
 
-/** The time after which all other counts have expired. */
+/** The time after which all counts except those of quotas have expired. */
 function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
@@ -100,7 +98,6 @@ function forgottenUs({ rates, spend }: Plan): number {
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
-/** The app of one process. */
 interface App {
   readonly process: Process;
   readonly store: Store;
@@ -116,7 +113,7 @@ interface App {
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
   readonly control: LiveControl | undefined;
-  /** Whether it has limits on distinct items. A build of an older release may not. */
+  /** Whether the app has limits on distinct items. A build of an older release may not. */
   readonly hasDistinct: boolean;
   /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
@@ -164,9 +161,8 @@ class Running {
   private readonly units: Units[] = [];
   private readonly books: QuotaBooks | undefined;
   private readonly refunds = new Map<object, number>();
-  /** How often each process was replaced by one with the other build. */
+  /** How often each process was replaced by a process with the other build. */
   private readonly deploys = new Map<number, number>();
-  /** The act that is being performed. */
   private acting: number | undefined;
 
   constructor(plan: Plan, subject: Subject) {
@@ -200,7 +196,7 @@ class Running {
       void once.close();
     }
     await world.runUntil(world.nowUs + forgottenUs(plan));
-    // The months until quotas expire are not simulated: the processes would only announce their limiters.
+    // The months until quotas expire are not simulated, because the processes would only announce their limiters.
     const endUs = host.nowUs() + (plan.quota ? MONTHS_US : 0);
     return {
       plan,
@@ -219,7 +215,7 @@ class Running {
     };
   }
 
-  /** Boots a process, at the start or in place of one that has ended. */
+  /** Boots a process, at the start or in place of a process that has ended. */
   private boot(at: number): void {
     const { plan, world, host, subject } = this;
     const clock = plan.clocks[at];
@@ -319,7 +315,7 @@ class Running {
     };
   }
 
-  /** The guard for requests whose cost is known at their end. Each holds a permit. */
+  /** The guard for requests whose cost is known at their end. Each request holds a permit. */
   private spending(core: Program['core'], process: Process, store: Store): App['spending'] {
     const { spend } = this.plan;
     if (!spend) return undefined;
@@ -527,7 +523,7 @@ class Running {
     return this.refunds.get(decision) ?? 0;
   }
 
-  /** Retries at exactly the microsecond at which the store has promised to admit the request. */
+  /** Retries at the microsecond at which the store has promised to admit the request, or just before. */
   private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
     const { again: by } = asks;
@@ -599,7 +595,7 @@ class Running {
       outcome.added += units;
     }
     const settle = (): void => {
-      // Settles twice, because only the first settlement may count.
+      // Settles twice, although only the first settlement may count.
       if (usage !== undefined) for (const units of [usage, usage + 9]) spent.settle(units);
     };
     if (lateUs === undefined) settle();
@@ -682,7 +678,7 @@ class Running {
     }
   }
 
-  /** Deploys as orchestrators do: a process gets no more requests, finishes those that it has, and closes. */
+  /** Deploys as orchestrators do: a process gets no more requests, finishes its requests, and closes. */
   private deploy(at: number): void {
     const { world, apps, deploys } = this;
     const app = apps[at];

@@ -31,7 +31,7 @@ export class World {
     this.random = new Random(seed);
   }
 
-  /** Runs a function at an instant, in a process or outside of all. Returns a function that cancels it. */
+  /** Runs a function at an instant, in a process or outside of all processes. Returns a function that cancels it. */
   at(atUs: number, run: () => void, process?: Process, phase: Phase = 'input'): () => void {
     this.order += 1;
     const event: Event = {
@@ -53,7 +53,6 @@ export class World {
     if (promise instanceof Promise) this.waited.push(promise);
   }
 
-  /** Runs all events up to an instant. */
   async runUntil(untilUs: number): Promise<void> {
     for (;;) {
       const next = this.events[0];
@@ -114,11 +113,10 @@ function isBefore(one: Event, other: Event): boolean {
   return one.phase !== other.phase ? one.phase < other.phase : one.order < other.order;
 }
 
-/** The clock of a process. */
 export interface ProcessClock {
-  /** How fast it is, in parts per million. */
+  /** How much too fast the clock is, in parts per million. */
   readonly driftPpm: number;
-  /** Its offset from the epoch at the beginning, in microseconds. */
+  /** The offset of the clock from the epoch at the beginning, in microseconds. */
   readonly offsetUs: number;
 }
 
@@ -127,11 +125,10 @@ export class Process {
   readonly name: string;
   isDead = false;
   frozenUntilUs = 0;
-  /** Timers that are set now. */
+  /** How many timers are set. */
   timers = 0;
   /** When a timer was set beside at least twelve others, and how many were set then. */
   readonly manyTimers: { readonly atUs: number; readonly timers: number }[] = [];
-  /** The lines written to its console. */
   readonly lines: string[] = [];
   private readonly world: World;
   private readonly clock: ProcessClock;

@@ -16,7 +16,7 @@ import {
 
 /** A pause that a response caused. */
 export interface PauseEvent {
-  /** The paused key; for a 503 the host. */
+  /** The paused key, or the host for a 503. */
   readonly key: string;
   /** How long the pause is, in milliseconds. */
   readonly pauseMs: number;
@@ -42,7 +42,6 @@ interface PausesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A shaper with any paces. */
 type AnyShaper = Pick<
   Shaper,
   | 'name'
@@ -55,7 +54,6 @@ type AnyShaper = Pick<
   | 'schedule'
 >;
 
-/** The state of a key. */
 interface KeyState {
   readonly quota: Quota;
   /** The end of the pause that this process sent. */
@@ -70,7 +68,7 @@ interface KeyState {
  */
 const FIRST_BACKOFF_MS = 1000;
 
-/** Whether a response rejects the call as too early: a 429, a 503, or (from GitHub) a 403 with `Retry-After`. */
+/** Whether a response rejects the call as too early, with a 429, a 503, or (GitHub) a 403 with `Retry-After`. */
 export function isRejection({ status, headers }: WebResponse): boolean {
   if (status === 403) return safeHeaders(headers).get('retry-after') !== null;
   return status === 429 || status === 503;
@@ -84,7 +82,7 @@ export class Pauses {
   private readonly hostPauses: HostPauses;
   private readonly shaper: AnyShaper;
   private readonly options: PausesOptions;
-  /** The time from the last response that spent a quota until its pause was stored. */
+  /** The time from the last response that showed a spent quota until its pause was stored. */
   private pauseLagMs = 0;
   /** How long the store took to save the last pause; undefined before the first pause. */
   private storeMs: number | undefined;
@@ -162,7 +160,7 @@ export class Pauses {
       await this.pause(key, this.withJitter(statedMs), status, 'retry-after');
       return;
     }
-    // Calls that were in flight together are rejected together: they count as one rejection.
+    // Rejections of calls that were in flight together count as one.
     if (state.untimedRejections === 0 || trip.startMs >= state.pausedUntilMs) {
       state.untimedRejections += 1;
     }
@@ -170,7 +168,7 @@ export class Pauses {
     await this.pause(key, this.withJitter(backoffMs), status, 'unsaid');
   }
 
-  /** For a 429, the reset of the limit with the fewest units left. A 503 is not about a quota. */
+  /** The reset of the limit with the fewest units left. Undefined for a 503, which is not about a quota. */
   private resetMs(headers: ResponseHeaders, status: number, trip: RoundTrip): number | undefined {
     if (status === 503) return undefined;
     const remaining = readRemaining(headers, trip.endMs, this.options.withX);
@@ -192,8 +190,8 @@ export class Pauses {
     const others = (maxConcurrent ?? Infinity) - 1;
     const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
-    // The remaining units are left to calls in flight. If no call waits, this may be the only call, and no pause is
-    // needed.
+    // If units remain, the quota counts as spent only because other calls may be in flight. If no call waits, there may
+    // be no other calls, so no pause is needed.
     const isQueued = this.shaper.queueLength(key) > 0 || (await this.waitOf(key)) > 0;
     if (spent.units > 0 && !isQueued) return;
     // After the pause the shaper spaces the calls, so a jitter of one period is enough.
@@ -255,7 +253,6 @@ function newKeyState(): KeyState {
   return { quota: new Quota(), pausedUntilMs: 0, untimedRejections: 0 };
 }
 
-/** The state of a host. */
 interface HostState {
   /** When this process last requested the pause of the host from the store. */
   askedMs: number;
@@ -313,8 +310,8 @@ class HostPauses {
   }
 
   /**
-   * Copies the pause of the host to a key, which then waits equally long in all processes. Returns false if there is no
-   * pause to copy, or the copy fails. Never rejects.
+   * Pauses a key in all processes for as long as its host is paused. Returns false if the host is not paused, or if the
+   * key can't be paused. Never rejects.
    *
    * @param ownMs for how much longer this process has paused the host
    */

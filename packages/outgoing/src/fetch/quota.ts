@@ -46,10 +46,10 @@ interface SpentQuota {
   readonly units: number;
 }
 
-/** Further limits of a response are ignored. */
+/** At most this many limits of a response are used. */
 const MAX_LIMITS = 8;
 
-/** How many windows the margin lasts after two rejections, and how close together these must be. */
+/** After two rejections within this many windows, the margin lasts for as many windows. */
 const MIN_MARGIN_WINDOWS = 30;
 const MAX_MARGIN_WINDOWS = 1000;
 
@@ -61,15 +61,13 @@ const MARGIN_FACTOR = 4;
 export class Quota {
   private maxima = new Map<string, Maximum>();
   private fastestMs = Number.POSITIVE_INFINITY;
-  /** When the last rejection arrived. */
   private rejectedMs = Number.NEGATIVE_INFINITY;
   /** When the margin ends. Without a margin, it is the time of the last rejection. */
   private marginEndMs = Number.NEGATIVE_INFINITY;
   private marginLastsMs = 0;
-  /** The margin, in periods. */
   private margin = FIRST_MARGIN;
 
-  /** A rejection can mean that a pause was too short. */
+  /** Call it after a rejection, which can mean that a pause was too short. */
   addRejection({ startMs, endMs }: RoundTrip): void {
     // Calls that were in flight together count as one rejection.
     if (startMs < this.rejectedMs || this.maxima.size === 0) return;
@@ -106,7 +104,7 @@ export class Quota {
   ): SpentQuota | undefined {
     const tripMs = trip.endMs - trip.startMs;
     this.fastestMs = Math.min(this.fastestMs, tripMs);
-    if (remaining.length === 0) return undefined; // this response has no such headers: the state is kept
+    if (remaining.length === 0) return undefined; // without such headers, the state is kept
     const uncounted = Math.min(Math.floor((tripMs + propagationMs) / periodMs), others);
     // Names that are not in this response are dropped, so a server that invents names does not fill the memory.
     const maxima = new Map<string, Maximum>();

@@ -84,7 +84,7 @@ export class Job {
     this.rejectResult(error);
   }
 
-  /** Call it when the slot of the job has come. The caller of {@link runJob} continues. */
+  /** Call it when the slot of the job has come. Resolves {@link ready}; then {@link runJob} is called. */
   start(running: RunningJob): void {
     this.waits = false;
     this.running = running;
@@ -129,7 +129,7 @@ export class Job {
 
 type Rank = Pick<Job, 'priority' | 'order'>;
 
-/** Higher priority first, then in the order of arrival. */
+/** Orders jobs by priority, highest first, then by arrival. */
 export function goesBefore(job: Rank, other: Rank): boolean {
   return (
     job.priority > other.priority || (job.priority === other.priority && job.order < other.order)
@@ -141,7 +141,7 @@ interface SharedListener {
   readonly listener: () => void;
 }
 
-/** One listener for each signal, however many jobs share it: Node.js warns about many listeners. */
+/** One listener for each signal, even if many jobs share it, because Node.js warns about many listeners. */
 const bySignal = new WeakMap<Signal, SharedListener>();
 
 function addAbortListener(signal: Signal, callback: () => void): void {

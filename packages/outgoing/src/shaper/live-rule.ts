@@ -1,6 +1,4 @@
-/**
- * The numbers of a pace or of the permits of a key: as declared, as its plan says, or as live settings have set them.
- */
+/** The numbers in force for a pace or for permits, from the declaration, the plan of the key, or live settings. */
 
 import type { Duration, KeyOverride, LiveLimits } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
@@ -94,7 +92,7 @@ export class LiveRule<R extends Rule> {
   }
 
   /**
-   * Undefined if the key has no plan. Invalid numbers and errors are reported as faults, and the declared numbers
+   * Returns undefined if the key has no plan. Reports errors and invalid numbers as faults; then the declared numbers
    * apply.
    */
   private readPlan(
@@ -127,7 +125,7 @@ export class LiveRule<R extends Rule> {
     }
   }
 
-  /** Invalid live numbers are reported as a fault, and the declared ones apply. */
+  /** Reports invalid live numbers as a fault; then the declared numbers apply. */
   private changedRule(numbers: RuleNumbers, limits: LiveLimits): RuleInForce<R> {
     try {
       return this.withPolicy(this.make(this.changed(numbers, limits)));

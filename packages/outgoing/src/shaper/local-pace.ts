@@ -1,6 +1,4 @@
-/**
- * A token bucket for those starts of a key in this process that the store did not count. It refills at the full pace.
- */
+/** A token bucket for starts of a key in this process that the store did not count. It refills at the full pace. */
 
 import type { QueueRule } from '@spillway/core/store';
 import { periodOf } from './paces.js';
@@ -9,7 +7,7 @@ import type { Slot } from './slots.js';
 interface CountedStart {
   readonly startUs: number;
   readonly costUs: number;
-  /** When the bucket is full again after this start and those before it. */
+  /** When the bucket is full again after this start and the starts before it. */
   fullUs: number;
 }
 
@@ -19,7 +17,7 @@ export class LocalPace {
   /** When the bucket is full again after the evicted starts. */
   private beforeUs = -Infinity;
   private lastUs = -Infinity;
-  /** Whether `lastUs` and the starts must be computed again, because a start was removed. */
+  /** Whether `lastUs` and each `fullUs` must be computed again, because a start was removed. */
   private isStale = false;
   private readonly index: number;
 
@@ -41,7 +39,7 @@ export class LocalPace {
     return Math.ceil(this.fullUs + (cost - rule.burst) * periodOf(rule));
   }
 
-  /** Counts a start, if the store does not count it or counts it earlier. */
+  /** Counts a start that the store does not count, or counts earlier than it happens. */
   count(slot: Slot, startUs: number, nowUs: number): void {
     if (!slot.isLocal && this.earliestUs(slot) <= slot.at.localUs) return;
     this.evictExpired(nowUs);

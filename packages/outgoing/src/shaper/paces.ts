@@ -1,4 +1,4 @@
-/** The paces of a shaper, the costs of jobs in their units, and the steps that take slots of them. */
+/** The paces of a shaper, the costs of jobs, and the steps that take slots. */
 
 import type { Duration, Step } from '@spillway/core';
 import { checkOptions, mustBe } from '@spillway/core/adapter';
@@ -26,7 +26,7 @@ export interface Cost {
   readonly id: string;
 }
 
-/** How long before its start a job with `maxConcurrent` takes its slot, if it costs one unit. */
+/** With `maxConcurrent`, a job that costs one unit takes its slot at most this long before its start. */
 const AHEAD_US = 50_000;
 
 /** The most units with which a job can be settled. */
@@ -59,7 +59,7 @@ export class Paces {
     this.periodUs = Math.max(...this.all.map(({ live }) => periodOf(live.declared.rule)));
   }
 
-  /** The pace with the longest time of one unit, for keys that have neither a plan nor an override. */
+  /** The pace with the longest time per unit, for keys that have neither a plan nor an override. */
   get slowest(): QueueRule {
     const rules = this.all.map(({ live }) => live.now.rule);
     return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));
@@ -91,7 +91,7 @@ export class Paces {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
-  /** Charges units of a job that has started, even if the pace has no room for them. */
+  /** The step that charges units of a started job, even if the pace has no room for them. */
   recordStep(key: string, at: number, units: number): Step {
     return stepOf(this.all[at] as Pace, 'record', key, units);
   }
@@ -107,7 +107,7 @@ export class Paces {
   }
 
   /**
-   * The units of each pace that `units` names, by its index.
+   * The units that `units` states, each with the index of its pace.
    *
    * @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN`
    */
@@ -163,7 +163,7 @@ function costOf(units: readonly number[]): Cost {
   return { units, id: units.join() };
 }
 
-/** The time of one unit. */
+/** The time per unit. */
 export function periodOf({ windowUs, limit }: QueueRule): number {
   return windowUs / limit;
 }

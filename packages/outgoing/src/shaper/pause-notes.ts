@@ -1,4 +1,4 @@
-/** Who paused a key, for health pages: a text that the store keeps beside the counts while the pause lasts. */
+/** Notes on who paused a key, for health pages. The store keeps such a text while the pause lasts. */
 
 import type { DirectClient } from '@spillway/core/direct';
 import { type ValueName, type Values, within } from '@spillway/core/store';

@@ -1,4 +1,4 @@
-/** Permits: how many jobs of a key may run at once, in all processes. Each is held under a lease. */
+/** Permits limit how many jobs of a key run at once, in all processes. Each permit is held under a lease. */
 
 import type { Answer, Step } from '@spillway/core';
 import { type DirectClient, type Limit, newLeaseId } from '@spillway/core/direct';
@@ -91,7 +91,7 @@ export class Permits {
     return op === 'look' ? step : { ...step, lease: { id: newLeaseId(), critical: false } };
   }
 
-  /** The permit that an answer grants. `isGranted`: whether all steps of its call pass. */
+  /** The permit that an answer grants. `isGranted` says whether all steps of its call pass. */
   readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
     if (step.op !== 'take') return undefined;
     if (isGranted) {
@@ -139,7 +139,7 @@ export class Permits {
   }
 
   /**
-   * How long to wait before asking again after releasing a permit for others. A store in memory has no other processes.
+   * How long to leave a released permit to other processes; 0 for a store in memory, which has no other processes.
    *
    * @param isContended whether others have taken permits lately
    */

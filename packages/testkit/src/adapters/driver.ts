@@ -30,7 +30,7 @@ export interface Sent {
   readonly json?: object;
 }
 
-/** The answer of a handler. With `by`, it writes to Node's response directly. */
+/** The answer of a handler. With `by`, the handler writes to Node's response directly. */
 export type Answer = Sent | { readonly by: (res: ServerResponse) => void };
 
 export type Handler = (visit: Visit) => Answer | Promise<Answer>;

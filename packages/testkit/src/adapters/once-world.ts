@@ -41,7 +41,6 @@ export interface OnceAsk {
   readonly path?: string;
   /** The idempotency key; null for none. Default `'key-1'`. */
   readonly key?: string | null;
-  /** The body, as JSON text. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }

@@ -12,8 +12,8 @@ const LATE = /^onRejected has not answered within 10 s/;
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
- * Faulty functions: the title; what `onRejected` does; the fault that is reported in frameworks which pass it a `next`;
- * and the fault in other frameworks, if it differs.
+ * For each faulty function: a title, the function, the fault that is reported in frameworks which pass it a `next`, and
+ * the fault in other frameworks, if it differs.
  */
 const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],

@@ -43,7 +43,7 @@ function isRepeat(reply: Reply): boolean {
   return field(reply, 'idempotency-replayed') === 'true';
 }
 
-/** Sends a request until it gets a replay: the first response may be stored shortly after it was sent. */
+/** Sends a request until it gets a replay, because the first response may be stored only after it was sent. */
 function untilRepeated(caller: Caller, path: string, ask: Ask): Promise<Reply> {
   return eventually(async () => {
     const reply = await caller.ask(path, ask);
