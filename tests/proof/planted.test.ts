@@ -52,6 +52,7 @@ const RARE = [
   'the key of leases ends before a lease that was renewed',
   'a renewal that fails counts its permit again',
   'a short pause ends a longer one in an outage',
+  'an unknown period is named like the next one',
 ];
 
 test('each planted bug that shows often is caught within 20 histories', {
