@@ -25,8 +25,8 @@ export interface Remaining {
 const MAX_LENGTH = 4096;
 
 /**
- * Trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). A custom `fetch` may return a response
- * without headers.
+ * Trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). Never throws, because the response of a
+ * custom `fetch` may have no headers.
  */
 export function safeHeaders(headers: unknown): ResponseHeaders {
   return {
@@ -79,7 +79,10 @@ export function readRemaining(
   return readSeparateHeaders(headers, nowMs, withX);
 }
 
-/** The quota, if there is only one policy. Several would have to be matched by name, but names do not always agree. */
+/**
+ * The quota, if there is only one policy. Of several, the right one is unknown, because names can differ between
+ * headers.
+ */
 function onlyQuota(headers: ResponseHeaders): number | undefined {
   const field = headers.get('ratelimit-policy');
   const [policy, more] = (field !== null && field.length <= MAX_LENGTH && parseList(field)) || [];

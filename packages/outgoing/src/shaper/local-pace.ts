@@ -1,4 +1,6 @@
-/** A token bucket for starts of a key in this process that the store did not count. It refills at the full pace. */
+/**
+ * A token bucket for those starts of a key in this process that the store did not count. It refills at the full pace.
+ */
 
 import type { QueueRule } from '@spillway/core/store';
 import { periodOf } from './paces.js';
@@ -39,7 +41,7 @@ export class LocalPace {
     return Math.ceil(this.fullUs + (cost - rule.burst) * periodOf(rule));
   }
 
-  /** Counts a start that the store does not count, or counts earlier than it happens. */
+  /** Counts a start if the store does not count it, or counts it for an earlier time. */
   count(slot: Slot, startUs: number, nowUs: number): void {
     if (!slot.isLocal && this.earliestUs(slot) <= slot.at.localUs) return;
     this.evictExpired(nowUs);

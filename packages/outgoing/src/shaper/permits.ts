@@ -91,7 +91,7 @@ export class Permits {
     return op === 'look' ? step : { ...step, lease: { id: newLeaseId(), critical: false } };
   }
 
-  /** The permit that an answer grants. `isGranted` says whether all steps of its call pass. */
+  /** The permit that an answer grants. `isGranted` says whether all steps of the call pass. */
   readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
     if (step.op !== 'take') return undefined;
     if (isGranted) {
@@ -149,7 +149,10 @@ export class Permits {
     return Math.min((nowUs - sinceUs) * COURTESY_PART, MAX_COURTESY_US);
   }
 
-  /** Call it when the store is back, because the store may have lost leases or not have received releases. */
+  /**
+   * Call it when the store is back. Renews leases that the store may have lost, and resends releases that it may have
+   * missed.
+   */
   catchUp(): void {
     this.upkeep.catchUp();
   }

@@ -29,7 +29,9 @@ import { durationBetween } from '@spillway/core/store';
 
 /** The numbers of one pace. */
 export interface PaceNumbers {
-  /** Units per window: an integer from 1 to 1,000,000,000. Units start one by one, with 4 per second every 250 ms. */
+  /**
+   * Units per window: an integer from 1 to 1,000,000,000. Units start one by one: with 4 per second, one every 250 ms.
+   */
   readonly limit: number;
   /** A duration such as `'1s'`, or in milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;

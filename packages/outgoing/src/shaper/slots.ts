@@ -88,7 +88,7 @@ export interface SlotAnswer {
   readonly lacksPermit: boolean;
 }
 
-/** `kept`: later slots of this key are taken. `unknown`: the store did not answer. */
+/** `kept`: the slot stays taken, because later slots of its key are taken. `unknown`: the store did not answer. */
 type Cancelled = 'done' | 'kept' | 'unknown';
 
 /** The content of one call: a step for each pace, and possibly one for a permit. */
