@@ -14,7 +14,7 @@ const HUNG_US = 2_000_000;
  */
 const GRACE_MS = 250;
 
-/** The minimum time between two actions for one node. */
+/** The minimum time between two reconnects to a node, or two errors about it. */
 const AGAIN_US = 60_000_000;
 
 /** Maximum number of nodes, more than any cluster has. */

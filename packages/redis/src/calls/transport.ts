@@ -22,12 +22,13 @@ import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
 /**
- * How long calls wait for the call that carries the script's text. A proxy can lose that call and keep the connection.
+ * How long calls wait for the call that sends the script's text. Without this timeout they could wait forever, because
+ * a proxy can lose that call and keep the connection.
  */
 const LOAD_US = 1_000_000;
 
 /**
- * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. It has callbacks, because a
+ * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. Callbacks are used because a
  * promise per call would take as long as reading the reply.
  */
 export interface ScriptCall {

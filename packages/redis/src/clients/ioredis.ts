@@ -104,9 +104,9 @@ export class Ioredis implements RedisClient {
   }
 
   /**
-   * Does now what the client's timer would do later: clears the timer and connects. `connect()` alone would leave the
-   * timer running, and attempts would multiply. The attempt is not counted, so a `retryStrategy` with a maximum does
-   * not give up early.
+   * Makes a reconnecting client connect now, not when its timer fires. The timer is cleared, because each running timer
+   * would cause another attempt. The attempt is not counted, so a `retryStrategy` with a maximum does not give up
+   * early.
    */
   private nudge(): void {
     const nowUs = systemClock.nowUs();

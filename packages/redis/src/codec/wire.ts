@@ -48,7 +48,7 @@ interface Asked {
 interface Shape {
   readonly steps: readonly Step[];
   readonly words: readonly string[];
-  /** A shorter form, known to the script, for a call with only such groups. */
+  /** The arguments in a shorter form, which the script accepts if all groups of a call have this shape. */
   readonly alone: readonly string[] | undefined;
   readonly isNamed: boolean;
   /** Whether the words depend on the time, so they can't be reused for another call. */
@@ -65,7 +65,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 
 /**
  * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. Fractions are
- * omitted if there are none. In shadow mode the form is the same, because the step can reject only itself.
+ * omitted if there are none. A step in shadow mode has the same form: it is alone, so there is no other step that it
+ * must not reject.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];

@@ -19,7 +19,7 @@ export interface Visit {
   readonly path: string;
   /** The result of the adapter's `admissionsOf`. */
   readonly admissions: readonly Admission[];
-  /** The framework's object that stands for the request. */
+  /** The framework's object for the request. */
   readonly holder: object;
 }
 
@@ -38,8 +38,8 @@ export type Handler = (visit: Visit) => Answer | Promise<Answer>;
 type OwnAnswer = Omit<Sent, 'status'> | undefined;
 
 /**
- * The app's answer to a rejection in place of the problem document; the status is that of the rejection. `next` is
- * given if the framework passes one to the app.
+ * Returns the app's answer to a rejection, in place of the problem document. The status stays that of the rejection.
+ * `next` is undefined unless the framework has one.
  */
 export type OnRejected = (
   admission: Admission,
