@@ -200,7 +200,7 @@ export class Pauses {
     if (isStored) this.pauseLagMs = this.nowMs() - trip.endMs;
   }
 
-  /** The wait of a key; 0 if the shaper fails. */
+  /** How long a call for the key would wait; 0 if the shaper fails. */
   private async waitOf(key: string): Promise<number> {
     try {
       return await this.shaper.waitOf(key);
@@ -222,7 +222,7 @@ export class Pauses {
     return Math.max(ms, this.shaper.periodMs) * (1 + jitter * random());
   }
 
-  /** Returns whether the pause was stored. A pause that would end before the current one is not sent. */
+  /** Pauses the key in all processes, unless its current pause ends later. Returns whether the pause was stored. */
   private async pause(
     key: string,
     ms: number,

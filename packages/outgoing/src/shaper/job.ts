@@ -41,7 +41,7 @@ export class Job {
   private readonly signal: Signal | undefined;
   private resolveReady!: () => void;
   private resolveEnded!: () => void;
-  /** Rejects {@link ready}, and later the result. */
+  /** Rejects {@link ready} before the start, and the promise of {@link runJob} after it. */
   private rejectResult!: (reason: unknown) => void;
   private waits = true;
   private running: RunningJob | undefined;

@@ -5,7 +5,9 @@ import { after, afterIdly } from '@spillway/core/store';
 import { Heap } from './heap.js';
 import { JobQueue, type JobQueueHost } from './job-queue.js';
 
-/** Runtimes support timers of at most 24 days. A shorter timer also notices that the clock was set meanwhile. */
+/**
+ * The longest timer. Runtimes support up to 24 days, but after a shorter time a change of the clock is noticed sooner.
+ */
 const MAX_TIMER_MS = 3_600_000;
 
 export class Queues {

@@ -58,7 +58,7 @@ export interface Slot {
   readonly permit: Permit | undefined;
 }
 
-/** The longest time per unit, by the rules with which the slot was taken, because live settings can change the pace. */
+/** The longest time per unit when the slot was taken. Live settings may have changed the pace since. */
 export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
   return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }

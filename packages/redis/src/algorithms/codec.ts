@@ -25,7 +25,7 @@ export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>>
 export interface Codec<R extends Rule = Rule> {
   /** Identifies the algorithm in a call. takes.lua repeats the letters of the bucket and the queue. */
   readonly letter: string;
-  /** The letter for rules with debt, if their steps have more numbers. */
+  /** The letter for rules with debt, if their steps are encoded with more numbers. */
   readonly debtLetter?: string;
   /** Its Lua code, in the order in which it must run. */
   readonly lua: readonly string[];

@@ -75,7 +75,8 @@ export class Silence {
   }
 
   /**
-   * Checks after the grace time and two event loop turns: if this process was stalled, a reply may have arrived unread.
+   * Reconnects, or prepares advice, if no reply comes in the grace time. Two further event loop turns read replies that
+   * arrived while this process was stalled.
    */
   private checkAgain(node: string, connection: Connection): void {
     const { unansweredSinceUs, actedUs } = connection;

@@ -25,7 +25,7 @@ export interface KnownLimiter {
 /** How often a process repeats its announcements. */
 export const ANNOUNCED_EVERY_MS = 300_000;
 
-/** How long an announcement is kept, plus the time until the counts of its rule expire. */
+/** An announcement is kept for this long, plus the time for which the counts of its rule are kept. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
 /** This item in a limiter's entry says that a guard with a control announced it. */

@@ -81,7 +81,7 @@ export interface App<Guard> {
 
 /** The driver for the simplest tests, which need one guard before all routes. */
 export interface Driver<Guard = unknown> {
-  /** Adds options that the adapter requires, such as a key if addresses are unknown. */
+  /** Makes a limiter. Adds options that the adapter requires, such as a key if addresses are unknown. */
   rateLimit(options: RateLimitOptions): Limiter;
   concurrencyLimit(options: ConcurrencyLimitOptions): Limiter;
   guard(limiters: Limiter | readonly Limiter[], options?: GuardOptions): Guard;
