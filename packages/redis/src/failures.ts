@@ -151,7 +151,7 @@ function hintFor(word: string, isCluster: boolean): string {
     : '';
 }
 
-/** The error for an error reply of Redis, or of the script if the reply does not begin with an error word. */
+/** The error for an error reply. A reply that begins with an error word is from Redis, any other from the script. */
 function errorReply(word: string, message: string, cause?: unknown): SpillwayError {
   const kind = word === '' ? 'script' : (KINDS[word] ?? 'other');
   const code = SERVER_WIDE.has(kind) ? 'SPW_STORE_UNAVAILABLE' : 'SPW_STORE_ERROR';

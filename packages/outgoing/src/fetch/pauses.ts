@@ -168,7 +168,7 @@ export class Pauses {
     await this.pause(key, this.withJitter(backoffMs), status, 'unsaid');
   }
 
-  /** The reset of the limit with the fewest units left. Undefined for a 503, which is not about a quota. */
+  /** How long until the limit with the fewest units left resets. Undefined for a 503, which is not about a quota. */
   private resetMs(headers: ResponseHeaders, status: number, trip: RoundTrip): number | undefined {
     if (status === 503) return undefined;
     const remaining = readRemaining(headers, trip.endMs, this.options.withX);
@@ -263,7 +263,7 @@ interface HostState {
   pausedUntilMs: number;
 }
 
-/** How long an answer is fresh. When work starts, the shaper's own check for a pause of the key is usually as old. */
+/** For this long, one answer serves all calls to a host. A shaper's check of a key serves its calls for as long. */
 const FRESH_MS = CHECK_AHEAD_US / 1_000;
 
 /** Made once, outside any request, because a promise retains the async context in which it was made. */

@@ -1,6 +1,7 @@
 /**
  * Follows redirects as the Fetch standard does ("HTTP-redirect fetch"), but each hop is a call that waits for a slot of
- * its target host. Otherwise one host could send our calls to another host faster than the pace of that host allows.
+ * its target host. Otherwise the redirects of one host could send us to another host faster than the other host's pace
+ * allows.
  */
 
 import type { WebResponse } from '@spillway/core/fetch';

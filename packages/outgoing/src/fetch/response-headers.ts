@@ -42,8 +42,8 @@ export function safeHeaders(headers: unknown): ResponseHeaders {
 }
 
 /**
- * The wait that `retry-after-ms` states, or else `Retry-After`, in milliseconds: from 0, and Infinity if the number is
- * too large for JavaScript. Undefined without a valid header.
+ * The wait in milliseconds that `retry-after-ms` states, or else `Retry-After`. Infinity if the number is too large for
+ * JavaScript; undefined without a valid header.
  */
 export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | undefined {
   // A nonstandard header of servers whose limits are shorter than a second, sometimes with decimals.
@@ -56,7 +56,7 @@ export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | 
   return instant === undefined ? undefined : Math.max(0, instant - serverTimeMs(headers, nowMs));
 }
 
-/** The time by the server's clock, to which its dates refer. That clock can differ from ours by minutes. */
+/** The time of the server's clock, which the dates in its headers refer to. It can differ from ours by minutes. */
 function serverTimeMs(headers: ResponseHeaders, nowMs: number): number {
   return parseHttpDate(headers.get('date') ?? '', nowMs) ?? nowMs;
 }

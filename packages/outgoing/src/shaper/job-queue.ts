@@ -282,8 +282,8 @@ export class JobQueue {
   }
 
   /**
-   * When work may start on the slot, by this process's clock: later than the slot after starts that the store did not
-   * count.
+   * When work may start on the slot, by this process's clock. Starts that the store did not count can move that behind
+   * the slot's time.
    */
   private startUs(slot: Slot): number {
     let us = slot.at.localUs;

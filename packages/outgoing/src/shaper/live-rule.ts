@@ -62,7 +62,10 @@ export class LiveRule<R extends Rule> {
     return this.withLimits(this.client.control?.settingsOf(this.name)?.limits);
   }
 
-  /** As in guards, an override of the key comes first, then its plan, then the live numbers of all keys. */
+  /**
+   * The rule for a key. As in guards, an override of the key comes first, then its plan, then live numbers for all
+   * keys.
+   */
   ruleFor(key: string): RuleInForce<R> {
     const { control } = this.client;
     if (!control && !this.plan) return this.declared;

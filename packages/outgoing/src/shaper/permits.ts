@@ -21,8 +21,8 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
- * How long a process waits for a new permit after it released one: this fraction of the time it held the old permit, up
- * to a maximum.
+ * How long a process leaves a released permit to others before it asks for one again: this fraction of the time it held
+ * the permit, up to a maximum.
  */
 const COURTESY_PART = 1 / 25;
 const MAX_COURTESY_US = 50_000;

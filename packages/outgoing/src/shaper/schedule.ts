@@ -175,7 +175,7 @@ export class Schedule {
   /**
    * When a job of this cost would start if it came now and no other job came later.
    *
-   * @param ownUs the slot that this job would add, or the spare slot that it would use
+   * @param ownUs the time of the spare slot that this job would use or, without one, of the slot that it would add
    */
   startUs({ id }: Cost, priority: number, ownUs: number): number {
     const waiting: Waiting[] = [...(this.classes.get(id)?.byAge ?? [])];

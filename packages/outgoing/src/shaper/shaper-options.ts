@@ -36,7 +36,7 @@ export interface PaceNumbers {
   /** A duration such as `'1s'`, or in milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /**
-   * How many units may start at once after an idle time, and the largest cost: an integer from 1 to 1,000,000,000.
+   * How many units may start at once after an idle time: an integer from 1 to 1,000,000,000. No job can cost more.
    * Default 1.
    */
   readonly burst?: number | undefined;

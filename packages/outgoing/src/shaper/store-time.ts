@@ -3,7 +3,7 @@
 import type { Step, Store } from '@spillway/core';
 import { domainOf } from '@spillway/core/direct';
 
-/** Answers are forgotten after once to twice this time, because clocks drift and are set. */
+/** Answers are forgotten after one to two of these periods, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
 /**

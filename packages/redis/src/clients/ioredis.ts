@@ -60,8 +60,8 @@ export class Ioredis implements RedisClient {
   }
 
   /**
-   * Lets the sockets write all calls of `send` at once. A write per call takes longer than the client's other work for
-   * it.
+   * Lets the sockets write all calls of `send` at once. Writing a call separately takes longer than the client's other
+   * work for the call.
    */
   together(send: () => void): void {
     const streams = streamsOf(this.client);
