@@ -94,7 +94,6 @@ export class RedisServer {
     await gone;
   }
 
-  /** Ends the server as in a crash. */
   kill(): Promise<void> {
     return this.end('SIGKILL');
   }

@@ -7,7 +7,6 @@ import { type DirectClient, disregard, isThenable, type LiveNumbers } from '@spi
 import type { Rule, StoreErrorPolicy } from '@spillway/core/store';
 import type { ShaperPlan } from './shaper-options.js';
 
-/** The numbers from which a rule is made. */
 export interface RuleNumbers {
   readonly limit: number;
   readonly window?: Duration | undefined;

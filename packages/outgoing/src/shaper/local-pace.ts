@@ -14,7 +14,6 @@ interface CountedStart {
 }
 
 export class LocalPace {
-  /** The counted starts, in the order in which they were counted. */
   private readonly starts = new Map<Slot, CountedStart>();
   /** When the bucket is full again after the evicted starts. */
   private beforeUs = -Infinity;

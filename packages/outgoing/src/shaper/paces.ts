@@ -65,7 +65,6 @@ export class Paces {
     return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));
   }
 
-  /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
   blockedMs(key: string): number {
     let ms = 0;
     if (!this.isControlled) return ms;

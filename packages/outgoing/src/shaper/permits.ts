@@ -117,12 +117,10 @@ export class Permits {
     this.giveBack(step);
   }
 
-  /** How many permits of a key this process holds. */
   heldOf(key: string): number {
     return this.heldByKey.get(key) ?? 0;
   }
 
-  /** Updates the average run time after a job. */
   learnRun(us: number): void {
     this.runUs += this.runUs === 0 ? us : (us - this.runUs) * NEWER;
   }

@@ -57,7 +57,6 @@ export class Queues {
     if (!this.isRunning) this.setTimer();
   }
 
-  /** Removes all jobs, which the caller has rejected. Resolves when their slots are cancelled. */
   async cancelJobs(): Promise<void> {
     await Promise.all([...this.byKey.values()].map((queue) => queue.cancelJobs()));
   }

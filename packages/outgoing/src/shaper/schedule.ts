@@ -149,7 +149,6 @@ export class Schedule {
     return own !== undefined && own.slots > own.byRank.size;
   }
 
-  /** The first slot of this cost that no job needs. */
   spareSlot(cost: Cost): Slot | undefined {
     if (!this.hasSpare(cost)) return undefined;
     for (const slot of this.spareSlots()) if (slot.cost.id === cost.id) return slot;

@@ -166,7 +166,6 @@ const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
   observers: 1,
 };
 
-/** A pace, as it was declared. */
 export interface DeclaredPace extends PaceNumbers {
   /** Its name in `paces`; undefined for the only pace. */
   readonly label: string | undefined;

@@ -329,7 +329,6 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await this.permits?.close();
   }
 
-  /** How long a job of one unit would wait if it came now. */
   private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
     const queue = this.queues.queueOf(key);
     if (!queue) return storeMs;

@@ -312,7 +312,6 @@ export class SlotClient {
   }
 }
 
-/** The step that gives back units of a slot in one pace. */
 function putOf({ steps, answers }: Slot, at: number, units: number): Step {
   const step = steps[at] as Step;
   const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);

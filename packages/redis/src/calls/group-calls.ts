@@ -51,7 +51,6 @@ export class GroupCalls {
     }
   }
 
-  /** Runs `send`, which passes several calls and lets the client write them together. */
   together(send: () => void): void {
     this.transport.together(send);
   }

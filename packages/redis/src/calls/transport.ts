@@ -55,7 +55,6 @@ export class Transport {
     this.queue = ReadyQueue.forClient(client);
   }
 
-  /** Whether a call can be sent at once. */
   get isReady(): boolean {
     return this.client.state === 'ready';
   }
@@ -80,7 +79,6 @@ export class Transport {
     return this.serverTimes.timeFor(node);
   }
 
-  /** Runs `send` once. It makes several calls, which the client can write together. */
   together(send: () => void): void {
     let isSent = false;
     const once = (): void => {

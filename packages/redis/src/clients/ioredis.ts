@@ -8,7 +8,6 @@ import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 /** How often the store makes a waiting client reconnect at once, because the client's own delay can grow to seconds. */
 const NUDGE_US = 250_000;
 
-/** The states in which the client is connecting. */
 const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect']);
 
 const EVENTS = ['ready', 'close', 'end'] as const;

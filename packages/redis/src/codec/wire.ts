@@ -169,7 +169,6 @@ export function readReply(
 
 const INTEGER = /^-?\d{1,16}$/;
 
-/** Reads a reply from front to back. */
 class ReplyReader implements ReplyWords {
   private readonly reply: readonly unknown[];
   readonly nowUs: number;

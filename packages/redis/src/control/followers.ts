@@ -51,7 +51,6 @@ export class Following {
     return this.hasRoom && !isFound && !this.closed;
   }
 
-  /** Records the revision that this process follows from now on. */
   follows(revision: string): void {
     this.revision = revision;
     void this.registerFollower();

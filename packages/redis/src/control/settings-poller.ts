@@ -8,7 +8,6 @@ import { ServerTime } from '../calls/server-time.js';
 import { after, afterIdly, consoleLogger } from '../host.js';
 import { decodeOverride } from './records.js';
 
-/** The poller's interface to the control and Redis. */
 export interface PollerHost {
   isReady(): boolean;
   /** The reply of control-read.lua. */
