@@ -74,7 +74,6 @@ export function isRejection({ status, headers }: WebResponse): boolean {
   return status === 429 || status === 503;
 }
 
-/** The longest pause of a shaper. */
 const MAX_PAUSE_MS = 86_400_000;
 
 export class Pauses {
@@ -263,7 +262,7 @@ interface HostState {
   pausedUntilMs: number;
 }
 
-/** For this long, one answer serves all calls to a host. A shaper's check of a key serves its calls for as long. */
+/** For this long, one answer of the store serves all calls to a host. */
 const FRESH_MS = CHECK_AHEAD_US / 1_000;
 
 /** Made once, outside any request, because a promise retains the async context in which it was made. */

@@ -74,7 +74,6 @@ export class JobQueue {
   /** How many store calls for undecided jobs are pending. Calls for jobs that were aborted meanwhile count, too. */
   private pendingTakes = 0;
   private isChecking = false;
-  /** When the most recent job started. */
   private lastStartUs = -Infinity;
   private isRefilling = false;
   /** The store is not asked for missing slots before this instant. */

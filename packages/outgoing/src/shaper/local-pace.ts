@@ -22,7 +22,7 @@ export class LocalPace {
   private isStale = false;
   private readonly index: number;
 
-  /** @param index of the pace in the shaper */
+  /** @param index the place of the pace in the shaper's list */
   constructor(index: number) {
     this.index = index;
   }

@@ -5,9 +5,7 @@ import { after, afterIdly } from '@spillway/core/store';
 import { Heap } from './heap.js';
 import { JobQueue, type JobQueueHost } from './job-queue.js';
 
-/**
- * The longest timer. Runtimes support up to 24 days, but after a shorter time a change of the clock is noticed sooner.
- */
+/** The longest timer. Runtimes support up to 24 days, but a shorter timer notices sooner that the clock was set. */
 const MAX_TIMER_MS = 3_600_000;
 
 export class Queues {

@@ -99,7 +99,6 @@ export class Schedule {
     this.deleteIfEmpty(own);
   }
 
-  /** Removes a slot on which no job will start. */
   dropSlot(slot: Slot): void {
     this.removeSlot(slot);
     slot.permit?.release();

@@ -22,8 +22,8 @@ import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
 /**
- * How long calls wait for the call that sends the script's text. Without this timeout they could wait forever, because
- * a proxy can lose that call and keep the connection.
+ * How long calls wait for the call that sends the script's text. A timeout is needed, because a proxy can lose that
+ * call and keep the connection.
  */
 const LOAD_US = 1_000_000;
 

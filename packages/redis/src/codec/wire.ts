@@ -39,7 +39,6 @@ export class Encoder {
   }
 }
 
-/** The encoded part of a group. */
 interface Asked {
   readonly steps: readonly Step[];
 }

@@ -243,8 +243,8 @@ export class SettingsPoller {
   }
 
   /**
-   * Reports the message as a fault, or logs it. The log has no rate limit here, so a recent line, such as one about an
-   * outage, cannot hide the message.
+   * Reports the message as a fault, or logs it. There is no rate limit, so a recent line about an outage cannot hide
+   * it.
    */
   private warn(message: string): void {
     const error = new SpillwayError('SPW_SETTINGS_LOST', message);
