@@ -144,7 +144,6 @@ function opOf(step: Step): number {
 /** The result of a group that reached the script after its deadline. Nothing was charged. */
 export const LATE = 'late';
 
-/** The result of one group: its answers, its error, or {@link LATE}. */
 export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
 interface Reply {
