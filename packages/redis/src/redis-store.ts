@@ -179,9 +179,9 @@ export class Redis implements RedisStore {
     this.nameOf(step.limiter, step.key, countOf(step));
 
   /**
-   * A reset clears all counts of its limiter and key. The counts that this process knows are cleared immediately, in
-   * the order of its calls; counts that only other processes know are cleared once Redis has listed them. Only the
-   * answers to `steps` are returned.
+   * A reset clears all counts of its limiter and key. Counts for which this process has a rule are cleared immediately,
+   * in the order of its calls. Counts of other processes are cleared once Redis has listed them. Only the answers to
+   * `steps` are returned.
    */
   private async askWithResets(
     steps: readonly Step[],

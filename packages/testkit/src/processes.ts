@@ -66,7 +66,6 @@ export async function launch(
   return { url: `http://127.0.0.1:${line[1]}`, process: child };
 }
 
-/** Waits until a process prints a line that matches. */
 function firstLine(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     let text = '';

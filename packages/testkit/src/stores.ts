@@ -53,7 +53,7 @@ export class MuteStore implements Store {
   }
 }
 
-/** A store that receives no calls while `deaf`: they reject without an effect. */
+/** A store that receives no calls while `deaf`: calls reject without an effect. */
 export class DeafStore implements Store {
   readonly sync = false;
   readonly memory = memoryStore({ clock: new ManualClock() });

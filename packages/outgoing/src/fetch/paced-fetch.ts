@@ -20,7 +20,7 @@ import { markRedirected, redirectedCall } from './redirects.js';
  * - A 429 pauses the key, and a 503 pauses the host, for as long as `retry-after-ms` or `Retry-After` says. Without
  *   these, a 429 pauses until the reset in the `RateLimit` headers. Without any of them, the pause lasts 1 s, doubled
  *   with each such rejection in a row. A pause lasts at most `maxPause`, and at least one period. A 403 with
- *   `Retry-After` is handled like a 429, because GitHub sends it.
+ *   `Retry-After` is handled like a 429, because GitHub limits rates with it.
  * - If the `RateLimit` headers (drafts 6 to 11) of another response show no remaining units, the key is paused until
  *   the reset.
  *
@@ -89,7 +89,7 @@ class PacedCall {
   }
 
   /**
-   * Makes the target of a redirect the next call. Returns false if the result is not a redirect.
+   * If the result is a redirect, the next try calls its target. Otherwise returns false.
    *
    * @throws TypeError for redirects that make `fetch` reject
    */
@@ -116,7 +116,7 @@ class PacedCall {
     return result.response;
   }
 
-  /** Makes the call in a slot. Returns undefined if there is no slot for a retry after `last`. */
+  /** Waits for a slot and makes the call. Returns undefined if a retry of `last` gets no slot. */
   private async tryOnce(last: TryResult | undefined): Promise<TryResult | undefined> {
     const { call, key, config } = this;
     const job = { ...call.pace, signal: call.signal } as ScheduleOptions;
@@ -183,8 +183,8 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
 }
 
 /**
- * Whether a timeout or an abort ended the try. An abort with a custom reason is not recognized, but then the shaper
- * rejects the retry with that reason.
+ * Whether a timeout or an abort ended the try. An abort with a custom reason is not recognized. The call may then be
+ * retried, and the shaper rejects the retry with that reason.
  */
 function wasAborted(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;

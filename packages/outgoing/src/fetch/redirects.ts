@@ -1,6 +1,7 @@
 /**
  * Follows redirects as the Fetch standard does ("HTTP-redirect fetch"), but each hop is a call that waits for a slot of
- * its target host. Otherwise one host could send our calls to another host faster than the pace of that host allows.
+ * its target host. Otherwise the redirects of one host could send us to another host faster than the other host's pace
+ * allows.
  */
 
 import type { WebResponse } from '@spillway/core/fetch';
@@ -101,7 +102,7 @@ function withoutHeaders(given: unknown, names: readonly string[]): object {
   return headers;
 }
 
-/** Decodes an address without percent-encoding as UTF-8, because runtimes decode the bytes of headers as Latin-1. */
+/** Decodes UTF-8 in an address that is not percent-encoded, because runtimes read the bytes of headers as Latin-1. */
 function decodeLocation(location: string): string {
   if (!/[\x80-\xff]/.test(location) || /[^\0-\xff]/.test(location)) return location;
   return new TextDecoder().decode(Uint8Array.from(location, (byte) => byte.charCodeAt(0)));

@@ -25,8 +25,8 @@ export interface Remaining {
 const MAX_LENGTH = 4096;
 
 /**
- * Trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). A custom `fetch` may return a response
- * without headers.
+ * Trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). Never throws, because the response of a
+ * custom `fetch` may have no headers.
  */
 export function safeHeaders(headers: unknown): ResponseHeaders {
   return {
@@ -42,8 +42,8 @@ export function safeHeaders(headers: unknown): ResponseHeaders {
 }
 
 /**
- * The wait that `retry-after-ms` states, or else `Retry-After`, in milliseconds: from 0, and Infinity if the number is
- * too large for JavaScript. Undefined without a valid header.
+ * The wait in milliseconds that `retry-after-ms` states, or else `Retry-After`. Infinity if the number is too large for
+ * JavaScript; undefined without a valid header.
  */
 export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | undefined {
   // A nonstandard header of servers whose limits are shorter than a second, sometimes with decimals.
@@ -56,7 +56,7 @@ export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | 
   return instant === undefined ? undefined : Math.max(0, instant - serverTimeMs(headers, nowMs));
 }
 
-/** The time by the server's clock, to which its dates refer. That clock can differ from ours by minutes. */
+/** The time of the server's clock, which the dates in its headers refer to. It can differ from ours by minutes. */
 function serverTimeMs(headers: ResponseHeaders, nowMs: number): number {
   return parseHttpDate(headers.get('date') ?? '', nowMs) ?? nowMs;
 }
@@ -79,7 +79,10 @@ export function readRemaining(
   return readSeparateHeaders(headers, nowMs, withX);
 }
 
-/** The quota, if there is only one policy. Several would have to be matched by name, but names do not always agree. */
+/**
+ * The quota, if there is only one policy. Of several, the right one is unknown, because names can differ between
+ * headers.
+ */
 function onlyQuota(headers: ResponseHeaders): number | undefined {
   const field = headers.get('ratelimit-policy');
   const [policy, more] = (field !== null && field.length <= MAX_LENGTH && parseList(field)) || [];

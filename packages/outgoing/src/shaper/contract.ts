@@ -111,8 +111,8 @@ export interface Shaper<Pace extends string = never> {
   /** The window of the pace that {@link limit} describes, in milliseconds. */
   readonly windowMs: number;
   /**
-   * How many units may start at once after an idle time, and the largest cost, in the pace that {@link limit}
-   * describes.
+   * How many units may start at once after an idle time, in the pace that {@link limit} describes. No job can cost
+   * more.
    */
   readonly burst: number;
   /**

@@ -33,10 +33,12 @@ const REFILL_PAUSE_US = 50_000;
 /** The most missing slots that are requested at once. A Redis store grants them in one call. */
 const MAX_REFILL = 256;
 
-/** For this long after other processes held all permits, this process leaves half of the free permits to them. */
+/** After other processes held all permits, this process leaves half of the free permits to them for this long. */
 const CONTENDED_US = 1_000_000;
 
-/** How long to wait before asking again for a slot that is not due yet. By then, several may be due. */
+/**
+ * How long to wait before asking again for a slot that is not due yet. After that, one call may get several due slots.
+ */
 const DUE_PAUSE_US = 25_000;
 
 /** What the queues of a shaper share. */
@@ -69,10 +71,9 @@ export class JobQueue {
   private readonly localPaces: readonly LocalPace[];
   /** Jobs that are neither accepted nor rejected yet. */
   private readonly undecided = new Set<Job>();
-  /** How many calls for undecided jobs are pending, including jobs that were aborted meanwhile. */
+  /** How many store calls for undecided jobs are pending. Calls for jobs that were aborted meanwhile count, too. */
   private pendingTakes = 0;
   private isChecking = false;
-  /** When the most recent job started. */
   private lastStartUs = -Infinity;
   private isRefilling = false;
   /** The store is not asked for missing slots before this instant. */
@@ -251,7 +252,7 @@ export class JobQueue {
     this.pause.learnPause(answer);
   }
 
-  /** Removes all jobs after they were rejected. Resolves when their slots were cancelled, as far as possible. */
+  /** Removes all jobs, which the caller has rejected. Resolves when their slots are cancelled, as far as possible. */
   async cancelJobs(): Promise<void> {
     this.schedule.removeJobs();
     this.undecided.clear();
@@ -279,7 +280,10 @@ export class JobQueue {
     return !this.pause.explainsDelay(lateUs) || nowUs - this.lastStartUs < periodUs;
   }
 
-  /** When work may start on the slot, by this process's clock. Starts that the store does not count can delay it. */
+  /**
+   * When work may start on the slot, by this process's clock. Starts that the store did not count can move that behind
+   * the slot's time.
+   */
   private startUs(slot: Slot): number {
     let us = slot.at.localUs;
     for (const pace of this.localPaces) us = Math.max(us, pace.earliestUs(slot));
@@ -303,7 +307,7 @@ export class JobQueue {
     }
   }
 
-  /** Drops void and past slots, because a new job must not use them. The timer may not have dropped them yet. */
+  /** Drops void and past slots, which a new job must not use. The timer may not have dropped these slots yet. */
   private dropPassedSlots(): void {
     const nowUs = this.slots.nowUs();
     this.dropVoidSlots(nowUs);
@@ -332,7 +336,7 @@ export class JobQueue {
     }
   }
 
-  /** When the oldest job expires, which is its deadline plus the delay that its slot tolerates. */
+  /** When the oldest job expires: at its deadline, plus the delay with which a job may still start on its slot. */
   private expiryUs(): number {
     const { oldestJob } = this.schedule;
     if (!oldestJob) return Infinity;
@@ -515,7 +519,7 @@ export class JobQueue {
     for (const permit of this.freePermits.splice(0)) permit.release();
   }
 
-  /** Whether the fallback granted a slot inside a pause, because it does not know the pauses of other processes. */
+  /** Whether the fallback, which does not know the pauses of other processes, granted a slot inside a pause. */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);
   }
@@ -560,7 +564,8 @@ export class JobQueue {
 
   /**
    * A store grants no slot that starts before earlier slots, unless it has lost its data. After a loss, the queue
-   * delays all slots of the store by the same time. So all processes together keep the pace, behind their old slots.
+   * delays all slots of the store by the same time, to come after the slots granted before. So all processes together
+   * keep the pace.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.

@@ -41,7 +41,7 @@ export class Job {
   private readonly signal: Signal | undefined;
   private resolveReady!: () => void;
   private resolveEnded!: () => void;
-  /** Rejects {@link ready}, and later the result. */
+  /** Rejects {@link ready} before the start, and the promise of {@link runJob} after it. */
   private rejectResult!: (reason: unknown) => void;
   private waits = true;
   private running: RunningJob | undefined;
@@ -94,8 +94,8 @@ export class Job {
   /**
    * Runs the work. Settles as the work does, or as soon as the job is aborted.
    *
-   * Only the function that awaited {@link ready} may call it, because that function runs in the async context of the
-   * job's caller. {@link start} is called by a timer or in the request of another caller.
+   * Only the function that awaited {@link ready} may call it, because the work must run in the async context of the
+   * job's caller. {@link start} runs in a timer or in another caller's request.
    */
   runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -141,7 +141,7 @@ interface SharedListener {
   readonly listener: () => void;
 }
 
-/** One listener for each signal, even if many jobs share it, because Node.js warns about many listeners. */
+/** Many jobs can share a signal. Each signal gets only one listener, because Node.js warns about many. */
 const bySignal = new WeakMap<Signal, SharedListener>();
 
 function addAbortListener(signal: Signal, callback: () => void): void {

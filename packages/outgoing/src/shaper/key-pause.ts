@@ -11,7 +11,7 @@ export class KeyPause {
   private askedUs = -Infinity;
   private latencyUs = 0;
   private pausedUntil: Instant | undefined;
-  /** Starts up to this instant were checked, even if {@link checkUs} later returns a later time for them. */
+  /** Starts up to this instant need no other check, even if {@link checkUs} later returns a later time for them. */
   private checkedUs = -Infinity;
   /** The end of the pause that this process began; -Infinity once an answer of the store includes the pause. */
   private ownUs = -Infinity;

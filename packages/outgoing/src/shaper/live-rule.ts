@@ -7,7 +7,6 @@ import { type DirectClient, disregard, isThenable, type LiveNumbers } from '@spi
 import type { Rule, StoreErrorPolicy } from '@spillway/core/store';
 import type { ShaperPlan } from './shaper-options.js';
 
-/** The numbers from which a rule is made. */
 export interface RuleNumbers {
   readonly limit: number;
   readonly window?: Duration | undefined;
@@ -62,7 +61,10 @@ export class LiveRule<R extends Rule> {
     return this.withLimits(this.client.control?.settingsOf(this.name)?.limits);
   }
 
-  /** As in guards, an override of the key comes first, then its plan, then the live numbers of all keys. */
+  /**
+   * The rule for a key. As in guards, an override of the key comes first, then its plan, then live numbers for all
+   * keys.
+   */
   ruleFor(key: string): RuleInForce<R> {
     const { control } = this.client;
     if (!control && !this.plan) return this.declared;

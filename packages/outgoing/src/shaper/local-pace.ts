@@ -1,4 +1,6 @@
-/** A token bucket for starts of a key in this process that the store did not count. It refills at the full pace. */
+/**
+ * A token bucket for those starts of a key in this process that the store did not count. It refills at the full pace.
+ */
 
 import type { QueueRule } from '@spillway/core/store';
 import { periodOf } from './paces.js';
@@ -12,7 +14,6 @@ interface CountedStart {
 }
 
 export class LocalPace {
-  /** The counted starts, in the order in which they were counted. */
   private readonly starts = new Map<Slot, CountedStart>();
   /** When the bucket is full again after the evicted starts. */
   private beforeUs = -Infinity;
@@ -21,7 +22,7 @@ export class LocalPace {
   private isStale = false;
   private readonly index: number;
 
-  /** @param index of the pace in the shaper */
+  /** @param index the place of the pace in the shaper's list */
   constructor(index: number) {
     this.index = index;
   }
@@ -39,7 +40,7 @@ export class LocalPace {
     return Math.ceil(this.fullUs + (cost - rule.burst) * periodOf(rule));
   }
 
-  /** Counts a start that the store does not count, or counts earlier than it happens. */
+  /** Counts a start if the store does not count it, or counts it for an earlier time. */
   count(slot: Slot, startUs: number, nowUs: number): void {
     if (!slot.isLocal && this.earliestUs(slot) <= slot.at.localUs) return;
     this.evictExpired(nowUs);

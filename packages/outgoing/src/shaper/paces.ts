@@ -65,7 +65,6 @@ export class Paces {
     return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));
   }
 
-  /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
   blockedMs(key: string): number {
     let ms = 0;
     if (!this.isControlled) return ms;
@@ -86,7 +85,7 @@ export class Paces {
     return all.map((pace, at) => ({ ...stepOf(pace, op, key, units[at] as number), together }));
   }
 
-  /** Steps that take slots only if these are due soon, because the permit taken with them would otherwise be idle. */
+  /** Steps that take a slot only if it is due soon, because the permit taken with it would be unused until then. */
   dueStepsOf(key: string, cost: Cost): readonly Step[] {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
@@ -107,7 +106,7 @@ export class Paces {
   }
 
   /**
-   * The units that `units` states, each with the index of its pace.
+   * For each pace that `units` names: its index and its units.
    *
    * @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN`
    */
@@ -119,7 +118,7 @@ export class Paces {
     ]);
   }
 
-  /** The units that an argument states, with the index of each pace and its name in the argument. */
+  /** For each pace that an argument names: its index, its name for messages, and its units. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];
@@ -186,8 +185,8 @@ function dueSoon(step: Step): Step {
 }
 
 /**
- * The same pace, with a `maxWait` just long enough for a slot that is due soon. A higher cost gets more time, in which
- * its units refill. Otherwise smaller jobs of other processes could take every unit first.
+ * The same pace, with a `maxWait` just long enough for a slot that is due soon. For a higher cost, `maxWait` also
+ * covers the time in which its units refill. Otherwise smaller jobs of other processes could take every unit first.
  */
 function dueRule(rule: QueueRule, cost: number): QueueRule {
   const aheadUs = AHEAD_US + Math.ceil((cost - 1) * periodOf(rule));

@@ -30,7 +30,7 @@ export class PauseNotes {
     this.values = client.store.values;
   }
 
-  /** Ignores failures, because the note is only shown on health pages. */
+  /** Stores a note. Ignores failures, because notes are only shown on health pages. */
   write(key: string, text: string, holdUs: number): void {
     const by = text.slice(0, MAX_LENGTH);
     if (holdUs === 0) return;

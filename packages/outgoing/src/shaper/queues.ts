@@ -5,7 +5,7 @@ import { after, afterIdly } from '@spillway/core/store';
 import { Heap } from './heap.js';
 import { JobQueue, type JobQueueHost } from './job-queue.js';
 
-/** Runtimes support timers of at most 24 days. A shorter timer also notices that the clock was set meanwhile. */
+/** The longest timer. Runtimes support up to 24 days, but a shorter timer notices sooner that the clock was set. */
 const MAX_TIMER_MS = 3_600_000;
 
 export class Queues {
@@ -55,7 +55,6 @@ export class Queues {
     if (!this.isRunning) this.setTimer();
   }
 
-  /** Removes all jobs after they were rejected. Resolves when their slots were cancelled. */
   async cancelJobs(): Promise<void> {
     await Promise.all([...this.byKey.values()].map((queue) => queue.cancelJobs()));
   }

@@ -99,7 +99,6 @@ export class Schedule {
     this.deleteIfEmpty(own);
   }
 
-  /** Removes a slot on which no job will start. */
   dropSlot(slot: Slot): void {
     this.removeSlot(slot);
     slot.permit?.release();
@@ -149,7 +148,6 @@ export class Schedule {
     return own !== undefined && own.slots > own.byRank.size;
   }
 
-  /** The first slot of this cost that no job needs. */
   spareSlot(cost: Cost): Slot | undefined {
     if (!this.hasSpare(cost)) return undefined;
     for (const slot of this.spareSlots()) if (slot.cost.id === cost.id) return slot;
@@ -175,7 +173,7 @@ export class Schedule {
   /**
    * When a job of this cost would start if it came now and no other job came later.
    *
-   * @param ownUs the slot that this job would add, or the spare slot that it would use
+   * @param ownUs the time of the spare slot that this job would use or, without one, of the slot that it would add
    */
   startUs({ id }: Cost, priority: number, ownUs: number): number {
     const waiting: Waiting[] = [...(this.classes.get(id)?.byAge ?? [])];

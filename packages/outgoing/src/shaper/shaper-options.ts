@@ -29,12 +29,14 @@ import { durationBetween } from '@spillway/core/store';
 
 /** The numbers of one pace. */
 export interface PaceNumbers {
-  /** Units per window: an integer from 1 to 1,000,000,000. Units start one by one, with 4 per second every 250 ms. */
+  /**
+   * Units per window: an integer from 1 to 1,000,000,000. Units start one by one: with 4 per second, one every 250 ms.
+   */
   readonly limit: number;
   /** A duration such as `'1s'`, or in milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /**
-   * How many units may start at once after an idle time, and the largest cost: an integer from 1 to 1,000,000,000.
+   * How many units may start at once after an idle time: an integer from 1 to 1,000,000,000. No job can cost more.
    * Default 1.
    */
   readonly burst?: number | undefined;
@@ -164,7 +166,6 @@ const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
   observers: 1,
 };
 
-/** A pace, as it was declared. */
 export interface DeclaredPace extends PaceNumbers {
   /** Its name in `paces`; undefined for the only pace. */
   readonly label: string | undefined;

@@ -329,7 +329,6 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await this.permits?.close();
   }
 
-  /** How long a job of one unit would wait if it came now. */
   private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
     const queue = this.queues.queueOf(key);
     if (!queue) return storeMs;
@@ -372,7 +371,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.reservations.stopReserving();
   }
 
-  /** Rejects all waiting jobs. Resolves when their slots were cancelled. */
+  /** Rejects all waiting jobs. Resolves when their slots are cancelled. */
   private stop(): Promise<void> {
     this.stopping ??= this.cancelAll();
     return this.stopping;
@@ -431,7 +430,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.reporter.reportAnswer(answer);
   }
 
-  /** Restores permits when the store is back. */
+  /** When the store is back, renews the leases of permits and resends releases. */
   private readonly onBreaker = ({ state }: BreakerEvent): void => {
     if (state !== 'open') this.permits?.catchUp();
   };

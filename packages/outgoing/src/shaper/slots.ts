@@ -58,7 +58,7 @@ export interface Slot {
   readonly permit: Permit | undefined;
 }
 
-/** The longest time per unit, by the rules with which the slot was taken, because live settings can change the pace. */
+/** The longest time per unit when the slot was taken. Live settings may have changed the pace since. */
 export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
   return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }
@@ -88,7 +88,7 @@ export interface SlotAnswer {
   readonly lacksPermit: boolean;
 }
 
-/** `kept`: later slots of this key are taken. `unknown`: the store did not answer. */
+/** `kept`: the slot stays taken, because later slots of its key are taken. `unknown`: the store did not answer. */
 type Cancelled = 'done' | 'kept' | 'unknown';
 
 /** The content of one call: a step for each pace, and possibly one for a permit. */
@@ -312,7 +312,6 @@ export class SlotClient {
   }
 }
 
-/** The step that gives back units of a slot in one pace. */
 function putOf({ steps, answers }: Slot, at: number, units: number): Step {
   const step = steps[at] as Step;
   const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);

@@ -3,7 +3,7 @@
 import type { Step, Store } from '@spillway/core';
 import { domainOf } from '@spillway/core/direct';
 
-/** Answers are forgotten after once to twice this time, because clocks drift and are set. */
+/** Answers are forgotten after one to two of these periods, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
 /**
@@ -24,7 +24,10 @@ export class StoreTime {
   private latest = -Infinity;
   private before = -Infinity;
   private sinceUs = -Infinity;
-  /** Whether answers take no time, so that each one gives the exact offset. */
+  /**
+   * Whether the store answers synchronously. Then no time passes until the answer arrives, so each answer gives the
+   * exact offset.
+   */
   private readonly isExact: boolean;
 
   constructor(isExact: boolean) {
@@ -47,7 +50,7 @@ export class StoreTime {
     }
   }
 
-  /** How far the store's clock is at least ahead of this process's clock. */
+  /** At least how far the store's clock is ahead of this process's clock. */
   get offsetUs(): number {
     return Math.max(this.latest, this.before);
   }

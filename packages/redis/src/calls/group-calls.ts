@@ -18,7 +18,10 @@ export class GroupCalls {
   private readonly encoder = new Encoder();
   private inFlight = 0;
 
-  /** @param again receives a group when the client has become ready; it can then be batched with others */
+  /**
+   * @param again called with each group that had to wait, once the client is ready, so that the group can be batched
+   * with others
+   */
   constructor(
     transport: Transport,
     script: Script,
@@ -48,7 +51,6 @@ export class GroupCalls {
     }
   }
 
-  /** Runs `send`, which passes several calls and lets the client write them together. */
   together(send: () => void): void {
     this.transport.together(send);
   }

@@ -14,7 +14,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** One queue per client limits its listeners, however many stores and controls use it. */
+/** Stores and controls on one client share its queue, so the client gets few listeners. */
 const queues = new WeakMap<RedisClient, ReadyQueue>();
 
 export class ReadyQueue {

@@ -22,7 +22,7 @@ export class ServerTime implements Clock {
   private sinceUs = 0;
   private isNew = false;
 
-  /** The next reply may come from another server. The old offset is used until that reply, then forgotten. */
+  /** Call it when the next reply may come from another server. The old offset is used until that reply arrives. */
   renew(): void {
     this.isNew = true;
   }

@@ -22,12 +22,13 @@ import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
 /**
- * How long calls wait for the call that carries the script's text. A proxy can lose that call and keep the connection.
+ * How long calls wait for the call that sends the script's text. A timeout is needed, because a proxy can lose that
+ * call and keep the connection.
  */
 const LOAD_US = 1_000_000;
 
 /**
- * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. It has callbacks, because a
+ * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. Callbacks are used because a
  * promise per call would take as long as reading the reply.
  */
 export interface ScriptCall {
@@ -54,7 +55,6 @@ export class Transport {
     this.queue = ReadyQueue.forClient(client);
   }
 
-  /** Whether a call can be sent at once. */
   get isReady(): boolean {
     return this.client.state === 'ready';
   }
@@ -79,7 +79,6 @@ export class Transport {
     return this.serverTimes.timeFor(node);
   }
 
-  /** Runs `send` once. It makes several calls, which the client can write together. */
   together(send: () => void): void {
     let isSent = false;
     const once = (): void => {

@@ -52,7 +52,8 @@ function make(given: object): RedisClient {
 }
 
 /**
- * Returns a function that checks whether the object has a member with a name and type. It never reads a missing member.
+ * Returns a function that checks whether the object has a member with a name and type. A missing member is not read,
+ * because a client that is a proxy would create it.
  */
 function hasOf(object: object): (name: string, type: string) => boolean {
   const members = object as Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 /**
- * Builds Redis key names from limiter, code and key. Names are unique for each count, and a user's key cannot inject a
- * hash tag.
+ * Builds Redis key names from a limiter, a key, and the code that names a kind of count. Names are unique for each
+ * count, and a user's key cannot inject a hash tag.
  */
 
 import { hmac } from '@noble/hashes/hmac';

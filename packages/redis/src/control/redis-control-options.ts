@@ -124,14 +124,14 @@ export interface RedisControl extends Control {
    */
   clearAll(note: ChangeNote): Promise<void>;
   /**
-   * Writes back live settings that Redis has lost: those of the newest revision that any process still follows, without
-   * the expired ones. `force` also overwrites settings of another data set, which were set after the loss. A change,
-   * such as `set`, writes lost settings back too.
+   * Writes back live settings that Redis has lost: the unexpired ones of the newest revision that any process still
+   * follows. `force` also overwrites settings of another data set, which were set after the loss. A change, such as
+   * `set`, writes lost settings back too.
    */
   restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;
   /**
-   * Whether Redis had lost the live settings at the last poll: it was flushed, or restarted or replaced without them.
-   * The settings of the last revision that any process knows stay in force.
+   * Whether Redis had lost the live settings at the last poll, because it was flushed, restarted or replaced. The
+   * settings of the last revision that any process knows stay in force.
    */
   readonly settingsLost: boolean;
   /** Stops polling for changes. Current settings stay until they expire. The client stays open. */

@@ -39,12 +39,15 @@ export class Registry {
     this.announcer.keepUp();
   }
 
-  /** The additional resets for the resets in `steps`: one for each other count of the key that this process knows. */
+  /**
+   * More resets for each reset in `steps`: one for each other count of its key, if this process has a rule for the
+   * count.
+   */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
 
-  /** Additional resets for counts that only other processes know. Redis has a list of these counts. */
+  /** More resets for counts for which only other processes have rules. Redis has a list of these counts. */
   async notedResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(resetsKey);
     const noted = await this.notedCodes(
@@ -98,7 +101,7 @@ const RETRY_US = 60_000_000;
 /** Called, at most once a minute, with the error if Redis cannot store or read announcements. */
 type TellTrouble = (error: unknown) => void;
 
-/** Requests don't wait for announcements, and don't fail if these fail. */
+/** Announces limiters in the background: requests don't wait for announcements, and don't fail if these fail. */
 export class Announcer {
   private readonly scripts: LimiterScripts;
   private readonly limiters: () => readonly Announced[];
@@ -107,7 +110,7 @@ export class Announcer {
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private reportedUs = -Infinity;
-  /** Number of changes so far. If it grows while an announcement is sent, another announcement is due. */
+  /** How many changes there were. If there are more while an announcement is sent, another announcement is due. */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;

@@ -8,7 +8,6 @@ import { ServerTime } from '../calls/server-time.js';
 import { after, afterIdly, consoleLogger } from '../host.js';
 import { decodeOverride } from './records.js';
 
-/** The poller's interface to the control and Redis. */
 export interface PollerHost {
   isReady(): boolean;
   /** The reply of control-read.lua. */
@@ -22,12 +21,12 @@ export interface PollerHost {
 }
 
 /**
- * After Redis has lost the settings, processes offer their settings for a restore. Redis keeps these for this time
- * after the last offer.
+ * After Redis has lost the settings, processes send it their copies for a restore. Redis keeps the copies for this long
+ * after the last one was offered.
  */
 const KEPT_MS = 7 * 86_400_000;
 
-/** The retry delay after Redis did not accept offered settings. */
+/** The retry delay after an offer of settings failed. */
 const RETRY_US = 10_000_000;
 
 /** The largest valid revision, as in the scripts. */
@@ -243,7 +242,10 @@ export class SettingsPoller {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
   }
 
-  /** Logs a line that is not rate-limited, so a recent line, such as a line about an outage, cannot hide it. */
+  /**
+   * Reports the message as a fault, or logs it. There is no rate limit, so a recent line about an outage cannot hide
+   * it.
+   */
   private warn(message: string): void {
     const error = new SpillwayError('SPW_SETTINGS_LOST', message);
     if (this.onFault) this.reportFault(error);

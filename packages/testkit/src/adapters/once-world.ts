@@ -70,7 +70,6 @@ export interface OnceWorld {
   readonly parsers: readonly boolean[];
 }
 
-/** Sends requests to a server at a port. */
 export function askAt(port: number): OnceService {
   const open: OnceService['open'] = ({ path = '/charges', ...ask } = {}) => {
     const { method, headers, body } = requestOf(ask);
