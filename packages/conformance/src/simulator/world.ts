@@ -127,7 +127,7 @@ export class Process {
   frozenUntilUs = 0;
   /** How many timers are set. */
   timers = 0;
-  /** When a timer was set beside at least twelve others, and how many were set then. */
+  /** For each timer that was set while at least twelve others ran: when, and how many then ran. */
   readonly manyTimers: { readonly atUs: number; readonly timers: number }[] = [];
   readonly lines: string[] = [];
   private readonly world: World;

@@ -209,8 +209,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Rebuilds the arrays when more than half of their entries have no units. Without sums, a rebuild is only a copy, so
-   * an eighth is enough.
+   * Rebuilds the arrays if more than half of their entries have no units. Without sums, a rebuild only copies, so it
+   * starts at an eighth.
    */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;
