@@ -729,7 +729,7 @@ class Running {
 
   /**
    * Uses each key twice more, then returns the counts of quotas. The first use comes more than a minute later, because
-   * a failed load or report is repeated only after a minute.
+   * only then may a failed report or load be repeated.
    */
   private async quotas(): Promise<History['quotas']> {
     const { world, apps, plan, books, calls } = this;

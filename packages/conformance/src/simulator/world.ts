@@ -120,7 +120,7 @@ export interface ProcessClock {
   readonly offsetUs: number;
 }
 
-/** A process: it can be frozen and killed, and runs a program that sees only the globals made here. */
+/** A process, which can be frozen and killed. Its program sees only the globals that this class makes. */
 export class Process {
   readonly name: string;
   isDead = false;

@@ -29,7 +29,6 @@ export interface StepContext {
   /** The warnings and the store of the guard, which {@link Machine.complete} needs. */
   readonly notices?: FaultSink['notices'];
   readonly store?: FaultSink['store'];
-  /** Reads live limits; undefined without a control. */
   readonly live?: LiveLink | undefined;
   /** How long to wait for the promise of a callback, in milliseconds. Default 1,000. */
   readonly callbackTimeoutMs?: number | undefined;
@@ -40,9 +39,7 @@ export interface LimiterTurn<Raw = unknown> {
   readonly request: LimitRequest<Raw>;
   /** The mode in effect: the declared one or a live setting. */
   readonly mode: Mode;
-  /** The step that a stored limiter sends to the store. */
   readonly step?: Step | undefined;
-  /** The answer of the store to `step`. */
   readonly answer?: Answer | undefined;
   readonly decision: Decision;
 }

@@ -109,7 +109,7 @@ export interface LockRule extends RuleBase {
   readonly windowUs: number;
   /** The lengths of the first, second and further locks, in microseconds; at least one. The last length is repeated. */
   readonly locksUs: readonly number[];
-  /** This many microseconds after the end of the last lock, the next lock has the first length again. */
+  /** A lock that starts this many microseconds after the end of the last one has the first length again. */
   readonly forgetUs: number;
 }
 
@@ -139,7 +139,6 @@ export interface LeasesRule extends RuleBase {
   readonly limit: number;
   /** The most permits at once for holders that are not critical, 0 to `limit`. */
   readonly open: number;
-  /** Length of a lease in microseconds. */
   readonly leaseUs: number;
 }
 
@@ -200,7 +199,6 @@ export interface RateAlgorithm {
 export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
   readonly name: 'distinct';
   readonly maxLimit: number;
-  /** Finds the items of a request. */
   readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
 }
 
@@ -226,7 +224,6 @@ interface Given {
 /** A window by calendar, as passed to the option `window`. `calendar()` returns it. */
 export interface CalendarWindow<Raw = unknown> {
   readonly calendar: Calendar;
-  /** Looks up the billing period of a request. */
   readonly periodOf?:
     | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
     | undefined;
@@ -292,7 +289,6 @@ export interface Machine {
   checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
   /** For buckets with debt: charges a granted `take` or a `record` to the state of the count. */
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
-  /** The numbers of the rule as clients see them. */
   policy(name: string, rule: Rule): Policy;
   /** The numbers of the rule as operators see them. */
   declared(rule: Rule): DeclaredNumbers;
@@ -330,7 +326,7 @@ export interface Machine {
    */
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
   /**
-   * Adds the data of the request that the rule needs to a step.
+   * Adds to a step the data of the request that its rule needs.
    *
    * @param given undefined if the callback failed; the fault was already reported
    * @param limiter the name of the limiter, for faults
@@ -341,9 +337,12 @@ export interface Machine {
     limiter: string,
     sink: FaultSink,
   ): S;
-  /** The callback in the options that finds a property of {@link Given}, and that property's name in faults. */
+  /** The option whose callback supplies a property of {@link Given}, and the name of that property for faults. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** Properties of the merged step if two steps on one count are merged, such as a cost that differs from the sum. */
+  /**
+   * Called when two steps on one count are merged. Returns what to set in the merged step, such as a cost other than
+   * the sum.
+   */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
@@ -360,7 +359,7 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm, without spaces, because they separate what processes announce in Redis:
+   * The algorithm. It has no spaces, because spaces separate the values that processes announce in Redis:
    *
    * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;

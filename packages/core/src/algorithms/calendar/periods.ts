@@ -12,7 +12,7 @@ const MONDAY = 4;
 /** The parts of the name of a {@link Calendar}. */
 const NAME = /^(day|week|month)(?:-(\d+))?@(.+)$/;
 
-/** The highest number of a day with which a period of the unit can begin. */
+/** For each unit, the highest number of a day on which a period can begin. */
 const MOST = { day: 1, week: 7, month: 31 } as const;
 
 export type Unit = keyof typeof MOST;

@@ -24,7 +24,7 @@ const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
   },
 } satisfies Pick<Machine, 'complete' | 'givenBy'>);
 
-/** Each step reads and writes all items of its key: 23 bytes each. */
+/** The highest limit. Each step reads and writes all items of its key, 23 bytes each. */
 const MAX_LIMIT = 10_000;
 
 /**

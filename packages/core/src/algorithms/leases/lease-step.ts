@@ -40,7 +40,7 @@ export function noLeases(): LeasesState {
 
 /**
  * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts the
- * permits that the key holds in another place of the store.
+ * key's permits on the store's other shelf.
  */
 export function stepLeases(
   { op, rule, cost, lease }: Ask<LeasesRule>,

@@ -45,7 +45,7 @@ const SPARE = 8;
  */
 export class Entries implements LogEntries {
   total = 0;
-  /** The part of `times` in use. Its instants are ascending. */
+  /** How much of `times` is in use. Its instants are ascending. */
   private length = 0;
   private times = new Float64Array(SPARE);
   /**

@@ -8,7 +8,6 @@ import type { LogRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 import type { LogEntries } from './log-entries.js';
 
-/** The numbers of the answer to a step. */
 export interface LogView {
   used: number;
   freesUs: number;

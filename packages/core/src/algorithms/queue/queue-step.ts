@@ -106,7 +106,7 @@ function cut(state: QueueState, nowUs: number): boolean {
   return isAhead || state.pauseUs < pauseUs;
 }
 
-/** Gives back only the last take, because the starts of later takes are already decided. */
+/** Gives back a take only if it is the last one, because the starts of later takes are already decided. */
 function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: number): boolean {
   if (receipt?.atUs !== state.us || receipt.num !== state.num || !isLater(state, nowUs, 0)) {
     return false;

@@ -15,7 +15,6 @@ interface Slots {
   readonly words: Int32Array;
   /** The second cell of a slot is its instant in microseconds. */
   readonly cells: Float64Array;
-  /** A separate array is allocated with the first number that is not zero. */
   numbers: Uint32Array | undefined;
   /** Slots taken by entries, including expired ones. */
   taken: number;

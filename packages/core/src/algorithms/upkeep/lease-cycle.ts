@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * For how many lease lengths a failed `done` is retried. Until it reaches the store, another owner can run the request
- * again once the lease has expired.
+ * For how many lease lengths a failed `done` is retried. If it never reaches the store, another owner can run the
+ * request again once the lease has expired.
  */
 const DONE_LEASES = 10;
 
