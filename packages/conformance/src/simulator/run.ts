@@ -343,7 +343,7 @@ class Running {
     return { guard, meter };
   }
 
-  /** The store, with its calls recorded. */
+  /** Wraps a store to record its calls. */
   private recorded(store: Store, process: Process): Store {
     const { world, host, calls } = this;
     const apply = store.apply.bind(store);

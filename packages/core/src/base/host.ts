@@ -79,7 +79,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** If `value` is a promise that rejects, keeps its rejection from ending the process as unhandled. */
+/** If `value` is a promise, ignores its rejection, which would otherwise end the process. */
 export function disregard(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => undefined);
 }

@@ -21,9 +21,7 @@ export interface Admission {
    * come from this response.
    */
   readonly replay?: StoredResponse | undefined;
-  /**
-   * 200 if the request is allowed. For a rejection, the status of its reason, such as 429, 403 (blocked key) or 503.
-   */
+  /** 200 if allowed. For a rejection, the status of its reason, such as 429, 403 (blocked key) or 503. */
   readonly status: number;
   /** Headers for the response, whether the request is allowed or rejected. */
   readonly headers: readonly Header[];

@@ -72,8 +72,8 @@ export interface Control {
   /** True if the storage has lost the settings. The last known settings stay in effect. */
   readonly settingsLost?: boolean;
   /**
-   * Called for each limiter of a new guard, with the declared rule if the limiter has counts. The control can use it to
-   * warn operators about limiter names that don't exist. Must return at once and never throw.
+   * Called for each limiter of a new guard, with the declared rule if the limiter has counts. The control can warn
+   * operators about limiter names that don't exist. Must return at once and never throw.
    */
   register?(limiter: string, rule?: Rule): void;
 }

@@ -44,7 +44,7 @@ export interface LimiterTurn<Raw = unknown> {
   readonly decision: Decision;
 }
 
-/** The parts of a guard with which a meter settles what its limiter has charged. */
+/** What a meter needs of a guard to settle the units that its limiter has charged. */
 export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;

@@ -73,8 +73,8 @@ export interface Recorder {
 }
 
 /**
- * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so other bundles don't contain the
- * code that sees bodies and responses.
+ * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without it don't
+ * contain the code.
  */
 export interface Recorders {
   /**

@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * Set for a limit with `overage`: the rule with the declared limit. A rule with `soft` counts and admits more units,
-   * up to a higher limit, and its steps are not binding. Stores ignore this property.
+   * Set for a limit with `overage`: the rule with the declared limit. This rule has a higher limit, so it counts and
+   * admits more units, and its steps are not binding. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -282,9 +282,9 @@ export interface Machine {
   /** A rule that also counts units beyond the limit; the caller sets {@link RuleBase.soft}. */
   soften?(rule: Rule): Rule;
   /**
-   * Throws if a plan has numbers that must not replace the declared ones.
+   * Checks a plan.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID`
+   * @throws SpillwayError `SPW_OPTION_INVALID` for numbers that must not replace the declared ones
    */
   checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
   /** For buckets with debt: charges a granted `take` or a `record` to the state of the count. */
@@ -339,10 +339,7 @@ export interface Machine {
   ): S;
   /** The option whose callback supplies a property of {@link Given}, and the name of that property for faults. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /**
-   * Called when two steps on one count are merged. Returns what to set in the merged step, such as a cost other than
-   * the sum.
-   */
+  /** What to set in the result of merging two steps on one count, such as a cost other than their sum. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;

@@ -26,7 +26,6 @@ const RESEND_CLAIMS_US = 5_000_000;
  */
 const CLAIM_TIMEOUT_MS = 10_000;
 
-/** The upkeep for rules of permits and claims. */
 export const permitUpkeep: UpkeepOf<Step> = (client, track) => new Permits(client, track);
 
 class Permits implements Upkeep<Step> {
