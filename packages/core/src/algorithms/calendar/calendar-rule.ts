@@ -73,8 +73,8 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
 }
 
 /**
- * The highest count. The Redis script replies with up to twice the count plus 1, and ioredis parses integers above 2^53
- * - 58 wrong.
+ * The highest count. The Redis script replies with twice the count, plus 0 or 1, and ioredis parses integers above
+ * 2^53 - 58 wrong.
  */
 export const MOST_COUNTED: number = 2 ** 51;
 
