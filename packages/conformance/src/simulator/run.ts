@@ -759,7 +759,7 @@ class Running {
     return { records, told, loads, counts };
   }
 
-  /** The units charged, after each live process has sent its pending charges. */
+  /** Makes each live process send its pending charges, then returns the units charged. */
   private async spent(): Promise<History['spent']> {
     const { world, apps, plan } = this;
     if (!plan.spend) return undefined;

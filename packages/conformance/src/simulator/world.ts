@@ -114,9 +114,9 @@ function isBefore(one: Event, other: Event): boolean {
 }
 
 export interface ProcessClock {
-  /** How much too fast the clock is, in parts per million. */
+  /** By how much the clock runs too fast, in parts per million. */
   readonly driftPpm: number;
-  /** The offset of the clock from the epoch at the beginning, in microseconds. */
+  /** How far the clock is ahead when the world begins, in microseconds. */
   readonly offsetUs: number;
 }
 

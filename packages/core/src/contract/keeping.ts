@@ -65,7 +65,7 @@ export interface RecordedExchange {
   isGone(): boolean;
 }
 
-/** The parts of a guard that its keeper needs. */
+/** The parts of a guard that its {@link Keeper} needs. */
 export interface KeeperParts {
   readonly context: StepContext;
   readonly client: {

@@ -83,7 +83,6 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
     context: StepContext,
     live?: LiveLimits,
   ): Question | Promise<Question>;
-  /** Makes the decision from the store's answer. */
   decide(step: Step, answer: Answer): Decision;
 }
 

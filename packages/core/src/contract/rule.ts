@@ -95,7 +95,7 @@ export interface WindowRule extends RuleBase {
 export interface CalendarRule extends RuleBase {
   readonly machine: 'calendar';
   readonly limit: number;
-  /** Finds the period of an instant of the store's clock, unless the step has its own {@link Ask.period}. */
+  /** Finds the period in which a step counts, unless the step has its own {@link Ask.period}. */
   readonly calendar: Calendar;
 }
 
@@ -294,13 +294,12 @@ export interface Machine {
   declared(rule: Rule): DeclaredNumbers;
   /** After this many microseconds without a step, a count has expired: it decides like the count of an unused key. */
   expiresAfterUs(rule: Rule): number;
-  /** The numbers of a decision, from the store's answer to a step of `cost` units. */
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
   /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
-  /** The receipt of what is left after `given` units were given back. Omitted if only the number of units differs. */
+  /** The receipt of the rest of a grant, after `given` units were given back. Omitted if only the units differ. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
@@ -337,7 +336,7 @@ export interface Machine {
     limiter: string,
     sink: FaultSink,
   ): S;
-  /** The option whose callback supplies a property of {@link Given}, and the name of that property for faults. */
+  /** Finds the option whose callback supplies a property of {@link Given}. Faults name that property as `source`. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
   /** What to set in the result of merging two steps on one count, such as a cost other than their sum. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;

@@ -21,7 +21,7 @@ const SHARED = 128;
 
 /** The items of a key, and the numbers of the answer to the last step. */
 export interface DistinctState {
-  /** True if the caller must store the items. */
+  /** Whether the caller must store the items. */
   dirty: boolean;
   /** The packed list. */
   items: string;

@@ -56,7 +56,7 @@ export class Entries implements LogEntries {
   /** The index of the oldest entry with units, and the units dropped since the last rebuild. */
   private head = 0;
   private dropped = 0;
-  /** Entries in the middle without units. */
+  /** The number of entries in the middle that have no units. */
   private holes = 0;
 
   get count(): number {

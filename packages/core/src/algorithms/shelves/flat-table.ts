@@ -171,7 +171,7 @@ export class FlatTable {
     return this.cellsEach > 2 ? 6 * slot + 4 : slot;
   }
 
-  /** Fills an empty slot, copying the entry at `fromSlot` of `from` if given. */
+  /** Fills an empty slot. If `from` is given, copies its entry at `fromSlot`. */
   private fillSlot(slot: number, lo: number, hi: number, from?: Slots, fromSlot = 0): void {
     const { slots } = this;
     const size = 2 * this.cellsEach;
