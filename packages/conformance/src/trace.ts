@@ -6,7 +6,7 @@ import { type Move, moves, nearMoves } from './moves.js';
 import { weighted } from './property.js';
 import { periodUs } from './rules.js';
 
-/** How many units to take. A number is a percentage of the capacity; `rest` is what remains. */
+/** How many units to take. A number is a percentage of the capacity; `rest` takes all remaining units. */
 type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
 
 /** How many units of an earlier grant to refund. */
@@ -20,7 +20,7 @@ export interface StepPick {
   /** Units charged in addition to the cost, even if they would not pass. Only for rules with debt. */
   readonly owed: number;
   readonly binding: boolean;
-  /** Whether a take of a shaper's rule starts together with others. */
+  /** Whether to set `together` on a take under a shaper's rule, so it starts together with other takes of its group. */
   readonly together: boolean;
   /** The grant that a `put` refunds, counted back from the newest. */
   readonly grant: number;
@@ -41,7 +41,7 @@ interface Group {
 
 export interface Trace {
   readonly rules: readonly Rule[];
-  /** Whether all rules have the same limiter name, and are therefore used on the same keys. */
+  /** Whether all rules share one limiter name, so steps under different rules use the same keys. */
   readonly meet: boolean;
   readonly startUs: number;
   readonly groups: readonly Group[];

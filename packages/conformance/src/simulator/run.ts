@@ -23,13 +23,13 @@ import { QuotaBooks, type QuotaCaller, startOf } from './quotas.js';
 import { Process, World } from './world.js';
 
 /**
- * The exports of a program. Bundle it, including core, into the text of one self-contained CommonJS module. Each
- * process evaluates this module with its own clock, timers and random numbers.
+ * What a program exports. Bundle the program, including core, into the text of one self-contained CommonJS module. Each
+ * process evaluates this text with its own clock, timers and random numbers.
  */
 export interface Program {
   readonly core: typeof import('@spillway/core');
   readonly fetchGuard: typeof import('@spillway/core/fetch').fetchGuard;
-  /** `createShaper` of @spillway/outgoing. Without it no jobs are run. */
+  /** `createShaper` of @spillway/outgoing. Without it, the simulation runs no jobs. */
   readonly createShaper?: (
     options: {
       name: string;
@@ -42,11 +42,11 @@ export interface Program {
     },
     settings: { store: Store; localShare: number; logger: false },
   ) => Shaper;
-  /** Exported by @spillway/core/store. Without it, no limit has debt. */
+  /** `withDebt` of @spillway/core/store. Without it, no limit has debt. */
   readonly withDebt?: typeof import('@spillway/core/store').withDebt;
   /** Opens the store on a connection to the server. */
   open(link: Link): Store;
-  /** Opens a control on a connection to the server. Without it, no limit is changed live. */
+  /** Opens a control on a connection to the server. Without it, the simulation changes no limit live. */
   openControl?(link: Link): LiveControl;
 }
 
@@ -70,7 +70,10 @@ interface Shaper {
 /** The input of {@link simulate}: the text of a {@link Program}, and servers for it. */
 export interface Subject {
   readonly program: string;
-  /** The program of every second process; a deploy switches between the two. Default: `program`. */
+  /**
+   * A second build of the program, which every second process runs. A deploy switches a process to the other build.
+   * Default: `program`.
+   */
   readonly other?: string | undefined;
   /** Makes an empty server. */
   server(): Server;
@@ -86,7 +89,7 @@ const CLOSE_US = 5_000_000;
 
 const SPEND_MS = 86_400_000;
 
-/** More than two periods of `quota` acts. */
+/** More than two periods of the `quota` limit. After this time, its counts have expired. */
 const MONTHS_US = 70 * SPEND_MS * 1_000;
 
 /** The time after which all counts except those of quotas have expired. */
@@ -315,7 +318,7 @@ class Running {
     };
   }
 
-  /** The guard for requests whose cost is known at their end. Each request holds a permit. */
+  /** Makes the guard of requests whose cost is known only when they end. Each request holds a permit until then. */
   private spending(core: Program['core'], process: Process, store: Store): App['spending'] {
     const { spend } = this.plan;
     if (!spend) return undefined;
@@ -340,7 +343,7 @@ class Running {
     return { guard, meter };
   }
 
-  /** The store, with its calls recorded. */
+  /** Wraps a store to record its calls. */
   private recorded(store: Store, process: Process): Store {
     const { world, host, calls } = this;
     const apply = store.apply.bind(store);
@@ -505,7 +508,7 @@ class Running {
     return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
-  /** After the work, charges the limits with debt again. */
+  /** Charges the limits with debt once more, as if the rest of the cost was known only after the work. */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {
       const rate = this.plan.rates[one];
@@ -523,7 +526,7 @@ class Running {
     return this.refunds.get(decision) ?? 0;
   }
 
-  /** Retries at the microsecond at which the store has promised to admit the request, or just before. */
+  /** Repeats a rejected call at the microsecond at which the store has promised to admit it, or just before. */
   private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
     const { again: by } = asks;
@@ -725,8 +728,8 @@ class Running {
   }
 
   /**
-   * The counts of quotas, after each key was used twice more. The first use comes more than a minute later, when a load
-   * or report that failed is repeated.
+   * Uses each key twice more, then returns the counts of quotas. The first use comes more than a minute later, because
+   * only then may a failed report or load be repeated.
    */
   private async quotas(): Promise<History['quotas']> {
     const { world, apps, plan, books, calls } = this;
@@ -756,7 +759,7 @@ class Running {
     return { records, told, loads, counts };
   }
 
-  /** The units charged, after each live process has sent its pending charges. */
+  /** Makes each live process send its pending charges, then returns the units charged. */
   private async spent(): Promise<History['spent']> {
     const { world, apps, plan } = this;
     if (!plan.spend) return undefined;

@@ -114,20 +114,20 @@ function isBefore(one: Event, other: Event): boolean {
 }
 
 export interface ProcessClock {
-  /** How much too fast the clock is, in parts per million. */
+  /** By how much the clock runs too fast, in parts per million. */
   readonly driftPpm: number;
-  /** The offset of the clock from the epoch at the beginning, in microseconds. */
+  /** How far the clock is ahead when the world begins, in microseconds. */
   readonly offsetUs: number;
 }
 
-/** A process: it can be frozen and killed, and runs a program that sees only the globals made here. */
+/** A process, which can be frozen and killed. Its program sees only the globals that this class makes. */
 export class Process {
   readonly name: string;
   isDead = false;
   frozenUntilUs = 0;
   /** How many timers are set. */
   timers = 0;
-  /** When a timer was set beside at least twelve others, and how many were set then. */
+  /** For each timer that was set while at least twelve others ran: when, and how many then ran. */
   readonly manyTimers: { readonly atUs: number; readonly timers: number }[] = [];
   readonly lines: string[] = [];
   private readonly world: World;

@@ -5,10 +5,10 @@ import type { Answer } from '../contract/ask.js';
 import { countOf, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** The merged steps of a group, and the merged step for each step of the caller. */
+/** The merged steps of a group, and where each step of the caller is among them. */
 export interface UniqueGroup {
   readonly steps: readonly Step[];
-  /** The index of the merged step for each step of the caller; undefined if nothing was merged. */
+  /** For each step of the caller, the index of its merged step; undefined if nothing was merged. */
   readonly places?: readonly number[];
 }
 
@@ -102,7 +102,7 @@ function checkStep(step: Step): void {
 }
 
 /**
- * Whether every binding `take` of a group passes. Only then are the takes that pass charged.
+ * Whether every binding `take` of a group passes. Only then does a store charge the takes that pass.
  *
  * @param passes whether one step passes, given the state before the group; called only for binding takes
  */

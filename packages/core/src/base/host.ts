@@ -79,7 +79,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** Ignores `value`: if it is a promise that rejects, it must not end the process as an unhandled rejection. */
+/** If `value` is a promise, ignores its rejection, which would otherwise end the process. */
 export function disregard(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => undefined);
 }
@@ -91,7 +91,10 @@ export interface Logger {
 
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
-/** A logger that writes to the host's console. It is always the same object, because loggers are compared. */
+/**
+ * A logger that writes to the host's console. Always the same object, because repeated lines are suppressed for each
+ * logger.
+ */
 export function consoleLogger(): Logger {
   return toConsole;
 }

@@ -1,4 +1,4 @@
-/** The outcome of a guard for one request: the response, and the release when the response has closed. */
+/** What a guard decided about a request: the response, and what to call when the response has closed. */
 
 import type { Decision } from './decision.js';
 import type { ResponseEnd } from './limiter-turn.js';
@@ -21,7 +21,7 @@ export interface Admission {
    * come from this response.
    */
   readonly replay?: StoredResponse | undefined;
-  /** 200 if the request is allowed. For a rejection, 429, 403 (blocked key), 503, or the status of another reason. */
+  /** 200 if allowed. For a rejection, the status of its reason, such as 429, 403 (blocked key) or 503. */
   readonly status: number;
   /** Headers for the response, whether the request is allowed or rejected. */
   readonly headers: readonly Header[];

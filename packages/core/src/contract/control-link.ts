@@ -14,7 +14,6 @@ export type LinkedControl = Control & ControlLinked;
 
 /** The part of a {@link LinkedControl} that links it to guards and limiters. */
 export interface ControlLinked {
-  /** Connects one guard or limiter to this control. */
   link(user: ControlUser): ControlLink;
 }
 
@@ -65,7 +64,6 @@ export interface LiveVariants<Declared extends Numbers> {
 /** The rules and the policy made from the numbers of a limit. */
 export interface RuleVariant<Declared extends Numbers> {
   readonly numbers: Declared;
-  /** The name of the plan, if it has one. */
   readonly plan: string | undefined;
   readonly rule: Rule;
   /** The rule of the fallback counter, used when the store fails. */

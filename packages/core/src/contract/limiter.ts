@@ -70,7 +70,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   /** Set for a limiter that stores responses. A guard has at most one. */
   readonly keeping?: Keeping<Raw> | undefined;
   /**
-   * Returns the step for the store, or the decision if no store is needed; a promise of it if a callback returns a
+   * Returns the step for the store, or the decision if no store is needed; a promise of either if a callback returns a
    * promise. Must not throw, and the promise must not reject. If the limit of the rule is 0, the request is rejected
    * without calling the store.
    *
@@ -83,7 +83,6 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
     context: StepContext,
     live?: LiveLimits,
   ): Question | Promise<Question>;
-  /** Makes the decision from the store's answer. */
   decide(step: Step, answer: Answer): Decision;
 }
 

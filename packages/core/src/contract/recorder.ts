@@ -73,8 +73,8 @@ export interface Recorder {
 }
 
 /**
- * Makes the recorders for node:http and fetch. `idempotency()` supplies them: a guard without it doesn't have the code
- * that sees bodies and responses.
+ * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without it don't
+ * contain the code.
  */
 export interface Recorders {
   /**
@@ -89,8 +89,8 @@ export interface Recorders {
 /** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
   /**
-   * Returns the response to send instead of `response`. If that response has no body, `kept` is set: send the response
-   * only after `kept` settles.
+   * Returns the response to send instead of `response`. If that response has no body, send it only after `kept`
+   * settles.
    */
   see<Res>(
     response: Res,

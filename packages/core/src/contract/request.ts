@@ -18,7 +18,7 @@ export interface LimitRequest<Raw = unknown> {
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   readonly raw: Raw;
-  /** For adapters: the object that handlers pass to `of` of a meter, if it is not {@link raw}. */
+  /** For adapters: the object that handlers pass to a meter's `of`, if it is not {@link raw}. */
   readonly holder?: object | undefined;
   /**
    * For adapters: called by the guard if a limiter counts by address and the address can't be known. `enforced` says

@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * Set for a limit with `overage`: the rule with the declared limit. A rule with `soft` counts and admits more units,
-   * up to a higher limit, and its steps are not binding. Stores ignore this property.
+   * Set for a limit with `overage`: the rule with the declared limit. This rule has a higher limit, so it counts and
+   * admits more units, and its steps are not binding. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -95,7 +95,7 @@ export interface WindowRule extends RuleBase {
 export interface CalendarRule extends RuleBase {
   readonly machine: 'calendar';
   readonly limit: number;
-  /** Finds the period of an instant of the store's clock, unless the step has its own {@link Ask.period}. */
+  /** Finds the period in which a step counts, unless the step has its own {@link Ask.period}. */
   readonly calendar: Calendar;
 }
 
@@ -109,7 +109,7 @@ export interface LockRule extends RuleBase {
   readonly windowUs: number;
   /** The lengths of the first, second and further locks, in microseconds; at least one. The last length is repeated. */
   readonly locksUs: readonly number[];
-  /** This many microseconds after the end of the last lock, the next lock has the first length again. */
+  /** A lock that starts this many microseconds after the end of the last one has the first length again. */
   readonly forgetUs: number;
 }
 
@@ -139,7 +139,6 @@ export interface LeasesRule extends RuleBase {
   readonly limit: number;
   /** The most permits at once for holders that are not critical, 0 to `limit`. */
   readonly open: number;
-  /** Length of a lease in microseconds. */
   readonly leaseUs: number;
 }
 
@@ -200,7 +199,6 @@ export interface RateAlgorithm {
 export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
   readonly name: 'distinct';
   readonly maxLimit: number;
-  /** Finds the items of a request. */
   readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
 }
 
@@ -226,7 +224,6 @@ interface Given {
 /** A window by calendar, as passed to the option `window`. `calendar()` returns it. */
 export interface CalendarWindow<Raw = unknown> {
   readonly calendar: Calendar;
-  /** Looks up the billing period of a request. */
   readonly periodOf?:
     | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
     | undefined;
@@ -285,26 +282,24 @@ export interface Machine {
   /** A rule that also counts units beyond the limit; the caller sets {@link RuleBase.soft}. */
   soften?(rule: Rule): Rule;
   /**
-   * Throws if a plan has numbers that must not replace the declared ones.
+   * Checks a plan.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID`
+   * @throws SpillwayError `SPW_OPTION_INVALID` for numbers that must not replace the declared ones
    */
   checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
   /** For buckets with debt: charges a granted `take` or a `record` to the state of the count. */
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
-  /** The numbers of the rule as clients see them. */
   policy(name: string, rule: Rule): Policy;
   /** The numbers of the rule as operators see them. */
   declared(rule: Rule): DeclaredNumbers;
   /** After this many microseconds without a step, a count has expired: it decides like the count of an unused key. */
   expiresAfterUs(rule: Rule): number;
-  /** The numbers of a decision, from the store's answer to a step of `cost` units. */
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
   /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
-  /** The receipt of what is left after `given` units were given back. Omitted if only the number of units differs. */
+  /** The receipt of the rest of a grant, after `given` units were given back. Omitted if only the units differ. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
@@ -330,7 +325,7 @@ export interface Machine {
    */
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
   /**
-   * Adds the data of the request that the rule needs to a step.
+   * Adds to a step the data of the request that its rule needs.
    *
    * @param given undefined if the callback failed; the fault was already reported
    * @param limiter the name of the limiter, for faults
@@ -341,9 +336,9 @@ export interface Machine {
     limiter: string,
     sink: FaultSink,
   ): S;
-  /** The callback in the options that finds a property of {@link Given}, and that property's name in faults. */
+  /** Finds the option whose callback supplies a property of {@link Given}. Faults name that property as `source`. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** Properties of the merged step if two steps on one count are merged, such as a cost that differs from the sum. */
+  /** What to set in the result of merging two steps on one count, such as a cost other than their sum. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
@@ -360,7 +355,7 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm, without spaces, because they separate what processes announce in Redis:
+   * The algorithm. It has no spaces, because spaces separate the values that processes announce in Redis:
    *
    * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;

@@ -47,7 +47,6 @@ const bucketMachine: Machine = {
   },
 };
 
-/** Takes the numbers that `makeRule` takes. */
 export function makeBucketRule(limit: number, windowUs: number, declaredBurst: number): BucketRule {
   const numbers = bucketNumbers(limit, windowUs, declaredBurst);
   const code = bucketCode(numbers, numbers.den);
@@ -66,7 +65,6 @@ export function bucketCode({ tolUs, tolNum }: Tolerance, den: number): string {
  */
 export const MAX_TOLERANCE_US: number = 2 ** 51;
 
-/** Takes the numbers that `makeRule` takes. */
 export function bucketNumbers(
   limit: number,
   windowUs: number,
@@ -112,8 +110,8 @@ export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: n
 }
 
 /**
- * Measures a bucket, even if units don't refill in whole microseconds. A taker may wait `waitUs` for units that have
- * not refilled yet.
+ * Measures a bucket, also if its units refill in fractions of a microsecond. `waitUs` is how long a taker may wait for
+ * units that have not refilled yet.
  */
 export function measureParts(
   rule: BucketNumbers,
@@ -179,7 +177,7 @@ export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number):
   return { atUs: tatUs, num: tatNum, units };
 }
 
-/** The receipt of a grant after `given` of its units were given back, as if they had never been taken. */
+/** The receipt that the grant would have if `given` of its units had never been taken. */
 export function restOfBucket(
   { period, den }: BucketRule | QueueRule,
   { atUs, num, units }: Receipt,

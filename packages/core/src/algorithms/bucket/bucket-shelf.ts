@@ -1,4 +1,4 @@
-/** Stores buckets by limiter, code and key in a flat table. */
+/** Stores the buckets of a memory store in a flat table. */
 
 import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';

@@ -83,17 +83,14 @@ export function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean
 }
 
 /**
- * Whether a step may change the stored state. `look`, a cost of 0, and a `put` that gives nothing back must not.
+ * Whether a step may change the stored state. A `look`, a step of cost 0, and a `put` that gives nothing back may not.
  * `allowed` is the result of {@link stepBucket}.
  */
 export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boolean {
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/**
- * If the clock went back, the bucket may be emptier than burst and debt allow. This function refills it up to that
- * bound.
- */
+/** If the clock went back, the bucket may look emptier than burst and debt allow. This refills it up to that bound. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   const { tolUs, tolNum } = rule.deepest ?? rule;
   const latestUs = nowUs + tolUs;

@@ -11,7 +11,7 @@ import { BILLING } from './periods.js';
 /** The longest billing period. */
 export const LONGEST_MS = 34_560_000_000;
 
-/** Stores don't need {@link Machine.complete}, so it is omitted here. */
+/** Lacks {@link Machine.complete}, which stores don't need; `calendar()` adds it. */
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
@@ -73,7 +73,7 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
 }
 
 /**
- * The highest count. The script in Redis replies with twice the count, plus 0 or 1, and ioredis parses integers above
+ * The highest count. The Redis script replies with twice the count, plus 0 or 1, and ioredis parses integers above
  * 2^53 - 58 wrong.
  */
 export const MOST_COUNTED: number = 2 ** 51;

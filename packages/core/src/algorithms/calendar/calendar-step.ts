@@ -23,8 +23,8 @@ export interface CalendarState {
 }
 
 /**
- * Periods that begin at most this far apart count as the same: an app's clock may be off, or the app may learn of a
- * renewal late.
+ * If two periods begin at most this far apart, they count as the same period: an app's clock may be off, or the app may
+ * learn of a renewal late.
  */
 const SAME_US = 3_600_000_000;
 
@@ -96,7 +96,7 @@ export function stepCalendar(
 type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
 
 /**
- * Moves the state to the period that counts now, given the `period` of the step. Returns whether the clock went back by
+ * Moves the state to the step's `period`, unless the stored period still counts. Returns whether the clock went back by
  * more than a period since the state was stored.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {

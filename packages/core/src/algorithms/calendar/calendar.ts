@@ -77,7 +77,7 @@ export function calendar<Raw = unknown>(
   return new Window(calendarNamed(BILLING), period);
 }
 
-/** Returns null if the request has no period, because undefined means that the function failed. */
+/** Replaces a missing period by null, because undefined means that the function failed. */
 function settled<Own>(own: Own | PromiseLike<Own>): Own | PromiseLike<Own> {
   return isThenable(own) ? (own as PromiseLike<Own>).then(settledNow) : settledNow(own as Own);
 }
@@ -108,7 +108,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** The `notices` objects already checked: NODE_ENV is read once for each, because a read costs more than a step. */
+/** The `notices` objects already checked. Each is checked once, because reading NODE_ENV takes longer than a step. */
 const checked = new WeakSet<object>();
 
 /** Warns once, in production, of calendar limits in a memory store. */

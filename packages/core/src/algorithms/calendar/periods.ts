@@ -12,7 +12,7 @@ const MONDAY = 4;
 /** The parts of the name of a {@link Calendar}. */
 const NAME = /^(day|week|month)(?:-(\d+))?@(.+)$/;
 
-/** The last day on which a week or month can begin. */
+/** For each unit, the highest number of a day on which a period can begin. */
 const MOST = { day: 1, week: 7, month: 31 } as const;
 
 export type Unit = keyof typeof MOST;
@@ -169,8 +169,8 @@ function dayIn(year: number, month: number, day: number): number {
 }
 
 /**
- * The periods around `us` in a series of periods as long as `own`. A period before `own` gets the start 0, because the
- * key's real period may have begun at another time. A period with start 0 never ends a stored period.
+ * The periods around `us` if all periods were as long as `own`. Those before `own` get the start 0, because the key's
+ * real periods may have begun at other times. A step with start 0 never ends a stored period.
  */
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;
@@ -193,8 +193,7 @@ function nth(own: Period, at: number): Period {
 const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 
 /**
- * The periods of a key whose billing period is unknown. They begin in 1970, so they never end a stored period of the
- * key.
+ * The periods of a key whose billing period is unknown. Their start is 0, so they never end a stored period of the key.
  */
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;

@@ -15,7 +15,7 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
   readonly grows = true;
   private readonly states = new KeyedStates<StoredItems>();
   private characters = 0;
-  /** Steps change this copy of the stored state, because a look or a rejection must not change the original. */
+  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
   private readonly working = noItems();
 
   /** The number of items of all keys. */

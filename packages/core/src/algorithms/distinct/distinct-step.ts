@@ -21,7 +21,7 @@ const SHARED = 128;
 
 /** The items of a key, and the numbers of the answer to the last step. */
 export interface DistinctState {
-  /** True if the caller must store the items. */
+  /** Whether the caller must store the items. */
   dirty: boolean;
   /** The packed list. */
   items: string;
@@ -35,8 +35,8 @@ export function noItems(): DistinctState {
 }
 
 /**
- * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. With `mayGrow` false,
- * a new item passes only if it replaces an expired one, or if the key has no items.
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. With `mayGrow` false
+ * (the memory store is full), a new item passes only if it replaces an expired one, or if the key has no items.
  */
 export function stepDistinct(
   { op, rule, cost, receipt, items = [] }: DistinctAsk,
@@ -113,7 +113,7 @@ function freshOf(places: readonly number[]): number {
   return places.filter((at) => at < 0).length;
 }
 
-/** The time of the item that must expire before all wanted items pass; -1 if they pass now. */
+/** The time of the item whose expiry makes room for all wanted items; -1 if they pass now. */
 function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
   const known = new Set(places);
   const fresh = freshOf(places);
@@ -139,7 +139,7 @@ function withItems(
   return edited(list, unsharedOf(list, places), true) + fresh;
 }
 
-/** Removes at most `most` items of those at `places` that are unshared and were added at `us`. */
+/** Removes items that the grant at `us` added and no other request repeated: at most `most` of those at `places`. */
 function without(list: string, places: readonly number[], us: number, most: number): string {
   const own = unsharedOf(list, places).filter((at) => timeAt(list, at) === us);
   return edited(list, own.slice(0, most), false);

@@ -24,7 +24,7 @@ const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
   },
 } satisfies Pick<Machine, 'complete' | 'givenBy'>);
 
-/** Each step reads and writes all items of its key: 23 bytes each. */
+/** The highest limit. Each step reads and writes all items of its key, 23 bytes each. */
 const MAX_LIMIT = 10_000;
 
 /**
@@ -70,7 +70,7 @@ export function distinct<Raw = unknown>(
   };
 }
 
-/** Returns an empty list if the request has no items, because undefined means that the function failed. */
+/** Replaces missing items by an empty list, because undefined means that the function failed. */
 function settled(own: Items | PromiseLike<Items>): Items | PromiseLike<Items> {
   return isThenable(own) ? (own as PromiseLike<Items>).then(settledNow) : settledNow(own as Items);
 }

@@ -7,7 +7,7 @@ import type { Ask, Lease } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 
 /**
- * The longest lease: 24 hours. If the end of a lease is further away, the clock went back after the lease was taken.
+ * The longest lease: 24 hours. If a lease would end later than this from now, the clock went back after it was taken.
  */
 export const MAX_LEASE_US: number = 86_400_000_000;
 
@@ -40,7 +40,7 @@ export function noLeases(): LeasesState {
 
 /**
  * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts the
- * permits of the same key that are stored elsewhere.
+ * key's permits on the store's other shelf.
  */
 export function stepLeases(
   { op, rule, cost, lease }: Ask<LeasesRule>,

@@ -6,7 +6,7 @@ import type { LockRule, Machine } from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { LockShelf } from './lock-shelf.js';
 
-/** If another process ends a lock by a refund or reset, this process may reject for up to this time longer. */
+/** A process caches a rejection at most this long, because another process may end the lock by a refund or reset. */
 const CACHED_MS = 1_000;
 
 const lockMachine: Machine = {

@@ -11,10 +11,12 @@ import { givenBack } from '../receipt.js';
 export interface LockState {
   /** True if the caller must store this state. */
   dirty: boolean;
-  /** The first instant after the window. It also identifies the charges: the receipt of a refund must contain it. */
+  /** When the window ends. Receipts contain it, so a refund reaches only the window that was charged. */
   endUs: number;
   current: number;
-  /** How many past and running locks count. The next lock has the duration at this index, or the last duration. */
+  /**
+   * How many locks count, including a running one. The next lock has the duration at this index, or the last duration.
+   */
   level: number;
   /** When the last lock ended; 0 if no lock counts. */
   endedUs: number;
@@ -85,7 +87,8 @@ export function stepLock(
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
 /**
- * Starts a lock, or extends the running one. A long `hold` raises the level until locks of that level are long enough.
+ * Starts or extends a lock. If no lock of this level is long enough for a `hold`, raises the level. Otherwise `advance`
+ * would shorten the lock.
  */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;

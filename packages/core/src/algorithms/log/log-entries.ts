@@ -45,7 +45,7 @@ const SPARE = 8;
  */
 export class Entries implements LogEntries {
   total = 0;
-  /** The part of `times` in use. Its instants are ascending. */
+  /** How much of `times` is in use. Its instants are ascending. */
   private length = 0;
   private times = new Float64Array(SPARE);
   /**
@@ -56,7 +56,7 @@ export class Entries implements LogEntries {
   /** The index of the oldest entry with units, and the units dropped since the last rebuild. */
   private head = 0;
   private dropped = 0;
-  /** Entries in the middle without units. */
+  /** The number of entries in the middle that have no units. */
   private holes = 0;
 
   get count(): number {
@@ -209,8 +209,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Rebuilds the arrays when more than half of their entries have no units. Without sums, a rebuild is only a copy, so
-   * an eighth is enough.
+   * Rebuilds the arrays if more than half of their entries have no units. Without sums, a rebuild only copies, so it
+   * starts at an eighth.
    */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;

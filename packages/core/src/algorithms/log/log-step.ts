@@ -8,7 +8,6 @@ import type { LogRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 import type { LogEntries } from './log-entries.js';
 
-/** The numbers of the answer to a step. */
 export interface LogView {
   used: number;
   freesUs: number;
@@ -17,8 +16,8 @@ export interface LogView {
 
 /**
  * Applies a step to `entries`, in place. See {@link stepBucket} for `charge` and the return value. Writes the numbers
- * after the step into `view`. With `mayGrow` false, new units join the newest entry, which then expires later than it
- * should, never earlier.
+ * after the step into `view`. With `mayGrow` false (the memory store is full), new units join the newest entry. Units
+ * may then expire too late, but never too early.
  */
 export function stepLog(
   { op, rule, cost, receipt }: Ask<LogRule>,
@@ -58,7 +57,6 @@ export function isAhead(rule: LogRule, entries: LogEntries, nowUs: number): bool
   return entries.lastUs > nowUs + rule.windowUs;
 }
 
-/** Makes one entry of all units that still count; see {@link isAhead}. */
 function gather(entries: LogEntries, used: number, nowUs: number): void {
   entries.clear();
   entries.add(nowUs, used);

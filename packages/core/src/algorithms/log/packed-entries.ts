@@ -48,20 +48,23 @@ export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
 
-/** A rough instant has 12 bits. All instants of a log lie within half of that range, so they can be compared. */
+/**
+ * How many bits a rough instant has. It wraps around, but all instants of a log lie within half of its range, so they
+ * can be compared.
+ */
 const ROUGH_BITS = 12;
 const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
 
 /**
- * The instants of packed logs, for one window length at a time. They are stored modulo 2^32 us or, if the window is
- * longer than that (71 minutes), modulo 2^48 us. The newest instant is stored in full. The others are calculated from
- * it, because all entries of a log are less than a window apart.
+ * Reads and writes the instants of packed logs, for one window length at a time. A block holds them modulo 2^32 us or,
+ * if the window is longer than that (71 minutes), modulo 2^48 us. The slot's time gives the newest instant in full. The
+ * others follow from it, because all entries of a log are less than a window apart.
  */
 export class Instants {
   /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /** The factor from an instant to its rough form: the largest power of 1/2 with which a window fits into the range. */
+  /** An instant times this is its rough form. The largest power of 1/2 that fits a window into half of the range. */
   private roughness = 1;
 
   turnTo(windowUs: number): void {
@@ -94,8 +97,7 @@ export class Instants {
   }
 
   /**
-   * Whether the instant with the rough form `rough` is certainly later than `us`. The two must be less than a window
-   * apart.
+   * Whether the rough form `rough` proves that an instant is later than `us`. The two must be less than a window apart.
    */
   isLater(rough: number, us: number): boolean {
     return (rough - this.rough(us)) << (32 - ROUGH_BITS) > 0;

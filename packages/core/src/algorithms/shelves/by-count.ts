@@ -11,9 +11,9 @@ interface Codes<Thing> {
 }
 
 /**
- * Names of limiters are constants in code, so there are few. One limiter may have many codes, because plans and live
- * settings may change its numbers, so idle objects are evicted. The number of other objects is limited, because each
- * has at least one entry in its store.
+ * Limiters are few, because their names are constants in code. But plans and live settings may change a limiter's
+ * numbers, so it may have many codes, and idle objects are evicted. Objects in use need no limit: each has at least one
+ * entry in its store.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();

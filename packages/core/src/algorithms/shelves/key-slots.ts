@@ -8,7 +8,7 @@ import { FlatTable, type Keeper } from './flat-table.js';
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
-/** The fingerprint and hot keys of one limiter and code. May be evicted, because it can be made again. */
+/** Caches the fingerprint of one limiter and code, and its hot keys. May be evicted. */
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;

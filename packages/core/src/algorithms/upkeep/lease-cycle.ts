@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * For how many lease lengths a failed `done` is retried. Until it reaches the store, another owner can run the request
- * again once the lease has expired.
+ * For how many lease lengths a failed `done` is retried. If it never reaches the store, another owner can run the
+ * request again once the lease has expired.
  */
 const DONE_LEASES = 10;
 
@@ -27,7 +27,7 @@ export class LeaseCycle {
   private readonly endSteps = new WeakMap<Step, Step>();
   /** The callback for each claim, called if another owner has taken the claim. */
   private readonly onLost = new WeakMap<Step, () => void>();
-  /** Values to write before the end of their claim is sent. */
+  /** Values to write before the step that ends their claim is sent. */
   private readonly lateValues = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
   /** Time of the last turn. */
@@ -109,8 +109,8 @@ export class LeaseCycle {
   }
 
   /**
-   * Call when the store is back. It may have lost leases and missed releases, so this starts to renew and retry them at
-   * once.
+   * Starts to renew leases and to retry lost releases at once. Call it when the store is back, which may have lost
+   * leases and missed releases.
    */
   catchUp(): void {
     if (this.size === 0 && this.lost.size === 0) return;

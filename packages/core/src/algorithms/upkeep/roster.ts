@@ -27,7 +27,7 @@ export class Roster {
   private readonly missed = new Set<Step>();
   /** Renewals that the last turn should have made but had no capacity for. */
   private owed = 0;
-  /** Leases last renewed before this instant are late. */
+  /** A lease is late if it was last renewed before this instant. */
   private behindUs = 0;
 
   constructor(leaseUs: number) {

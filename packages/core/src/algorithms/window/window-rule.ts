@@ -34,7 +34,7 @@ const windowMachine: Machine = {
       numbers[at + 1] = current;
       numbers[at + 2] = previous;
     },
-    /** Rolls the state to the window of `nowUs`, which may be a later window. */
+    /** Moves the answer to the window of `nowUs`, which may be later than the cached one. */
     read(rule: WindowRule, numbers, at, nowUs): WindowAnswer {
       const state = {
         dirty: false,
