@@ -34,7 +34,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
 };
 
 const QUIET_US = 60_000_000;
-/** The most UTF-16 units of an error's message in a line. The rest is cut off. */
+/** Error messages are cut off in log lines after this many UTF-16 units. */
 const LONGEST = 200;
 
 interface FaultLogOptions {
@@ -43,7 +43,7 @@ interface FaultLogOptions {
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
-/** The last line about a limiter and source. */
+/** The last log line about a limiter and a fault source. */
 interface LastLine {
   readonly atUs: number;
   /** How often the fault has occurred since that line. */

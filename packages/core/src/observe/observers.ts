@@ -72,14 +72,14 @@ export class Observers {
     this.each('', (observer) => observer.onBreaker?.(event));
   }
 
-  /** Passes a store on to observers only if it has the number `overflowed`. */
+  /** Reports a store to the observers if it counts decisions on shared counts. */
   store(store: object): void {
     const { overflowed } = store as Partial<Overflowing>;
     if (typeof overflowed !== 'number') return;
     this.each('', (observer) => observer.onStore?.(store as Overflowing));
   }
 
-  /** Passes a control on to observers only if it has the flag `settingsLost`. */
+  /** Reports a control to the observers if it detects the loss of its settings. */
   control(control: Control): void {
     if (typeof control.settingsLost !== 'boolean') return;
     this.each('', (observer) => observer.onControl?.(control));

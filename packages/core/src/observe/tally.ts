@@ -56,7 +56,7 @@ const UNITS_KINDS: readonly UnitsKind[] = [
   'lost',
 ];
 
-/** Maximum number of stores and controls that are read; for older stores, the last value is kept. */
+/** A tally reads at most this many stores and controls. The last value of an older store stays in the sum. */
 const STORES = 1_000;
 
 /** A value with its labels. */
@@ -232,7 +232,7 @@ export class Tally implements Observer {
     return Object.entries(this.opened).map(([reason, value]) => ({ labels: { reason }, value }));
   }
 
-  /** Decisions on shared counts in memory stores that were full. */
+  /** How many decisions used a shared count because a memory store was full. */
   get overflowed(): number {
     let sum = this.overflowedBefore;
     for (const { overflowed } of this.stores) sum += overflowed;

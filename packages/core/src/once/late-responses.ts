@@ -1,6 +1,6 @@
 /**
- * Keeps in memory the responses that could not be written to the store. Each is written again when the step that ends
- * its claim is sent again.
+ * Keeps responses in memory that could not be written to the store. Each is written again whenever the step that marks
+ * its claim as done is sent again.
  */
 
 import { SpillwayError } from '../base/errors.js';
@@ -21,8 +21,8 @@ const OVERHEAD = 2 ** 10;
 const LANES = 4;
 
 /**
- * How much longer a value lives than its claim. The claim starts to expire only after the write, when it is marked as
- * done.
+ * How much longer than `keep` the store keeps a response. The response is written before its claim is marked as done,
+ * and must not expire before the claim.
  */
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;

@@ -201,8 +201,8 @@ function digestText(digest: Uint8Array): string {
 }
 
 /**
- * The digest of a value, or the reason why there is none. Both are missing for a value without comparable content, such
- * as a Blob.
+ * The digest of a value, or the error that prevented it. A value without comparable content, such as a Blob,
+ * has neither.
  */
 export interface ValueDigest {
   readonly digest?: string;

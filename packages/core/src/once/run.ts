@@ -20,7 +20,10 @@ import {
   storedHeaders,
 } from './stored-response.js';
 
-/** How long the end of a claim waits for a slow client, because one call can then also release the permits. */
+/**
+ * For this time after the handler has responded, the claim stays open while a slow client receives the response. If the
+ * client is done by then, one store call ends the claim and releases the permits.
+ */
 const SLOW_CLIENT_MS = 1_000;
 
 declare class AbortController {
@@ -37,7 +40,8 @@ export class Run<Raw> implements ResponseWatcher {
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
   /**
-   * Whether the client disconnected before the handler responded. If so, the claim ends separately from its request.
+   * Whether the client disconnected, or `maxRun` passed, before the handler responded. The handler's response then ends
+   * the claim in a separate call.
    */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;
