@@ -104,7 +104,7 @@ class StateStore implements Store {
     return spread(group, answers);
   }
 
-  /** A reset applies to the key in all counts of its limiter. */
+  /** Adds the key's other counts in the limiter to a reset, because a reset applies to all of them. */
   private named(step: Step): NamedStep {
     const others = step.op === 'reset' ? this.known.otherResets(step) : [];
     return {
@@ -119,7 +119,6 @@ class StateStore implements Store {
   }
 }
 
-/** A step with the name of its count. */
 interface NamedStep {
   readonly step: Step;
   readonly name: string;

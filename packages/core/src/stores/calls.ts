@@ -115,7 +115,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
 
-/** The numeric properties of the answers, by the `machine` of a rule. */
+/** The properties that must be numbers in an answer, by the `machine` of the step's rule. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],

@@ -159,7 +159,7 @@ const MAX_ENTRIES = 100_000;
 /** The memory is created on first use, because most processes never need it. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
-  /** The rule of the last step. It is already registered. */
+  /** The rule registered last, so that consecutive steps with the same rule register it only once. */
   private rule: Rule | undefined;
   private readonly clock: Clock;
 
@@ -185,7 +185,7 @@ export class FallbackCounters {
     );
   }
 
-  /** Answers all steps. Steps that are counted here run with the operation that `doing` returns. */
+  /** Answers all steps. For the steps that are counted here, `doing` returns the operation to run. */
   private answerAs(
     steps: readonly Step[],
     failure: Error,

@@ -33,7 +33,7 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** A copy of the part. The steps that `looks` selects (default: takes with a cost) become looks. */
+/** A copy of the part in which the steps selected by `looks` (default: takes with a cost) become looks. */
 export function asLook<Name>(
   part: Part<Name>,
   looks: (step: Step) => boolean = charges,
@@ -46,7 +46,6 @@ function charges({ op, cost }: Step): boolean {
   return op === 'take' && cost > 0;
 }
 
-/** Copies the answers of a part to the places of its steps in the whole group. */
 export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: Answer[]): void {
   for (const [i, at] of part.places.entries()) answers[at] = own[i] as Answer;
 }
@@ -151,8 +150,8 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
 }
 
 /**
- * The rejection may be due to another group, whose charges, like the charges of this group, are refunded a moment
- * later.
+ * Marks a rejection that must not be cached: it may be due to charges of another group that are about to be refunded
+ * too.
  */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };

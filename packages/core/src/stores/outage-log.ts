@@ -44,7 +44,6 @@ export class OutageLog {
   private readonly label: () => string;
   private readonly clock: Clock;
 
-  /** @param label the name of the store in the lines */
   constructor(label: () => string, clock: Clock) {
     this.label = label;
     this.clock = clock;
@@ -83,9 +82,7 @@ export class OutageLog {
     );
   }
 
-  /**
-   * @param openMs how long the outage lasted; undefined if the part was dropped without knowing whether it works again
-   */
+  /** @param openMs how long the outage lasted; undefined if the part was dropped before it was known to work again */
   closed(part: string, openMs: number | undefined): void {
     const { parts } = this;
     const name = parts.has(part) ? part : OTHER_PARTS;

@@ -103,8 +103,8 @@ export class StoreClient implements UpkeepClient<Step> {
   }
 
   /**
-   * Call it before a step whose rule comes from a plan or a live change, because its counts may need another
-   * registration.
+   * Call this before a step whose rule comes from a plan or a live change, because the store may not know that rule
+   * yet.
    */
   note(limiter: Named & { readonly rule: Rule }, rule: Rule): void {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
@@ -114,7 +114,6 @@ export class StoreClient implements UpkeepClient<Step> {
 /** Maximum size of the releases that wait for a store to come back: a million permits can end during an outage. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
-/** The state that all users of a store object share. */
 class SharedState {
   readonly clock: Clock;
   readonly names: NameRegistry;
@@ -140,7 +139,7 @@ function sharedState(store: Store, clock?: Clock): SharedState {
   return state;
 }
 
-/** Maximum number of names that are compared. */
+/** Maximum number of names whose numbers are remembered. */
 const KEPT = 10_000;
 
 /** Makes sure that limiters that share a store and a name also share their numbers. */
