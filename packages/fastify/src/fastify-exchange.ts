@@ -69,7 +69,7 @@ export class FastifyExchange extends NodeExchange {
     else if (!this.reply.sent) super.end(body);
   }
 
-  /** Sends past the app's hooks, because they have already processed the stored response. */
+  /** Sends the body without running the app's hooks, because they already ran on the stored response. */
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
     if (reply.sent) return;
