@@ -1,7 +1,6 @@
 /**
  * Counts the events of guards. Exporters read the counts when they are scraped: incrementing a labelled counter of
- * prom-client for each decision would take as long as a decision of the memory store. All exporters get the same
- * numbers.
+ * prom-client for each decision would take as long as a decision of the memory store.
  */
 
 import type { Control } from '../contract/control.js';
@@ -198,8 +197,8 @@ export class Tally implements Observer {
     (byKind.get(kind) as Count<'limiter'>).value += units;
   }
 
-  /** All guards of a store report the same event object, which must be counted once. */
   onBreaker(event: BreakerEvent): void {
+    // All guards of a store report the same event object. Count it once.
     if (event === this.lastBreakerEvent) return;
     this.lastBreakerEvent = event;
     if (event.state === 'open') {
@@ -222,12 +221,10 @@ export class Tally implements Observer {
     return [...this.spent.values()].map((byKind) => byKind.get(kind) as Count<'limiter'>);
   }
 
-  /** Number of open circuit breakers. */
   get openBreakers(): number {
     return this.open;
   }
 
-  /** How often circuit breakers opened, by reason. */
   breakerOpenings(): Sample<'reason'>[] {
     return Object.entries(this.opened).map(([reason, value]) => ({ labels: { reason }, value }));
   }
@@ -271,7 +268,6 @@ export class Tally implements Observer {
     return [...this.shapers].map(({ name, running }) => sample(name, running));
   }
 
-  /** The values of all signals that have data. */
   signalValues(): Sample<'signal'>[] {
     return [...this.sources].flatMap((signal) => {
       const reading = readSafely(signal);

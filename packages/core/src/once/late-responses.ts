@@ -27,7 +27,6 @@ const LANES = 4;
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;
 
-/** One response, and where to store it. */
 export interface AnswerToWrite {
   readonly limiter: string;
   readonly name: ValueName;
@@ -48,7 +47,6 @@ export function writeAnswer(
   );
 }
 
-/** The waiting responses of one limiter. */
 export class LateResponses {
   freeBytes: number = MOST_BYTES;
   private readonly lanes: Promise<unknown>[] = Array.from({ length: LANES }, async () => undefined);

@@ -37,7 +37,9 @@ function headDigest<Raw>(
   return digestText(hash.digest());
 }
 
-/** The host in lower case, without the trailing dot and the port, which may differ between processes of one service. */
+/**
+ * The host in lower case, without a trailing dot and the port. The port may differ between processes of one service.
+ */
 function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }

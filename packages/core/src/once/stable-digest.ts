@@ -233,7 +233,6 @@ function* merge(
   return all.concat(other.slice(at));
 }
 
-/** Collects and hashes the canonical form. */
 class Output {
   /** The work so far, in the units of {@link SLICE}. */
   work = 0;

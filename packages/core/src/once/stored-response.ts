@@ -103,7 +103,6 @@ export interface AnswerRecord {
   readonly body: Uint8Array | undefined;
 }
 
-/** The JSON form of status and headers. */
 interface Head {
   readonly s: number;
   readonly f: readonly Header[];

@@ -30,7 +30,6 @@ const MAX_ERROR = 2;
 /** After this time without a reading, the brake rejects nothing. */
 const SILENCE_US = 8_000_000;
 
-/** The state of the controller between two readings. */
 export interface ControllerState {
   readonly integral: number;
   /** The fraction to reject, from 0 to 0.97. */

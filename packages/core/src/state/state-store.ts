@@ -133,7 +133,7 @@ interface Decided {
 
 type Texts = ReadonlyMap<string, string | undefined>;
 
-/** Decides a group of steps on the texts of its counts. */
+/** Decides a group of steps, given the stored texts of its counts. */
 class TextGroup {
   /** Names of all counts that the group reads or writes, each once, in ascending order. */
   readonly names: readonly string[];

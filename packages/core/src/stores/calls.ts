@@ -13,7 +13,6 @@ import type { Observers } from '../observe/observers.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import type { ProbeSender } from './probe.js';
 
-/** Receives the duration and outcome of each call. */
 type CallObserver = Pick<Observers, 'storeCall'>;
 
 type Answers = readonly Answer[];

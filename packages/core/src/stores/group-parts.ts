@@ -66,10 +66,10 @@ type Ask<Name> = (
 type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
- * Sends all parts at once. If one part rejects, or fails and its `answerFailed` rejects, the charges of the others are
- * refunded. Until then, these charges may cause rejections of other callers: for a moment too little is admitted, never
- * too much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the
- * answers in the order of the whole group.
+ * Sends all parts at once. If one rejects, or fails and `answerFailed` rejects its steps, the charges of the others are
+ * refunded. Until then, these charges may cause rejections of other callers, so too little may be admitted, never too
+ * much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the answers
+ * in the order of the whole group.
  *
  * @param answerFailed if omitted, a failed part fails the group. But if another part rejects the group, the failed
  * steps get answers with `failure`

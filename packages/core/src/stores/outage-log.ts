@@ -59,7 +59,6 @@ export class OutageLog {
     this.policies.set(limiter, policy);
   }
 
-  /** @param isSlow true if the part is slow, false if it fails */
   opened(part: string, error: unknown, isSlow: boolean): void {
     const { parts } = this;
     const name = parts.has(part) || parts.size < MAX_PARTS ? part : OTHER_PARTS;

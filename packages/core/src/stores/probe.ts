@@ -84,7 +84,6 @@ export class Probe {
     return undefined;
   }
 
-  /** Directs further attempts at this key. */
   aimAt({ key }: Step): void {
     this.question = probeStep(key);
   }

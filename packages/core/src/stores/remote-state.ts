@@ -34,9 +34,7 @@ export class RemoteState {
   }
 }
 
-/**
- * A map, and not a property of the store, which may be frozen, a proxy, or an object of a class with private fields.
- */
+/** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
 const states = new WeakMap<Store, RemoteState>();
 
 /** The record of `store`. It is created for the first user, whose `clock` applies to all users. */

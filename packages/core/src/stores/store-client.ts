@@ -43,23 +43,19 @@ type Named = { readonly name: string };
 /** Always answers: if the store fails, nothing throws or rejects, because `onStoreError` determines the answer. */
 export class StoreClient implements UpkeepClient<Step> {
   readonly sync: boolean;
-  /** The clock for permits, and for everything else outside the store that measures time. */
+  // The clock for permits, and for everything else outside the store that measures time.
   readonly clock: Clock;
-  /** Whether the store is in this process's memory and decides by {@link clock}. */
+  // Whether the store is in this process's memory and decides by `clock`.
   readonly hasOurTime: boolean;
-  /** Free bytes for releases that did not reach the store; shared by all its users. */
+  // Free memory for releases that did not reach the store, shared by all clients of the store.
   readonly releaseRoom: Room;
-  /** Used for its identity and properties; calls go through {@link link}. */
+  // Used for its identity and properties. Calls go through `link`.
   readonly store: Store;
   readonly link: StoreLink;
   private readonly memory: SharedMemory | undefined;
   private readonly shared: SharedState;
 
-  /**
-   * @param observers get store calls and breaker events
-   * @param policies shown in the log line about an outage
-   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
-   */
+  // The log line about an outage shows `policies`.
   constructor(options: StoreClientOptions, observers: Observers | undefined, policies: Policies) {
     const { clock, denialCache = true, logger = consoleLogger() } = options;
     checkClock(clock);
@@ -81,31 +77,22 @@ export class StoreClient implements UpkeepClient<Step> {
     observers?.store(store);
   }
 
-  /** The limiter's name in the store; without a store, a string unique to the limiter object. */
+  // The limiter's name in the store; without a store, a string unique to the limiter object.
   nameOf(limiter: Named): string {
     return this.memory ? this.memory.limiterNameOf(limiter) : limiter.name;
   }
 
-  /**
-   * How many limiters of this process use the shared memory because they have no store; 0 if this client has a store.
-   */
+  // How many limiters of this process share the memory because they have no store; 0 if this client has a store.
   get withoutStore(): number {
     return this.memory?.limiters ?? 0;
   }
 
-  /**
-   * Registers a limiter. Call it before the limiter's first step.
-   *
-   * @throws SpillwayError `SPW_NAME_CONFLICT` if its name already has other numbers in this store
-   */
+  // Registers a limiter before its first step. Throws if its name already has other numbers in this store.
   claim(limiter: Named, rule: Rule): void {
     this.shared.names.claim(this.nameOf(limiter), rule);
   }
 
-  /**
-   * Call this before a step whose rule comes from a plan or a live change, because the store may not know that rule
-   * yet.
-   */
+  // Call this before a step whose rule comes from a plan or a live change: the store may not know that rule yet.
   note(limiter: Named & { readonly rule: Rule }, rule: Rule): void {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
   }
@@ -125,9 +112,7 @@ class SharedState {
   }
 }
 
-/**
- * A map, and not a property of the store, which may be frozen, a proxy, or an object of a class with private fields.
- */
+/** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
 const states = new WeakMap<Store, SharedState>();
 
 /** The record of `store`. It is created for the first user, whose `clock` applies to all users. */
