@@ -1,4 +1,4 @@
-/** The exchange of Fastify. It answers through the reply, so that onSend and onResponse hooks see its headers. */
+/** The exchange of Fastify. It answers through the reply, so that onSend and onResponse hooks see the headers. */
 
 import { isLater } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';

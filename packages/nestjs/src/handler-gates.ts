@@ -14,10 +14,7 @@ export class HandlerGates {
   /** The gates by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
-  /**
-   * The class, and the method if there is one, from which each name was derived. Shows if two places would get the same
-   * name.
-   */
+  /** The class, and the method if there is one, from which each name was derived, to detect equal names. */
   private readonly places = new Map<string, readonly object[]>();
   /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';

@@ -95,7 +95,7 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
-/** The `name` of an app's error may be any value. */
+/** Omits a name that is not a string: an app's error may have any. */
 function errorNameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';

@@ -240,7 +240,7 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   });
 }
 
-/** The two lengths keep the names of different claims different. */
+/** Without the two lengths, different claims could get the same name. */
 function claimNameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
 }

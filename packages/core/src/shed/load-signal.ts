@@ -11,9 +11,9 @@ export interface Reading {
   /** How long ago the load was measured, in milliseconds. */
   readonly ageMs: number;
   /**
-   * The time that the measurement covers, in milliseconds: for a late reading, all the time since the previous one. If
-   * more than 8 s before a reading are not covered, the shedder forgets its earlier state. Default: 100 ms for the
-   * brake, 1 s for the ladder.
+   * The time that the measurement covers, in milliseconds: for a late reading, all the time since the previous one. After
+   * a gap of more than 8 s between measurements, the shedder forgets its earlier state. Default: 100 ms for the brake,
+   * 1 s for the ladder.
    */
   readonly spanMs?: number;
 }
@@ -78,9 +78,8 @@ interface Coverage {
 }
 
 /**
- * The time that a reading counts for: all the time since the previous reading. If more than `silenceUs` of that time
- * are covered by no reading, only the reading's own span counts. Undefined if the reading is not newer than the
- * previous one.
+ * The time that a reading counts for: all the time since the previous reading. After a gap of more than `silenceUs`
+ * between measurements, only the reading's own span. Undefined if the reading is not newer than the previous one.
  */
 export function coverageOf(
   reading: Reading,

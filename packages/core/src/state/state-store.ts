@@ -178,7 +178,7 @@ class TextGroup {
   }
 }
 
-/** Returns only differences: resetting an unused count writes nothing. */
+/** Returns only counts whose text changes: resetting an unused count writes nothing. */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

@@ -70,7 +70,7 @@ class Health {
     return isFirst;
   }
 
-  /** @param isRelapse whether the part was slow shortly before: then one slow second is enough */
+  /** @param isRelapse whether the part was slow shortly before: then slow calls in one second suffice */
   diagnose(isRelapse: boolean): Diagnosis | undefined {
     let calls = 0;
     let failed = 0;

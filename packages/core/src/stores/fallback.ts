@@ -94,7 +94,7 @@ export class Fallback {
   }
 
   /**
-   * Answers by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
+   * Decides by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
    * decided first: if a step there is rejected, the other parts only get `look` steps. The fallback counters are
    * charged last, if all pass.
    */

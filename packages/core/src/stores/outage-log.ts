@@ -147,8 +147,8 @@ export class OutageLog {
   }
 
   /**
-   * The end of a line, such as `Meanwhile: api, login: local; payments: deny.` A slow store is still called for limits
-   * that this process can't count instead.
+   * The end of a line, such as `Meanwhile: api, login: local; payments: deny.` If the store is only slow, limits
+   * with `allow` or `deny` still call it.
    */
   private meanwhile(isSlow: boolean): string {
     if (this.policies.size === 0) return 'Meanwhile, onStoreError decides.';
