@@ -17,7 +17,9 @@ const WRITE_MS = 1_000;
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
-/** How many responses are written at a time. For 1 s after a failure nothing is written, because the store may hang. */
+/**
+ * How many responses are written at a time. After a failed write, none is written for 1 s, because the store may hang.
+ */
 const LANES = 4;
 
 /**

@@ -78,8 +78,9 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   /**
-   * Starts watching, before the handler runs. If this returns a promise, the handler must wait for it. If this throws,
-   * the handler runs anyway, but the response is not stored and the claim ends with the response.
+   * Starts to record the request and its response, before the handler runs. If this returns a promise, the handler must
+   * wait for it. If this throws, the handler runs anyway, but the response is not stored and the claim ends with the
+   * response.
    *
    * @param own the digest of the value that `fingerprint` returned, if any
    */
@@ -166,7 +167,7 @@ export class Run<Raw> implements ResponseWatcher {
     this.resolveEnded();
   }
 
-  /** Sends the end of the claim when the response ends, or earlier if the response does not end soon. */
+  /** Ends the claim when the response ends, or earlier if the response takes long. */
   private sendSoon(): void {
     if (this.isDetached) void this.sendClaim();
     else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());

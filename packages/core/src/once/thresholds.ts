@@ -19,7 +19,7 @@ import {
   tellMarkFault,
 } from './marks.js';
 
-/** A share of a limit that is used. */
+/** The report that a key has used a share of its limit. */
 export interface Crossed {
   /** Stays the same if this crossing is reported again. Use it to act only once. */
   readonly id: string;

@@ -22,7 +22,7 @@ export interface RejectedResponse {
   canAnswerLater(): boolean;
   /** Sends the default rejection. */
   sendRejection(): void;
-  /** Turns the rejection into an error response, for the app's error handler. */
+  /** Gives the response an error status, for the app's error handler. */
   markFailed(): void;
   /** Calls back once when the response is complete or its client has disconnected. */
   whenClosed(callback: () => void): void;
@@ -71,7 +71,7 @@ export class OwnAnswer {
     return undefined;
   }
 
-  /** The app called `next()`, but a rejected request must not reach a handler. */
+  /** Called if the app calls `next()`: a rejected request must not reach a handler. */
   wentOn(): void {
     this.report(missing(CALLED_NEXT));
     if (this.isOver) return;

@@ -37,7 +37,6 @@ const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;
 
-/** The reason why a part should not be called. */
 interface Diagnosis {
   readonly isSlow: boolean;
   readonly bad: number;
@@ -425,7 +424,7 @@ export class CircuitBreaker {
     return false;
   }
 
-  /** Moves the part to the end of the map: the first parts are dropped first. */
+  /** Moves the part to the end of the map, because parts at the start are dropped first. */
   private touch(name: string, part: StorePart): void {
     if (this.parts.size < MOST_PARTS) return;
     this.parts.delete(name);

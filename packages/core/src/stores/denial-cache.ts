@@ -50,7 +50,6 @@ export class DenialCache {
   private readonly clock: Clock;
   private readonly longestUs: number;
 
-  /** @param longestUs longest time to live of an entry, in microseconds */
   constructor(clock: Clock = systemClock, longestUs: number = LONGEST_US) {
     this.clock = clock;
     this.longestUs = longestUs;

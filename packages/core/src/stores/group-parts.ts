@@ -136,7 +136,7 @@ function allowedIn<Name>(
   });
 }
 
-/** Refunds the charges of a part, and updates the answers to the state after that. */
+/** Refunds the charges of a part, and updates the answers to the state after the refund. */
 async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>): Promise<void> {
   const { name, steps, places } = part;
   const puts = steps.map((step, i) => putOf(step, answers[places[i] as number] as Answer));

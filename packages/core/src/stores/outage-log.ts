@@ -18,7 +18,7 @@ const MOST_NAMES = 8;
 /** Maximum number of parts that have separate lines: more than most clusters have nodes. */
 const MAX_PARTS = 16;
 
-/** The name under which all further parts are logged. */
+/** The name under which all parts beyond {@link MAX_PARTS} are logged. */
 export const OTHER_PARTS = 'other parts';
 
 /** What was logged about one part of the store, or about {@link OTHER_PARTS}, and when. */
@@ -28,12 +28,12 @@ interface ReportedOutage {
   isTold: boolean;
   /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
   open: number;
-  /** Outages since the last line that were not logged. */
+  /** Outages since the last line; they were not logged. */
   more: number;
   lastError: unknown;
   /** Whether the last outage was due to slow calls (true) or failed calls (false). */
   isSlow: boolean;
-  /** Whether {@link OutageLog.stillDown} has logged its line. */
+  /** Whether {@link OutageLog.stillDown} has logged this outage. */
   hint: boolean;
 }
 

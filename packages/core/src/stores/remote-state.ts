@@ -37,7 +37,7 @@ export class RemoteState {
 /** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
 const states = new WeakMap<Store, RemoteState>();
 
-/** The record of `store`. It is created for the first user, whose `clock` applies to all users. */
+/** The state of `store`. It is created for the first user, whose `clock` applies to all users. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
   const known = states.get(store);
   if (known) return known;

@@ -115,7 +115,7 @@ class SharedState {
 /** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
 const states = new WeakMap<Store, SharedState>();
 
-/** The record of `store`. It is created for the first user, whose `clock` applies to all users. */
+/** The state of `store`. It is created for the first user, whose `clock` applies to all users. */
 function sharedState(store: Store, clock?: Clock): SharedState {
   const known = states.get(store);
   if (known) return known;
@@ -165,7 +165,7 @@ function numbers(rule: Rule): string {
 }
 
 /**
- * Links the user of a store to the control that changes its limits live.
+ * Links the client of a store to the control that changes the limits live.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` for a control that has not passed through `liveControl`
  */
