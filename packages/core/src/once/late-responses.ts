@@ -13,7 +13,7 @@ import type { LateValue } from '../contract/upkeep.js';
 /** Timeout of a write, the same as for releases. No request waits for these writes. */
 const WRITE_MS = 1_000;
 
-/** The memory for the waiting responses of one limiter. Each response takes {@link OVERHEAD} more, so at most 16,384 wait. */
+/** The memory for the waiting responses of one limiter. Each takes {@link OVERHEAD} more, so at most 16,384 wait. */
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 

@@ -11,9 +11,9 @@ export interface Reading {
   /** How long ago the load was measured, in milliseconds. */
   readonly ageMs: number;
   /**
-   * The time that the measurement covers, in milliseconds: for a late reading, all the time since the previous one. After
-   * a gap of more than 8 s between measurements, the shedder forgets its earlier state. Default: 100 ms for the brake,
-   * 1 s for the ladder.
+   * The time that the measurement covers, in milliseconds: for a late reading, all the time since the previous one.
+   * After a gap of more than 8 s between measurements, the shedder forgets its earlier state. Default: 100 ms for the
+   * brake, 1 s for the ladder.
    */
   readonly spanMs?: number;
 }
