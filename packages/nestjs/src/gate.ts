@@ -89,7 +89,7 @@ export class NestGate {
     );
   }
 
-  /** Reports a call whose permit was released too early, because its end can't be seen. */
+  /** Reports a call whose end can't be seen, so that its permit was released too early. */
   tellUnwatched(context: ExecutionContext): void {
     this.report(
       new SpillwayError(

@@ -92,8 +92,8 @@ class Restorer {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   /**
-   * The running loads, each with the time until which it counts as running. There are no timers, because Workers end
-   * timers with the request.
+   * The running loads, each with the time after which it no longer counts. This is checked before each load and not by
+   * timers, because Workers end timers with the request.
    */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();

@@ -29,8 +29,8 @@ export interface RejectedResponse {
 }
 
 /**
- * Runs the custom response to one rejected request. If the function sends no response, the default rejection is sent
- * and a fault is reported.
+ * Runs `onRejected` for one rejected request. If the function sends no response, the default rejection is sent and a
+ * fault is reported.
  */
 export class OwnAnswer {
   // Whether waiting has ended, because the function has responded or failed, or the client has disconnected.

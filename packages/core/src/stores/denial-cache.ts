@@ -1,6 +1,6 @@
 /**
- * The denial cache: once the store has rejected a key, rejects the key without calling the store until its
- * `retryAfterMs` has passed.
+ * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the
+ * key's `retryAfterMs` has passed.
  */
 
 import { measure } from '../algorithms/decide.js';

@@ -18,7 +18,7 @@ import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group
 /**
  * If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`. If
  * `onStoreError` is a rule, the fallback counters decide; they also count the requests that an asynchronous store
- * admits, to be current when it fails. A synchronous store lives in this process and needs no fallback.
+ * admits, to be current when the store fails. A synchronous store lives in this process and needs no fallback.
  */
 export class Fallback {
   private readonly calls: Calls;

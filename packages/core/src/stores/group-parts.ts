@@ -80,7 +80,7 @@ export async function askParts<Name>(
   answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
-  /** The parts that may have been charged, as they were sent. */
+  /** The parts to refund if another part rejects, as they were sent. */
   const granted: Part<Name>[] = [];
   let rejected = false;
   let failed: PromiseRejectedResult | undefined;
