@@ -1,4 +1,4 @@
-/** The exchange of Fastify. It answers through the reply, so that onSend and onResponse hooks see its headers. */
+/** The exchange of Fastify. It answers through the reply, so that onSend and onResponse hooks see the headers. */
 
 import { isLater } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
@@ -69,7 +69,7 @@ export class FastifyExchange extends NodeExchange {
     else if (!this.reply.sent) super.end(body);
   }
 
-  /** Sends past the app's hooks, because they have already processed the stored response. */
+  /** Sends the body without running the app's hooks, because they already ran on the stored response. */
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
     if (reply.sent) return;

@@ -14,7 +14,7 @@ export interface HonoExchange extends Exchange {
   /**
    * The response to a request that didn't pass: a replayed response, or the rejection (by `onRejected`, if given).
    *
-   * @param report is called with faults of `onRejected`
+   * @param report called with faults of `onRejected`
    */
   answer(
     onRejected: OnRejected | undefined,

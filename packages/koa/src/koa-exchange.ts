@@ -49,7 +49,7 @@ export class KoaExchange extends NodeExchange {
     return ctx.status !== before?.status || ctx.body !== before.body;
   }
 
-  /** Koa answers when its middleware returns, unless the app bypasses the context. */
+  /** Only if the app bypasses Koa's context. Otherwise Koa answers when its middleware returns. */
   override canAnswerLater(): boolean {
     return this.ctx.respond === false || this.ctx.headerSent;
   }
@@ -81,8 +81,8 @@ export class KoaExchange extends NodeExchange {
 }
 
 /**
- * The body in the form that a handler would set, because outer middleware may wrap JSON or change text. It stays bytes
- * if Koa would not turn that form into exactly the same bytes.
+ * Gives the body the form in which handlers set bodies, an object or text, because outer middleware may wrap JSON or
+ * change text. The body stays bytes if Koa would turn that form into other bytes.
  */
 function asHandlersGive(bytes: Buffer, type: string): unknown {
   const text = bytes.toString();

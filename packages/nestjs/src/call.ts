@@ -11,12 +11,12 @@ export interface PlatformRequest {
   readonly originalUrl?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly socket?: { readonly remoteAddress?: string | undefined };
-  /** On Express, where an app is mounted, and the matched route. */
+  /** On Express, `baseUrl` is the path under which the router is mounted, and `route` is the matched route. */
   readonly baseUrl?: string;
   readonly route?: { readonly path?: unknown };
   /** On Express, the response to the request. */
   readonly res?: PlatformResponse;
-  /** On Fastify, the matched route, and Node's request. */
+  /** On Fastify, `routeOptions` has the matched route, and `raw` is Node's request. */
   readonly routeOptions?: { readonly url?: string };
   readonly raw?: NodeRequest;
   /** The parsed body. */

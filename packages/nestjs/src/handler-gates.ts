@@ -14,7 +14,7 @@ export class HandlerGates {
   /** The gates by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
-  /** The class, and the method if there is one, for which each name was derived. */
+  /** The class, and the method if there is one, from which each name was derived, to detect equal names. */
   private readonly places = new Map<string, readonly object[]>();
   /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';
@@ -94,8 +94,8 @@ export class HandlerGates {
   }
 
   /**
-   * A limiter that overrides another limiter with other numbers needs a separate count. It gets a different name,
-   * because the name identifies the count.
+   * Two limiters with different numbers can't share a count, and the name identifies the count. So a limiter that
+   * overrides another one with other numbers gets a new name.
    */
   private override(
     outer: NestLimiter,

@@ -15,9 +15,9 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
    */
   readonly rejection?: 'answer' | 'throw' | undefined;
   /**
-   * Makes the exception to throw, as in `({ body }) => new RpcException(JSON.parse(body))`. Default: a
-   * {@link SpillwayException}. Clients of a WebSocket gateway receive the result of its `getError()` or
-   * `getResponse()`, or its message.
+   * Makes the exception to throw, as in `({ body }) => new RpcException(JSON.parse(body))`. Default: a {@link
+   * SpillwayException}. Clients of a WebSocket gateway receive what the exception's `getError()` or `getResponse()`
+   * returns, or its message.
    */
   readonly exception?: ((admission: Admission, context: ExecutionContext) => Error) | undefined;
 }

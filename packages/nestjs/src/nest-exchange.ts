@@ -123,8 +123,8 @@ export class MessageExchange implements Exchange {
 const BEFORE = Symbol('spillway.fields-before');
 
 /**
- * The value that a header had before the first call set it. Calls that share a response thus overwrite each other's
- * headers instead of appending to them.
+ * The value that a header had before any call set it. With it, each call that shares the response replaces the header
+ * of the previous call, instead of appending to it.
  */
 function fieldBefore(response: PlatformResponse, name: string): unknown {
   const holder = response as PlatformResponse & { [BEFORE]?: Map<string, unknown> };

@@ -8,7 +8,7 @@ import { RecentSubjects, warn } from '../base/log.js';
 import type { Fault } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 
-/** The reaction of Spillway to a fault, by the source of the fault. */
+/** What Spillway does instead, by the source of the fault. */
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
@@ -34,7 +34,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
 };
 
 const QUIET_US = 60_000_000;
-/** The most UTF-16 units of an error's message in a line. The rest is cut off. */
+/** Error messages are cut off in log lines after this many UTF-16 units. */
 const LONGEST = 200;
 
 interface FaultLogOptions {
@@ -43,7 +43,7 @@ interface FaultLogOptions {
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
-/** The last line about a limiter and source. */
+/** The last log line about a limiter and a fault source. */
 interface LastLine {
   readonly atUs: number;
   /** How often the fault has occurred since that line. */
@@ -75,13 +75,13 @@ class FaultLog {
   }
 }
 
-/** Faults of a store are not distinguished by limiter, because a store fails for all limiters. */
+/** A store fails for all limiters, so its faults are told apart only by the error. */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
 }
 
-/** Whether the breaker counts the fault: it ignores errors that concern only one call. */
+/** Whether the breaker counts the fault. The breaker ignores errors that concern only one call. */
 function isOutage({ source, error }: Fault): boolean {
   return source === 'store' && !(isSpillwayError(error) && error.code === 'SPW_STORE_ERROR');
 }
@@ -95,7 +95,7 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
-/** The `name` of an app's error may be any value. */
+/** Omits a name that is not a string: an app's error may have any. */
 function errorNameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';
@@ -128,7 +128,7 @@ export function faultLogFor(
 
 const faultLogs = new WeakMap<Logger, FaultLog>();
 
-/** One log per logger: guards that share a logger also share its limit of one line per minute. */
+/** One log per logger, so guards with the same logger share the limit of one line per minute. */
 function faultLogOf(logger: Logger): FaultLog {
   const log = faultLogs.get(logger) ?? new FaultLog(logger);
   faultLogs.set(logger, log);

@@ -14,9 +14,7 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/**
- * @param withoutStore how many limiters were created without a store, including these; 0 if these limiters have a store
- */
+/** @param withoutStore how many limiters were created without a store so far, with these; 0 if these have a store */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],
@@ -34,7 +32,7 @@ export function tellOfLimiters(
   if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, MADE_IN_HANDLER.message);
 }
 
-/** Call it for limits without a store. */
+/** Warns that limits without a store are counted per process, if the app seems to run in several processes. */
 export function tellOfMissingStore(notices: Notices): void {
   const place = notices.reports('SPW_STORE_MISSING') ? oneOfMany() : undefined;
   if (place === undefined) return;

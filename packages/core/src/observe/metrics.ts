@@ -159,7 +159,7 @@ function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
 
-/** The counter for one kind of units of meters. */
+/** The counter for one kind of the units that meters report. */
 function unitsOf(kind: UnitsKind, help: string): Metric {
   return {
     name: `units.${kind}`,

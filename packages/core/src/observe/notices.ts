@@ -50,7 +50,7 @@ export class Notices {
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
 
-  /** Counts an occurrence of a mistake that a single occurrence doesn't prove. Returns the number of occurrences. */
+  /** For mistakes that show only by repetition: counts an occurrence, and returns the number so far. */
   count(code: NoticeCode, of: string): number {
     return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
   }
@@ -82,7 +82,7 @@ function countIn(logger: Logger, reason: string): number {
 /**
  * Checks the option `validate`.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_OPTION_UNKNOWN` for a code that is not the code of a warning
+ * @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_OPTION_UNKNOWN` for an unknown code
  */
 export function checkValidate(validate: unknown): void {
   if (validate === undefined || typeof validate === 'boolean') return;

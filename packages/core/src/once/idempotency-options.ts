@@ -78,7 +78,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Names of additional response headers to store, but never `Set-Cookie`. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
-   * Returns the value to compare instead of the body, such as some of its members. Method, host, path, query, media
+   * Returns the value to compare instead of the body, such as a few members of it. Method, host, path, query, media
    * type and encodings are always compared. May be async. If it returns undefined, the body is compared. If it fails or
    * returns an incomparable value, such as a Blob, the body is compared and a fault is reported.
    */

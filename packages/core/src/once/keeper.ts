@@ -1,4 +1,4 @@
-/** What a guard with an `idempotency()` does in addition to other guards. */
+/** The part of a guard that handles claims and stored responses. Only guards with an `idempotency()` have it. */
 
 import { helpFor, mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
@@ -137,7 +137,6 @@ function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
   }
 }
 
-/** The detail of a mismatch, which may also be a body that could not be compared. */
 function mismatchOf(status: number | undefined): string {
   if (status === 413) return 'The body of this repeated request is too large to be compared.';
   if (status === 408) return 'The body of this repeated request did not arrive in time.';

@@ -1,6 +1,6 @@
 /**
- * Keeps in memory the responses that could not be written to the store. Each is written again when the step that ends
- * its claim is sent again.
+ * Keeps responses in memory that could not be written to the store. Each is written again whenever the step that marks
+ * its claim as done is sent again.
  */
 
 import { SpillwayError } from '../base/errors.js';
@@ -13,21 +13,22 @@ import type { LateValue } from '../contract/upkeep.js';
 /** Timeout of a write, the same as for releases. No request waits for these writes. */
 const WRITE_MS = 1_000;
 
-/** The memory for the waiting responses of one limiter. Each adds {@link OVERHEAD}, so at most 16,384 can wait. */
+/** The memory for the waiting responses of one limiter. Each takes {@link OVERHEAD} more, so at most 16,384 wait. */
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
-/** How many responses are written at a time. For 1 s after a failure nothing is written, because the store may hang. */
+/**
+ * How many responses are written at a time. After a failed write, none is written for 1 s, because the store may hang.
+ */
 const LANES = 4;
 
 /**
- * How much longer a value lives than its claim. The claim starts to expire only after the write, when it is marked as
- * done.
+ * How much longer than `keep` the store keeps a response. The response is written before its claim is marked as done,
+ * and must not expire before the claim.
  */
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;
 
-/** One response, and where to store it. */
 export interface AnswerToWrite {
   readonly limiter: string;
   readonly name: ValueName;
@@ -48,7 +49,6 @@ export function writeAnswer(
   );
 }
 
-/** The waiting responses of one limiter. */
 export class LateResponses {
   freeBytes: number = MOST_BYTES;
   private readonly lanes: Promise<unknown>[] = Array.from({ length: LANES }, async () => undefined);

@@ -49,15 +49,16 @@ export function tellMarkFault(
   tellFault(onFault, { limiter, source: 'observer', error }, logger);
 }
 
-/** The step that reads the count of a limit with any calendar, in the period stored with the count. */
+/**
+ * Returns a step that reads a count by calendar. It needn't know the calendar: the store uses the period stored with
+ * the count.
+ */
 export function calendarLook(limiter: string, key: string): Step {
   const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };
 }
 
-/**
- * Timeout of each call. Without it, calls that are never answered would block the next calls, because few run at once.
- */
+/** Timeout of each call. Few calls run at once, so without a timeout, unanswered calls would block all others. */
 const PATIENCE_MS = 10_000;
 
 /** @throws any error of the store, or an error if it doesn't answer in time */

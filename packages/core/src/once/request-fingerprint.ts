@@ -37,7 +37,9 @@ function headDigest<Raw>(
   return digestText(hash.digest());
 }
 
-/** The host in lower case, without the trailing dot and the port, which may differ between processes of one service. */
+/**
+ * The host in lower case, without a trailing dot and the port. The port may differ between processes of one service.
+ */
 function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
@@ -201,8 +203,8 @@ function digestText(digest: Uint8Array): string {
 }
 
 /**
- * The digest of a value, or the reason why there is none. Both are missing for a value without comparable content, such
- * as a Blob.
+ * The digest of a value, or the error that prevented it. A value without comparable content, such as a Blob,
+ * has neither.
  */
 export interface ValueDigest {
   readonly digest?: string;

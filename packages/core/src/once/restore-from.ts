@@ -92,8 +92,8 @@ class Restorer {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   /**
-   * The running loads, each with the time until which it counts as running. There are no timers, because Workers end
-   * timers with the request.
+   * The running loads, each with the time after which it no longer counts. This is checked before each load and not by
+   * timers, because Workers end timers with the request.
    */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
@@ -218,7 +218,10 @@ class Restorer {
   }
 }
 
-/** Takes the mark of a period. The id contains the start, because a period can begin before the previous one ends. */
+/**
+ * Returns the step that claims the mark of a period. The id contains the period's start, because a new period can begin
+ * early, while the mark of the previous one still exists.
+ */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
   const rule = makeClaimsRule(LEASE_US, keepUs);
@@ -226,8 +229,9 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
 }
 
 /**
- * The step that adds the missing units to a count. Its limit makes the store reject it if half of these units have been
- * added since the count was read. So a resent step doesn't pass twice, and each rejection halves the missing units.
+ * The step that adds the missing units to a count. The store rejects it if more than half of these units were added
+ * since the count was read. So the step can't pass twice if it is resent, and after a rejection, at most half of the
+ * units are missing.
  */
 function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));

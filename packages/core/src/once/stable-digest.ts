@@ -20,7 +20,9 @@ const DEEPEST = 2 ** 20;
 /** Strings are hashed in pieces of this many UTF-16 units. */
 const PIECE = 2 ** 15;
 
-/** Names are sorted by the engine in lists of this length, which are then merged in steps. */
+/**
+ * Names are sorted in lists of this length, then merged in steps, so that sorting never blocks the event loop for long.
+ */
 const RUN = 2 ** 12;
 
 /** Thrown for a value without comparable content, such as a Blob. */
@@ -93,7 +95,10 @@ function writeText(text: string, out: Output): Frame | undefined {
   return undefined;
 }
 
-/** Writes a long string as several quoted pieces. Two quotes in a row appear only between such pieces. */
+/**
+ * Writes a long string as several quoted pieces. Two quotes in a row occur only between such pieces, so no other value
+ * looks the same.
+ */
 class LongText implements Frame {
   readonly value = undefined;
   private at = 0;
@@ -136,7 +141,7 @@ class List implements Frame {
   private readonly array: readonly unknown[];
   private readonly values: Iterator<unknown> | undefined;
 
-  /** @param values used instead of `array` */
+  /** @param values the items, if the list is an iterable; `array` is then unused */
   constructor(array: readonly unknown[], values: Iterator<unknown> | undefined, out: Output) {
     this.array = array;
     this.values = values;
@@ -228,7 +233,6 @@ function* merge(
   return all.concat(other.slice(at));
 }
 
-/** Collects and hashes the canonical form. */
 class Output {
   /** The work so far, in the units of {@link SLICE}. */
   work = 0;

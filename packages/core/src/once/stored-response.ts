@@ -3,7 +3,10 @@
 import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
-/** Headers that describe the body or point to a created resource. Other headers concern a single response or client. */
+/**
+ * Only these headers are stored: they describe the body or point to a created resource. Other headers concern a single
+ * response or client.
+ */
 const STORED_HEADERS = [
   'Content-Type',
   'Content-Encoding',
@@ -103,7 +106,6 @@ export interface AnswerRecord {
   readonly body: Uint8Array | undefined;
 }
 
-/** The JSON form of status and headers. */
 interface Head {
   readonly s: number;
   readonly f: readonly Header[];

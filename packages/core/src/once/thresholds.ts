@@ -19,7 +19,7 @@ import {
   tellMarkFault,
 } from './marks.js';
 
-/** A share of a limit that is used. */
+/** The report that a key has used a share of its limit. */
 export interface Crossed {
   /** Stays the same if this crossing is reported again. Use it to act only once. */
   readonly id: string;
@@ -103,13 +103,14 @@ function isShare(share: unknown): boolean {
   return typeof share === 'number' && share > 0 && share <= 1_000;
 }
 
-/** A share of a key that was reported, or that a process is reporting now. */
+/** What a process remembers about one share of a key's limit, once it has begun to report it. */
 interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period in the store and in decisions, by the clock of this process. They differ after the
-   * period was changed, because a rejection doesn't store the new end. Empty for other windows.
+   * The ends of the calendar period by the clock of this process: the end in the store and those in decisions. They
+   * differ after a change of the period, because a rejection uses the new end but doesn't store it. Empty for other
+   * windows.
    */
   readonly endsUs: readonly number[];
   /** The start of the calendar period; 0 if it is unknown, or the window is not a calendar. */
@@ -119,10 +120,16 @@ interface Quiet {
 /** The most ends of a period that a process remembers. */
 const MOST_ENDS = 8;
 
-/** Ends further apart than this belong to two periods. A late reply of the store moves an end by less. */
+/**
+ * Ends further apart than this belong to two periods. Late replies of the store shift the computed end of a period by
+ * less.
+ */
 const SAME_US = 60_000_000;
 
-/** Without a count, a period that ends within this time may have ended before the decision was received. */
+/**
+ * If the store has no count, a period that ends within this time is ignored: it may have ended before this process
+ * received the decision.
+ */
 const LATEST_US = 1_000_000;
 
 class Teller {

@@ -13,8 +13,8 @@ export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
  */
 export interface Exchange {
   /**
-   * Called first, with the admission, for adapters that pass it to handlers by a mechanism of their framework. If the
-   * guard runs again for the same request, this is called again with the first admission.
+   * Called first, so that an adapter can pass the admission to handlers in its framework's way. If the guard runs again
+   * for the same request, this is called again with the first admission.
    */
   decided?(admission: Admission): void;
   /**
@@ -24,9 +24,9 @@ export interface Exchange {
   isGone(): boolean;
   /**
    * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
-   * tests of handlers), calls it when the response has finished, or at once if it already has finished. `aborted` is
-   * true if the client disconnected first. `status` is omitted unless the status line was sent. Called only if the
-   * admission has something to release or refund.
+   * tests of handlers), calls it when the response has finished, at once if it already has. `aborted` is true if the
+   * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission has
+   * something to release or refund.
    */
   onClosed(closed: OnClosed): void;
   /** The value of a response header that is already set; undefined, null or '' if there is none. */
@@ -39,8 +39,8 @@ export interface Exchange {
   setHeader(name: string, value: string): void;
   /**
    * Sends the status and the body of a rejection, with `PROBLEM_TYPE` as its `Content-Type`; the other headers are
-   * already set. An adapter with a custom response only stores `admission` here and responds when the gate returns
-   * `rejected`. Otherwise, an exception in the app's code would count as a fault of the adapter.
+   * already set. For a custom response, the adapter only stores `admission` here and runs the app's code when the gate
+   * returns `rejected`. Here, exceptions of the app's code would count as faults of the adapter.
    */
   reject(admission: Admission): void;
   /**

@@ -22,15 +22,15 @@ export interface RejectedResponse {
   canAnswerLater(): boolean;
   /** Sends the default rejection. */
   sendRejection(): void;
-  /** Turns the rejection into an error response, for the app's error handler. */
+  /** Gives the response an error status, for the app's error handler. */
   markFailed(): void;
   /** Calls back once when the response is complete or its client has disconnected. */
   whenClosed(callback: () => void): void;
 }
 
 /**
- * Runs the custom response to one rejected request. If the function sends no response, the default rejection is sent
- * and a fault is reported.
+ * Runs `onRejected` for one rejected request. If the function sends no response, the default rejection is sent and a
+ * fault is reported.
  */
 export class OwnAnswer {
   // Whether waiting has ended, because the function has responded or failed, or the client has disconnected.
@@ -71,7 +71,7 @@ export class OwnAnswer {
     return undefined;
   }
 
-  /** The app called `next()`, but a rejected request must not reach a handler. */
+  /** Called if the app calls `next()`: a rejected request must not reach a handler. */
   wentOn(): void {
     this.report(missing(CALLED_NEXT));
     if (this.isOver) return;

@@ -23,14 +23,13 @@ const FALLING_GAIN = 0.1;
 /** The largest fraction: some requests must pass, or the controller cannot see when the load ends. */
 const MAX_FRACTION = 0.97;
 /**
- * Errors are capped at this value, because one long stall would make the integral too large. The smallest error is -1,
- * for an idle event loop.
+ * Errors are capped at this value, because one long stall would otherwise make the integral too large. The smallest
+ * error is -1, for an idle event loop.
  */
 const MAX_ERROR = 2;
 /** After this time without a reading, the brake rejects nothing. */
 const SILENCE_US = 8_000_000;
 
-/** The state of the controller between two readings. */
 export interface ControllerState {
   readonly integral: number;
   /** The fraction to reject, from 0 to 0.97. */
@@ -112,7 +111,7 @@ export class Mix {
     return Math.min(left / own, 1);
   }
 
-  /** Decays the counts, at most ten times in {@link MEMORY_US}: most requests only add 1. */
+  /** Decays the counts at most ten times in {@link MEMORY_US}, so that most requests only add 1. */
   private fade(nowUs: number): void {
     this.fadedUs ??= nowUs;
     const elapsedUs = nowUs - this.fadedUs;

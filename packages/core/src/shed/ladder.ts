@@ -39,9 +39,9 @@ export function shedAmountOf(state: LadderState): number {
 }
 
 /**
- * The state after a reading. From a utilization of 0.8 on, the shed amount grows, and at full utilization it grows by
- * 1/120 a second. Below 0.7 it falls, at zero utilization just as fast. While `mayRise` is false it only falls. Without
- * a new reading the level stays; after 8 s it is the level of an idle worker.
+ * The state after a reading. From a utilization of 0.8 on, the shed amount grows, at full utilization by 1/120 a
+ * second. Below 0.7 it falls, at zero utilization by 1/120 a second. While `mayRise` is false, it only falls. Without a
+ * new reading the level stays; after 8 s it is reset to the level of an idle worker.
  */
 export function advanceLadder(
   state: LadderState,

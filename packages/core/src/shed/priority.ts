@@ -59,10 +59,7 @@ export class Ranking<Raw = unknown> {
     this.isTest = options.isTest;
   }
 
-  /**
-   * Calls `fault` if a callback throws. Then the next rule decides, so a mistake neither protects nor rejects a
-   * request.
-   */
+  /** If `classify` or `isTest` fails, calls `fault` and uses the next rule: `isTest`, then the method. */
   rankOf(request: LimitRequest<Raw>, fault: (error: unknown) => void): number {
     try {
       const own: unknown = this.classify?.(request);

@@ -10,7 +10,10 @@ import type { Per } from '../contract/request.js';
 import type { Signal } from './load-signal.js';
 import type { Priority } from './priority.js';
 
-/** A signal for the ladder that also has one for the brake, such as `eventLoopSignal()` of `@spillway/core/node`. */
+/**
+ * The load signals of an event loop, such as `eventLoopSignal()` of `@spillway/core/node`: the utilization for the
+ * ladder and, in `wait`, the signal for the brake.
+ */
 export interface LoopSignal extends Signal {
   /** The event loop's wait; value 1 is the target. */
   readonly wait?: Signal | undefined;
@@ -60,8 +63,8 @@ interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
   /**
-   * Whether the brake reads the ladder's `wait`. If so, the ladder rises only while the brake is at its maximum or has
-   * no readings.
+   * Whether the brake reads the `wait` of the ladder's signal. If so, the ladder rises only while the brake is at its
+   * maximum or has no readings.
    */
   readonly areOne: boolean;
 }

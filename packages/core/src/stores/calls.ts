@@ -13,7 +13,6 @@ import type { Observers } from '../observe/observers.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import type { ProbeSender } from './probe.js';
 
-/** Receives the duration and outcome of each call. */
 type CallObserver = Pick<Observers, 'storeCall'>;
 
 type Answers = readonly Answer[];
@@ -115,7 +114,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
 
-/** The numeric properties of the answers, by the `machine` of a rule. */
+/** The properties that must be numbers in an answer, by the `machine` of the step's rule. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],

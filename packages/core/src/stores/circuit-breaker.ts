@@ -37,7 +37,6 @@ const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;
 
-/** The reason why a part should not be called. */
 interface Diagnosis {
   readonly isSlow: boolean;
   readonly bad: number;
@@ -70,7 +69,7 @@ class Health {
     return isFirst;
   }
 
-  /** @param isRelapse if true, a single pause is enough, because the part was slow shortly before */
+  /** @param isRelapse whether the part was slow shortly before: then slow calls in one second suffice */
   diagnose(isRelapse: boolean): Diagnosis | undefined {
     let calls = 0;
     let failed = 0;
@@ -140,10 +139,10 @@ export class LoopTurns {
   }
 
   /**
-   * Whether a late answer also arrived late. If not, this process has read it late.
+   * Whether a late answer was late on arrival. If not, only this process has read it late.
    *
    * @param then {@link now} at the time of the call
-   * @param unknown returned if turns were not counted at that time
+   * @param unknown the result if turns were not counted at that time
    */
   hasPassedSince(then: number, unknown: boolean): boolean {
     if (!this.counts) return true;
@@ -167,9 +166,9 @@ export class LoopTurns {
 type Listener = (event: BreakerEvent) => void;
 
 /**
- * Maximum number of parts with a separate state: more than any cluster has. A further part replaces one that is healthy
- * or no longer requested. If no part can be replaced, all further parts share one state. Its breaker opens after this
- * many of them have failed without a success in between.
+ * This many parts have separate states; few clusters have more nodes. A further part replaces one that is healthy or no
+ * longer requested. If there is none, all further parts share one state, whose breaker opens once this many of them
+ * have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
@@ -207,7 +206,7 @@ export class CircuitBreaker {
   private readonly store: Pick<Store, 'domainOf' | 'label'>;
   private readonly settings: BreakerSettings;
 
-  /** @param store read only for its parts and its label */
+  /** @param store only its `domainOf` and `label` are used */
   constructor(
     store: Pick<Store, 'domainOf' | 'label'>,
     settings: BreakerSettings,
@@ -226,8 +225,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * The error that keeps this group from the store; undefined if the store may be called. All steps of the group are in
-   * one part. Returns a promise if this request sends the probe. Background calls never send it.
+   * Returns an error if the breaker keeps these steps, which are all in one part, from the store. Returns a promise if
+   * this request sends the probe and must wait for it. Background calls never send the probe.
    */
   bar(
     steps: readonly Step[],
@@ -268,7 +267,7 @@ export class CircuitBreaker {
     if (isSlow) this.diagnose(part, step, sender, nowUs);
   }
 
-  /** Counts a failed call; the parameters are those of {@link succeeded}. */
+  /** Counts a failed call. */
   failed(steps: readonly Step[], thrown: unknown, startUs: number, sender: ProbeSender): void {
     if (isOfTheCall(thrown)) return;
     const [step] = steps as readonly [Step];
@@ -380,7 +379,7 @@ export class CircuitBreaker {
     this.suspects.add(domainOf(this.store, question));
   }
 
-  /** @param isForgotten if true, the part is dropped without knowing whether it works again */
+  /** @param isForgotten whether the part is dropped to make room, so that nobody knows whether it works again */
   private closePart(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
     const openMs = part.closeCircuit(this.clock.nowUs());
@@ -425,7 +424,7 @@ export class CircuitBreaker {
     return false;
   }
 
-  /** Moves the part to the end of the map: the first parts are dropped first. */
+  /** Moves the part to the end of the map, because parts at the start are dropped first. */
   private touch(name: string, part: StorePart): void {
     if (this.parts.size < MOST_PARTS) return;
     this.parts.delete(name);
@@ -448,9 +447,9 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process decides a step itself while the store is slow. The store still decides other steps: claims,
- * releases and refunds; steps with `allow` or `deny`, because these would give up the limit; and steps of shapers,
- * because their jobs wait anyway.
+ * Whether this process decides a step itself while the store is slow. The store still decides claims, releases and
+ * refunds; steps with `allow` or `deny`, which this process could not count; and steps of shapers, whose jobs wait
+ * anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;

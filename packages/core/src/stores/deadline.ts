@@ -68,7 +68,6 @@ class DeadlineStore implements Store {
   }
 }
 
-/** The calls that share one timer. */
 class Waiting {
   readonly endsUs: number;
   private open = 0;

@@ -1,6 +1,6 @@
 /**
- * The denial cache. Until the `retryAfterMs` of a rejected key has passed, it rejects the key without calling the
- * store.
+ * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the
+ * key's `retryAfterMs` has passed.
  */
 
 import { measure } from '../algorithms/decide.js';
@@ -14,7 +14,10 @@ import type { Step } from '../contract/store.js';
 const KEPT = 50_000;
 /** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;
-/** Maximum number of rule codes per limiter: a client may be able to choose its plan, and with it the code. */
+/**
+ * Maximum number of rules with entries per limiter: clients may be able to choose their plan, and each plan may have a
+ * rule.
+ */
 const MOST_CODES = 64;
 /** How many entries are checked for expiry with each answer of the store. */
 const SWEEP = 2;
@@ -23,12 +26,12 @@ const SWEEP = 2;
 const LONGEST_US = 60_000_000;
 
 /**
- * Slots for the time of a key's last refund or reset. Two keys may share a slot. A refund of one then also keeps older
- * answers about the other out of the cache.
+ * Slots for the time of the last refund or reset, by a hash of the key. Answers from before that time are not cached.
+ * Keys that share a slot share the time, which is harmless.
  */
 const SLOTS = 1_024;
 
-/** The places of entries in the table, by key, for the keys of one rule code, oldest first. */
+/** The places in {@link DenialTable} of the entries for one rule of a limiter, by key, oldest first. */
 type Places = Map<string, number>;
 
 /**
@@ -38,7 +41,7 @@ type Places = Map<string, number>;
  */
 export class DenialCache {
   private readonly table = new DenialTable();
-  /** The entries by limiter, then by the code of the rule. */
+  /** By limiter, then by the `code` of the rule. */
   private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;
@@ -47,7 +50,6 @@ export class DenialCache {
   private readonly clock: Clock;
   private readonly longestUs: number;
 
-  /** @param longestUs longest time to live of an entry, in microseconds */
   constructor(clock: Clock = systemClock, longestUs: number = LONGEST_US) {
     this.clock = clock;
     this.longestUs = longestUs;
@@ -178,7 +180,7 @@ export class DenialCache {
     for (const place of oldest?.values() ?? []) this.drop(place);
   }
 
-  /** Evicts the oldest entry of the rule code that has the most entries. */
+  /** Evicts the oldest entry of the rule that has the most entries. */
   private makeRoom(): void {
     let most: Places | undefined;
     for (const codes of this.limiters.values()) {
@@ -191,7 +193,8 @@ export class DenialCache {
   }
 
   /**
-   * Evicts expired entries among the next few. Lookups alone don't suffice, because a key may never be requested again.
+   * Checks the next few entries and evicts expired ones. Lookups alone don't suffice, because a key may never be
+   * requested again.
    */
   private sweep(): void {
     const { table } = this;
@@ -216,7 +219,6 @@ function slotOf({ limiter, key }: Step): number {
   return hash & (SLOTS - 1);
 }
 
-/** A cache entry, as passed to {@link DenialTable}. */
 interface Denial {
   readonly limiter: string;
   /** The key, or its fingerprint. */
@@ -224,9 +226,11 @@ interface Denial {
   readonly rule: Rule;
   readonly cost: number;
   readonly answer: Answer;
-  /** When the answer arrived, by this process's clock. The store had decided before. */
+  /** When the answer arrived, by this process's clock. */
   readonly learnedUs: number;
-  /** The expiry by this process's clock, counted from the call, which was before the store decided. */
+  /**
+   * The expiry by this process's clock, counted from the call and not from the answer, so that no entry lives too long.
+   */
   readonly untilUs: number;
 }
 

@@ -18,7 +18,7 @@ import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group
 /**
  * If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`. If
  * `onStoreError` is a rule, the fallback counters decide; they also count the requests that an asynchronous store
- * admits, to be current when it fails. A synchronous store lives in this process and needs no fallback.
+ * admits, to be current when the store fails. A synchronous store lives in this process and needs no fallback.
  */
 export class Fallback {
   private readonly calls: Calls;
@@ -94,7 +94,7 @@ export class Fallback {
   }
 
   /**
-   * Answers by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
+   * Decides by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
    * decided first: if a step there is rejected, the other parts only get `look` steps. The fallback counters are
    * charged last, if all pass.
    */
@@ -159,7 +159,7 @@ const MAX_ENTRIES = 100_000;
 /** The memory is created on first use, because most processes never need it. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
-  /** The rule of the last step. It is already registered. */
+  /** The rule registered last, so that consecutive steps with the same rule register it only once. */
   private rule: Rule | undefined;
   private readonly clock: Clock;
 
@@ -185,7 +185,7 @@ export class FallbackCounters {
     );
   }
 
-  /** Answers all steps. Steps that are counted here run with the operation that `doing` returns. */
+  /** Answers all steps. For the steps that are counted here, `doing` returns the operation to run. */
   private answerAs(
     steps: readonly Step[],
     failure: Error,

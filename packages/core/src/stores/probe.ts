@@ -64,9 +64,8 @@ export class Probe {
   }
 
   /**
-   * Notes that a request would have called the store, and sends an attempt if one is overdue. Returns the attempt's
-   * promise if the request must await it. This applies to the first request for a while, and where nothing else keeps
-   * the attempt alive after the request.
+   * Call this when a request would have called the store. Sends an attempt if one is overdue. Returns its promise if
+   * the request must wait for it: after ten seconds without requests, or if nothing else would keep the attempt alive.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;
@@ -85,7 +84,6 @@ export class Probe {
     return undefined;
   }
 
-  /** Directs further attempts at this key. */
   aimAt({ key }: Step): void {
     this.question = probeStep(key);
   }

@@ -12,7 +12,7 @@ export class RemoteState {
   readonly counters: FallbackCounters;
   /** Undefined for a synchronous store, which is called every time. */
   readonly denials: DenialCache | undefined;
-  /** Lets the event loop turn when many answers come without a call to the store. */
+  /** Yields to the event loop when many answers come without a call to the store. */
   readonly turns: Turns = new Turns();
   private readonly store: Store;
   private readonly clock: Clock;
@@ -34,12 +34,10 @@ export class RemoteState {
   }
 }
 
-/**
- * A map, and not a property of the store, which may be frozen, a proxy, or an object of a class with private fields.
- */
+/** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
 const states = new WeakMap<Store, RemoteState>();
 
-/** The record of `store`. It is created for the first user, whose `clock` applies to all users. */
+/** The state of `store`. It is created for the first user, whose `clock` applies to all users. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
   const known = states.get(store);
   if (known) return known;

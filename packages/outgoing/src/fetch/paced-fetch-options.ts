@@ -48,8 +48,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * The longest random addition to a pause, as a share from 0 to 1. If the pause comes from a spent quota, it is a
-   * share of one period, otherwise of the pause. Default 0.2.
+   * The longest random addition to a pause, 0 to 1: a share of one period if the pause comes from a spent quota,
+   * otherwise a share of the pause. Default 0.2.
    */
   readonly jitter?: number | undefined;
   /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */
