@@ -13,7 +13,7 @@ export const EVERY = '*';
 /** How many names a message lists. */
 const SHOWN = 10;
 
-/** Longer than the second in which processes announce their limiters again after Redis has lost its data. */
+/** How long to look for a name. If Redis loses its data, processes announce their limiters again within a second. */
 const ANNOUNCED_AGAIN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
 

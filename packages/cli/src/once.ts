@@ -69,9 +69,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
   });
 }
 
-/**
- * @throws UsageError if the limiter is not an `idempotency()`, because every key of such a limiter would appear free
- */
+/** @throws UsageError if the limiter is not an `idempotency()`: it has no claims, so all its keys would appear free */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);
   const declared = named?.flatMap((one) => one.declared) ?? [];

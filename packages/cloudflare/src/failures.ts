@@ -12,7 +12,7 @@ interface PlatformError {
   readonly remote?: unknown;
 }
 
-/** A call failed. Whether it was charged is unknown. */
+/** The error for a failed call. The object may have charged it. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   const kind = kindOf(asPlatformError(cause));
@@ -35,7 +35,7 @@ function asPlatformError(cause: unknown): PlatformError {
   return typeof cause === 'object' && cause !== null ? cause : {};
 }
 
-/** The call was not made, because its deadline has passed. */
+/** The error for a call that was not made, because its deadline has passed. */
 export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was called');
 }

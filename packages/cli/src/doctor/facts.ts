@@ -72,7 +72,7 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/** With sentinels, takes the address from the socket, because the options contain only the sentinels. */
+/** A node's address. Behind sentinels, it is the socket's, because the options contain only the sentinels. */
 function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
   const { host, port } = options;
   if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };
@@ -80,7 +80,7 @@ function addressOf({ options, stream }: Redis): { host?: string; port?: number }
   return { host: remoteAddress ?? 'the master', ...(remotePort && { port: remotePort }) };
 }
 
-/** Runs the script by its text and by its hash, because the store does both. */
+/** Runs the script by EVAL and by EVALSHA, because the store uses both. */
 async function rightsOn(client: Redis | Cluster, prefix: string): Promise<Rights> {
   const key = `${prefix}{%doctor}${randomUUID()}`;
   const reply = await client.eval(RIGHTS_SCRIPT, 1, key);

@@ -45,7 +45,7 @@ class LogFormat implements LineFormat {
   private readonly gaps: readonly Buffer[];
   /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;
-  /** Whether the last variable is a number, which contains no space. */
+  /** Whether the last variable is a number, so a line with a space in it has another format. */
   private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;

@@ -143,7 +143,7 @@ export class PolicyRun {
 
 const HAS_PLANS = 'its callers have plans or overage';
 
-/** Why other numbers cannot be tried. A trial only charges each recorded request with its cost. */
+/** Why other numbers cannot be tried. A trial charges each recorded request with its cost, and does nothing else. */
 function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;

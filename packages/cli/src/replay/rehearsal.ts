@@ -47,7 +47,10 @@ export class Rehearsal {
     return this.memory?.overflowed ?? 0;
   }
 
-  /** Decides at an instant, which must not go back. Returns a promise if a function of the policy does. */
+  /**
+   * Decides on the request at an instant. Instants must not decrease. Returns a promise if a function of the policy
+   * does.
+   */
   decide(request: LogEntry, atUs: number): Promise<void> | undefined {
     this.clock.setUs(atUs);
     const admission = this.guard.admit(request as never);
