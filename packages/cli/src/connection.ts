@@ -8,7 +8,6 @@ import { deadline } from './deadline.js';
 import { databaseOf, type RedisPlace, redisPlace } from './redis-url.js';
 import { UsageError } from './usage-error.js';
 
-/** The options that every command has. */
 export interface CommonOptions {
   readonly redis?: string | undefined;
   readonly cluster?: true | undefined;

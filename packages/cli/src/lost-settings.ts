@@ -58,7 +58,6 @@ export function clearAll(options: NoteOptions): Promise<void> {
   });
 }
 
-/** Prints the resulting overrides, and how many processes have applied them. */
 async function printSet(
   control: RedisControl,
   { json, wait }: Pick<NoteOptions, 'json' | 'wait'>,

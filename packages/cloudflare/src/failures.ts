@@ -40,7 +40,7 @@ export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was called');
 }
 
-/** The reply does not come from our object. Whether the call was charged is unknown. */
+/** The error for a reply that our object did not send. The call may have been charged. */
 export function noReply(cause?: unknown): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
@@ -49,7 +49,10 @@ export function noReply(cause?: unknown): SpillwayError {
   );
 }
 
-/** The object runs an older release than the Worker and can't handle the call. Nothing was charged. */
+/**
+ * The error for a call that the object can't handle, because its release is older than the Worker's. Nothing was
+ * charged.
+ */
 export function unknownCall(what: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',

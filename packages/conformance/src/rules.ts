@@ -131,7 +131,6 @@ const CALENDARS = [
   'billing',
 ] as const;
 
-/** Rules that count by calendar or by billing period. */
 export const calendarRules: fc.Arbitrary<CalendarRule> = fc
   .tuple(
     fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 1_000_000_000)),

@@ -24,7 +24,6 @@ interface Reading {
 const DEAD_MS = 20_000;
 
 export class RateMeter {
-  /** The last readings, by process and limiter. */
   private last = new Map<string, Reading>();
 
   /**

@@ -11,7 +11,6 @@ export interface Ask {
   readonly body?: string;
 }
 
-/** A reply as it was received. */
 export interface Reply {
   /** Method and path of the request, for messages. */
   readonly request: string;

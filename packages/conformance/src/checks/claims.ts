@@ -196,7 +196,7 @@ async function countsApart(probe: Probe): Promise<void> {
 }
 
 /**
- * A claim with an impossibly late end was made before the clock went back. Its end is cut to the times of this rule.
+ * If the clock goes back by years, claims end later than any rule allows. Their end is cut to what this rule allows.
  */
 async function wasAhead(probe: Probe): Promise<void> {
   const subject = probe.fresh(RULE);

@@ -9,7 +9,7 @@ import type { Process } from './world.js';
 /** A call of a store, as the code above the store makes it. */
 export interface Call {
   readonly process: Process;
-  /** The act during which it was made synchronously, if any. */
+  /** The act that made the call before its first `await`, if any. */
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
