@@ -1,6 +1,4 @@
-/**
- * A limiter's current settings: those of its override, or else of the override for every limiter, or else as declared.
- */
+/** A limiter's current settings: its own override, else the override for every limiter, else the declaration. */
 
 import { distinct, type LiveLimits, type Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';

@@ -21,7 +21,6 @@ export interface AnywayOption {
   readonly anyway?: true;
 }
 
-/** Thrown if the command names a limiter that no process has announced. */
 export class UnknownLimiterError extends UsageError {
   /** The announced limiters, the most similar name first. */
   readonly known: readonly string[];
@@ -33,8 +32,8 @@ export class UnknownLimiterError extends UsageError {
 }
 
 /**
- * The announced limiters that `limiter` names; with `--anyway` there may be none. Undefined if the list can't be read,
- * or may be incomplete because Redis has lost its data.
+ * The announced limiters with this name, or all for `*`. With `--anyway` there may be none. Undefined if the list can't
+ * be read, or may be incomplete because Redis has lost its data.
  *
  * @throws UnknownLimiterError
  */

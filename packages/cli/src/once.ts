@@ -34,7 +34,7 @@ interface DropOptions extends ClaimOptions {
 const FREE = 'Nothing was dropped: the key is free.';
 const CHANGED =
   'nothing was dropped: the key has changed meanwhile. Check it with: spillway once show';
-/** The longest key that a change can name. */
+/** The most characters of a key that the history stores. */
 const LONGEST = 1_024;
 const DROPPED =
   'Done: the key is free, and its response is deleted. The next request with it runs.';
@@ -50,7 +50,7 @@ export function showClaim(options: ShowOptions): Promise<void> {
   });
 }
 
-/** Frees an idempotency key, and records it in the history. */
+/** Frees an idempotency key, and records this in the history. */
 export function dropClaim(options: DropOptions): Promise<void> {
   const { limiter, scope, key } = options;
   const note = { by: authorOf(options.by), because: options.because };

@@ -198,7 +198,7 @@ export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.ar
   { minLength: 2, maxLength: 4 },
 );
 
-/** Queues of shapers, with the longest wait from zero to the maximum. */
+/** Queues of shapers, with a `maxWait` from zero to the longest possible. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
     quotas,

@@ -22,7 +22,7 @@ export interface Facts {
   readonly isCluster: boolean;
   readonly servers: readonly ServerFacts[];
   readonly prefix: string;
-  /** The permissions of the user, or the error if the script as a whole failed. */
+  /** The user's permissions, or the error if they could not be checked. */
   readonly rights: Rights | Error;
   /** The announced limiters, or the error if they can't be read. */
   readonly limiters: readonly KnownLimiter[] | Error;

@@ -19,7 +19,6 @@ const FACTORS = [0.5, 1, 2, 4];
 const PERCENTS = [10, 25, 50, 75, 100, 150, 200, 400, null];
 const MOST = 1_000_000_000;
 
-/** The bounds for which {@link tryOthers} finds the smallest numbers. */
 export interface Bounds {
   /** A share of the requests, 0 to 1. */
   readonly maxRejected: number;

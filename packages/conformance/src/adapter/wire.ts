@@ -32,7 +32,6 @@ export interface Opened {
 export interface RawConnection {
   /** The text received so far. */
   received(): string;
-  /** Waits until the connection is closed. */
   ended(): Promise<void>;
   abort(): void;
 }

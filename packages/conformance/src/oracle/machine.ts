@@ -67,7 +67,6 @@ export interface Machine<R extends Rule, S> {
   /** The state after a `done`: the view itself if the claim was already done, undefined if `done` is not allowed. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
-  /** The view as a store's answer. */
   answer(
     rule: R,
     view: S,

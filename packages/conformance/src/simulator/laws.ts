@@ -52,7 +52,6 @@ interface Applied {
   readonly nowUs: number;
 }
 
-/** Whether the network may deliver requests twice. */
 function repeatsRequests({ faults }: Plan): boolean {
   return faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
 }
@@ -398,8 +397,8 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
 const WELL_US = 400_000;
 
 /**
- * A flapping server is used again only after it has been healthy for a while. A process that probes it waits for this
- * time after the first good answer, and starts to wait again after each bad answer.
+ * A flapping server is used again only after it has been healthy for a while. A process that probes the server waits
+ * for this long after the first good answer. Each bad answer restarts the wait.
  */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -571,7 +570,6 @@ const claimsStay: Law = ({ calls, runs }) => {
   return undefined;
 };
 
-/** The requests that ran, by the owners of their claims. */
 function runsByOwner(
   calls: readonly Call[],
   runs: History['runs'],

@@ -92,10 +92,7 @@ export class QuotaBooks {
     return serverUs < EPOCH_US ? EPOCH_US - lengthUs : EPOCH_US;
   }
 
-  /**
-   * The billing period by the clock of a process, which may be a day ahead. The second period is shorter than the
-   * first.
-   */
+  /** The billing period by the clock of a process, which may be a day ahead. */
   private billed(process: Process): { id: string; start: number; end: number } {
     const isNext = process.epochUs() >= EPOCH_US;
     const startUs = this.startAt(process.epochUs());
