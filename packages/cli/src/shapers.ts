@@ -1,4 +1,4 @@
-/** The command `shapers`, which shows what the store knows about a key of a shaper. */
+/** The command `shapers`, which shows the stored state of a shaper's key. */
 
 import {
   type DeclaredNumbers,

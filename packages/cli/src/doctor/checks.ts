@@ -287,7 +287,7 @@ function commandsRefused(commands: readonly string[]): Finding {
   };
 }
 
-/** The command that Redis names in a permission error. If it names none, the user may not run scripts at all. */
+/** The command that Redis names in a permission error; `eval` if it names none, because then no script may run. */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';
 }

@@ -57,7 +57,7 @@ export class PolicyRun {
     }
   }
 
-  /** Decides on the request at both timings. Returns a promise if the policy's functions are async. */
+  /** Decides on the request with both {@link Timing}s. Returns a promise if the policy's functions are async. */
   decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);

@@ -17,7 +17,7 @@ import { guardOf, type Policy } from './policy.js';
 export type OnDecision = (event: DecisionEvent, key: string | undefined, request: LogEntry) => void;
 
 export class Rehearsal {
-  /** Failures of functions of the policy, by limiter and option: `per-user: key`. */
+  /** Failures of functions of the policy, by limiter and option, as in `per-user: key`. */
   readonly faults: Map<string, { count: number; readonly first: string }> = new Map();
   private readonly clock = new ManualClock(0);
   private readonly guard: Guard;

@@ -1,4 +1,4 @@
-/** Counted keys in the form that people know. */
+/** Counted keys without the marks of limiters. */
 
 /** Removes the `@` that limiters put before addresses, lists of parts, and keys that begin with `@`. */
 export function shownKey(key: string): string {

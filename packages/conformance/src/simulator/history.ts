@@ -32,7 +32,7 @@ export interface Outcome {
   endUs?: number;
   decisions?: readonly Decision[];
   allowed?: boolean;
-  /** For a refund, how often the store has refunded its decision so far. */
+  /** How often the store has refunded the decision that this act refunds. */
   refunds?: number;
   /** For a request with a meter, the units added so far. */
   added?: number;
@@ -55,7 +55,7 @@ export interface Run {
   status?: number;
 }
 
-/** Units that a process reports as charged, given back or lost, as {@link UnitsEvent}. */
+/** The units in a report of a process, with the kinds of {@link UnitsEvent}. */
 export interface Units {
   readonly process: Process;
   readonly kind: UnitsEvent['kind'];
