@@ -26,7 +26,7 @@ interface ConnectionOptions extends CommonOptions {
 /** The deadline of a command, including the time to connect. */
 const DEADLINE_MS = 5_000;
 
-/** A sentinel whose connection does not fail within this time counts as reachable, because it may just be slow. */
+/** How long to wait for a sentinel to refuse a connection. A sentinel that is silent for longer may just be slow. */
 const PROBE_MS = 500;
 
 /** The default prefix of `redisStore`. */

@@ -71,7 +71,7 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
-/** The maximum that only this algorithm has; undefined if it has the general one. */
+/** The algorithm's own maximum of `limit`; undefined if it has the general one. */
 export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined {
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }

@@ -175,8 +175,7 @@ function microseconds(ms: number): number {
 }
 
 /**
- * The calendar with this name. If this release or machine doesn't know it: billing periods, which never end a stored
- * one.
+ * The calendar with this name. If this release or machine doesn't know it: `billing`, which never ends a stored period.
  */
 function calendarOf(name: string): Calendar {
   try {

@@ -1,4 +1,4 @@
-/** Collects the facts for `doctor`, each by a separate call, so that a missing permission hides only one of them. */
+/** Collects the facts for `doctor`, each by a separate call, so that a missing permission hides only one fact. */
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';

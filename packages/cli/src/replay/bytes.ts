@@ -22,7 +22,7 @@ export interface Bytes {
   /** Whether {@link read} can be called more than once. */
   readonly isFile: boolean;
   /**
-   * @param onBytes called with the size of each chunk as it is stored, compressed or not
+   * @param onBytes called with the size of each chunk before decompression
    * @param onDamage called with the reason if the rest of a compressed log cannot be read; the log then ends there
    * @throws UsageError for zstd if Node does not have it
    */

@@ -138,7 +138,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/** The index of `text`. Apache escapes a quote of the client as `\"`, which doesn't end a quoted variable. */
+/** The index of `text`. Skips `\"`, by which Apache escapes a quote of the client: it doesn't end a quoted variable. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

@@ -1,4 +1,4 @@
-/** Runs a policy over the requests of a log, at both timings, and collects the numbers of its limiters. */
+/** Runs a policy over the requests of a log, once for each timing, and collects the numbers of its limiters. */
 
 import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
@@ -10,7 +10,7 @@ import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
-/** If stamps are whole seconds, the result for a shorter window depends on times that are not in the log. */
+/** The shortest window to judge if stamps are whole seconds. Shorter ones depend on times that the log doesn't have. */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {

@@ -87,7 +87,7 @@ export function durableObjectStore(
   return remoteStore(new ObjectStore(namespace, options));
 }
 
-/** The store. It uses the clock of its objects, or the clock of a test, which is then sent with each call. */
+/** The store. It decides by the clock of its objects or, in tests, by a clock whose time is sent with each call. */
 export class ObjectStore implements DurableObjectStore {
   readonly sync = false;
   readonly label = 'Durable Objects';

@@ -6,7 +6,7 @@ import type { Subject } from '../oracle.js';
 import { check, claim, expectEqual, type Probe, type Seen } from '../probe.js';
 import { HOSTILE_KEYS } from './keys.js';
 
-/** Longer than the lease, so that a check can tell which of the two applies. */
+/** How long a claim is kept when done. Longer than the lease, so that a check can tell which of the two applies. */
 const KEEP_US = 60_000_000;
 const LEASE_US = 10_000_000;
 const DAY_US = 86_400_000_000;

@@ -39,7 +39,7 @@ function decided({ calls, executions }: History): { call: Answered; order: numbe
     .sort((a, b) => a.order - b.order);
 }
 
-/** Answers carry the time of an execution, by the server's clock. */
+/** Each answer carries the time at which the server executed a call, by the server's clock. */
 const theStoresClockDecides: Law = (history) => {
   const stray = decided(history).find(({ order }) => order < 0);
   return stray && `an answer of ${stray.call.answers[0]?.nowUs}, when the server decided nothing`;
@@ -954,7 +954,9 @@ const releasesAreFew: Law = ({ calls }) => {
 /** A release without an answer is sent again after a second. */
 const RETRY_US = 1_000_000;
 
-/** A permit is released once, and again after a renewal that overtook the release. Each of the two may be retried. */
+/**
+ * The most calls that release a permit: one, another after a renewal that overtook the release, and a retry of each.
+ */
 const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or its final cost if that is less. */
