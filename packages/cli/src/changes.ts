@@ -36,7 +36,7 @@ interface About {
   /** The kind of setting, if it applies to all keys. */
   readonly what?: Setting['what'];
   readonly limits?: LiveLimits;
-  /** The key whose limits are set, and whether to reset its counts once processes have applied them. */
+  /** The key whose limits are set. If `resets`, its counts are deleted after the wait for processes. */
   readonly key?: string;
   readonly resets?: boolean | undefined;
 }
@@ -90,7 +90,7 @@ export function change(
 const STILL_COUNTED =
   'What the key has used still counts, so it may stay rejected for a while. To admit it at once, add --reset.';
 
-/** A limiter that ignores a setting. */
+/** A limiter to which a setting cannot be applied. */
 interface Unfit {
   readonly name: string;
   readonly why: string;

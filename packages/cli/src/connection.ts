@@ -8,7 +8,6 @@ import { deadline } from './deadline.js';
 import { databaseOf, type RedisPlace, redisPlace } from './redis-url.js';
 import { UsageError } from './usage-error.js';
 
-/** The options that every command has. */
 export interface CommonOptions {
   readonly redis?: string | undefined;
   readonly cluster?: true | undefined;
@@ -18,7 +17,7 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** Whether to reconnect if Redis goes away. Only the first connection has the deadline. */
+  /** Whether to reconnect if Redis goes away. The deadline then covers only connecting, not the command's work. */
   readonly patient?: boolean;
   /** Whether the command changes something. If so, the error for a timeout says that the change may have been made. */
   readonly isChange?: boolean;
@@ -27,7 +26,7 @@ interface ConnectionOptions extends CommonOptions {
 /** The deadline of a command, including the time to connect. */
 const DEADLINE_MS = 5_000;
 
-/** A sentinel whose connection does not fail within this time counts as reachable, because it may just be slow. */
+/** How long to wait for a sentinel to refuse a connection. A sentinel that is silent for longer may just be slow. */
 const PROBE_MS = 500;
 
 /** The default prefix of `redisStore`. */
@@ -87,12 +86,14 @@ export async function connected<Value>(
   }
 }
 
-/** Whether a node of a Cluster answered that another node has the key. The node has then done nothing. */
+/** Whether a Cluster node rejected the request because another node has the key. Such a node has changed nothing. */
 function isMoved(error: unknown): boolean {
   return isSpillwayError(error) && error.kind === 'moved';
 }
 
-/** The environment's master name belongs to the environment's address, so it is ignored if `--redis` is given. */
+/**
+ * The master name. `--redis` disables SPILLWAY_SENTINEL_MASTER, because that name belongs to the address in REDIS_URL.
+ */
 function sentinelMasterIn({ redis, sentinelMaster }: CommonOptions): string | undefined {
   if (sentinelMaster !== undefined || redis !== undefined) return sentinelMaster;
   return process.env['SPILLWAY_SENTINEL_MASTER'] || undefined;
@@ -169,7 +170,7 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all do so, keeps all. */
+/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all refuse, keeps all. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(

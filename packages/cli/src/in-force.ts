@@ -1,6 +1,4 @@
-/**
- * A limiter's current settings: those of its override, or else of the override for every limiter, or else as declared.
- */
+/** A limiter's current settings: its own override, else the override for every limiter, else the declaration. */
 
 import { distinct, type LiveLimits, type Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';
@@ -15,7 +13,7 @@ export interface InForce {
   readonly mode: Applied<'mode'>;
   readonly share: Applied<'share'>;
   readonly limits: Applied<'limits'>;
-  /** The declared numbers with `limits` applied; one entry for each declared set. */
+  /** The declared numbers with `limits` applied. Several sets while releases with different numbers run. */
   readonly numbers: readonly DeclaredNumbers[];
   /** How many keys are blocked or allowed, or have their own limits. */
   readonly keys: number;
@@ -73,12 +71,14 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
-/** The highest limit of the algorithm, if it is lower than the maximum of other algorithms. */
+/** The algorithm's own maximum of `limit`; undefined if it has the general one. */
 export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined {
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }
 
-/** Whether the live limit is higher than the algorithm allows. Factors are clamped instead. */
+/**
+ * Whether the live limit is higher than the algorithm allows. The result of a factor is lowered to the maximum instead.
+ */
 export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimits): boolean {
   return limit > (highestLimit(numbers) ?? limit);
 }

@@ -68,8 +68,7 @@ export function namesKey({ key, address }: KeyOptions & { readonly key?: string 
 }
 
 /**
- * The key that a limiter counts.
- *
+ * The key under which a limiter counts the caller that the command line names.
  * @throws UsageError unless exactly one of key and address is given
  */
 export function keyFrom(
@@ -118,9 +117,7 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
   return { op: 'reset', limiter, key, rule, cost: 1, binding: true };
 }
 
-/**
- * The rules of the limits that were set for a key. Their counts may be missing in the registry, whose size is bounded.
- */
+/** The rules of a key's own live limits. A reset names them, because the bounded registry may not list their counts. */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
   limits: LiveLimits | undefined,
@@ -129,12 +126,12 @@ function rulesOfKey(
   return declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits)).map(inDebt(numbers)));
 }
 
-/** Returns a function that gives a rule the declared debt, in proportion to its limit. */
+/** Returns a function that gives a rule the declared debt, scaled from the declared limit to the rule's limit. */
 function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** The rule of declared numbers with a rate or distinct items, as a list of one rule. Empty for other algorithms. */
+/** The rule of a rate limit or a limit on distinct items, in a list. Empty for other algorithms. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -178,7 +175,7 @@ function microseconds(ms: number): number {
 }
 
 /**
- * The calendar with this name. If it is unknown to this release or machine, a calendar that never ends a stored period.
+ * The calendar with this name. If this release or machine doesn't know it: `billing`, which never ends a stored period.
  */
 function calendarOf(name: string): Calendar {
   try {
@@ -189,7 +186,7 @@ function calendarOf(name: string): Calendar {
 }
 
 interface Reset {
-  /** Whether a process has announced the limiter, so that all counts of the key were found. */
+  /** Whether a process has announced the limiter. If not, some counts of the key may not be found. */
   readonly isKnown: boolean;
   /** Whether processes are notified. A full Redis deletes counts, but can't store the notification. */
   readonly isTold: boolean;

@@ -61,7 +61,10 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-/** The numbers in one line, as in `100 per 1m (token-bucket)`. */
+/**
+ * Warns if a key looks like an address. Limiters store addresses with an `@`, so the key would not match any: the user
+ * probably meant `--address`.
+ */
 export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const lock = lockIn(numbers);

@@ -71,7 +71,6 @@ export function changesTable(changes: readonly Change[]): string {
   return table(['AT', 'LIMITER', 'WHAT', 'CHANGE', 'BY', 'BECAUSE'], rows);
 }
 
-/** Formats a change as one line. */
 export function changeLine(change: Change): string {
   const { atMs, limiter, by, because, untilMs } = change;
   const until = untilMs === null || change.after === 'reset' ? '' : ` until ${timeOf(untilMs)}`;

@@ -2,7 +2,7 @@
 
 import { UsageError } from './usage-error.js';
 
-/** The URL with the first address, and all addresses. */
+/** `url` has only the first address, `at` has all. */
 export interface RedisPlace {
   readonly url: URL;
   /** Only sentinels have several addresses. */

@@ -12,7 +12,7 @@ import { print, printJson } from './output.js';
 import { plain } from './plain.js';
 import { table, untilOf } from './table.js';
 
-/** One count: the numbers in force for the key, and what is used. */
+/** One count: the current numbers for the key, and what is used. */
 interface Count {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
@@ -22,7 +22,7 @@ interface Count {
   readonly resetMs: number;
 }
 
-/** A rule in force for a key, and the store's answer about its count. */
+/** A current rule for a key, and the store's answer about its count. */
 export interface LookedAt {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
@@ -30,7 +30,7 @@ export interface LookedAt {
   readonly answer: Answer;
 }
 
-/** Prints the counts of a key under the numbers in force. Changes nothing. */
+/** Prints the counts of a key under its current limits. Changes nothing. */
 export function show(
   limiter: string,
   key: string | undefined,
@@ -49,7 +49,7 @@ export function show(
   });
 }
 
-/** Looks at the counts of a key under the numbers in force. */
+/** Reads the counts of a key under its current limits. */
 export async function lookAtAll(
   { control, store }: Pick<Connection, 'control' | 'store'>,
   named: readonly KnownLimiter[],

@@ -34,8 +34,9 @@ export interface Verdict extends Numbers {
  * 3. Each take is decided on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with two exceptions. If the clock went back and the rule does not
- * allow the state, a take with a cost above 0 cuts it, even if the take is rejected. A rejection may also start a lock.
+ * Only steps that charge or refund change a state, with two exceptions. If the clock went back, a rule may not allow
+ * the stored state: a take with a cost above 0 then cuts it, even if the take is rejected. A rejection may also start a
+ * lock.
  *
  * @example
  * ```ts run
@@ -69,8 +70,8 @@ export class Oracle {
   }
 
   /**
-   * The counts with parts that a store may have dropped by `nowUs`, but that would count again if the clock went back
-   * to `earlierUs`.
+   * The counts of which a store may have dropped parts by `nowUs`, although these would count again if the clock went
+   * back to `earlierUs`.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
     return [...this.counts].filter(({ rule, state }) =>
@@ -78,7 +79,7 @@ export class Oracle {
     );
   }
 
-  /** By key, the common start of takes that start together. */
+  /** The common start of takes that start together, by key. */
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {
@@ -96,7 +97,9 @@ export class Oracle {
     return starts;
   }
 
-  /** The state from which a step is charged, as its rule sees it. */
+  /**
+   * The state that a step sees: without expired units and, for takes that start together, from their common start on.
+   */
   private viewFrom(
     { step, together }: MergedStep,
     now: bigint,
@@ -185,7 +188,7 @@ function ruleOf({ rule, period, items }: Step): Rule {
   return period || items ? (Object.assign({}, rule, { period, items }) as Rule) : rule;
 }
 
-/** Whether the step is a take that could have charged something. */
+/** Whether the step may cut a state that its rule does not allow: only a take that could charge may. */
 function mayRepair({ step: { op, rule, lease }, cost }: MergedStep): boolean {
   return op === 'take' && cost > 0n && (rule.machine !== 'leases' || lease !== undefined);
 }

@@ -133,7 +133,6 @@ export class Probe {
     });
   }
 
-  /** The store's values, if it supports them. */
   get values(): Values | undefined {
     return this.open.store.values;
   }

@@ -131,7 +131,6 @@ const CALENDARS = [
   'billing',
 ] as const;
 
-/** Rules that count by calendar or by billing period. */
 export const calendarRules: fc.Arbitrary<CalendarRule> = fc
   .tuple(
     fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 1_000_000_000)),
@@ -199,7 +198,7 @@ export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.ar
   { minLength: 2, maxLength: 4 },
 );
 
-/** Queues of shapers, with the longest wait from zero to the maximum. */
+/** Queues of shapers, with a `maxWait` from zero to the longest possible. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
     quotas,

@@ -40,7 +40,7 @@ export interface Result {
 /**
  * Runs one history and judges it. The same subject and options give the same result.
  *
- * @throws Error that the program throws when it is evaluated
+ * @throws Error that `subject.program` throws while it is evaluated
  * @example
  * ```ts
  * import { simulate, type Subject } from '@spillway/conformance/simulator';

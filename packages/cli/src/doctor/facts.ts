@@ -1,4 +1,4 @@
-/** Collects the facts for `doctor`, each by a separate call, so that a missing permission hides only one of them. */
+/** Collects the facts for `doctor`, each by a separate call, so that a missing permission hides only one fact. */
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -22,7 +22,7 @@ export interface Facts {
   readonly isCluster: boolean;
   readonly servers: readonly ServerFacts[];
   readonly prefix: string;
-  /** The permissions of the user, or the error if the script as a whole failed. */
+  /** The user's permissions, or the error if they could not be checked. */
   readonly rights: Rights | Error;
   /** The announced limiters, or the error if they can't be read. */
   readonly limiters: readonly KnownLimiter[] | Error;
@@ -72,7 +72,7 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/** With sentinels, takes the address from the socket, because the options contain only the sentinels. */
+/** A node's address. Behind sentinels, it is the socket's, because the options contain only the sentinels. */
 function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
   const { host, port } = options;
   if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };
@@ -80,7 +80,7 @@ function addressOf({ options, stream }: Redis): { host?: string; port?: number }
   return { host: remoteAddress ?? 'the master', ...(remotePort && { port: remotePort }) };
 }
 
-/** Runs the script by its text and by its hash, because the store does both. */
+/** Runs the script by EVAL and by EVALSHA, because the store uses both. */
 async function rightsOn(client: Redis | Cluster, prefix: string): Promise<Rights> {
   const key = `${prefix}{%doctor}${randomUUID()}`;
   const reply = await client.eval(RIGHTS_SCRIPT, 1, key);

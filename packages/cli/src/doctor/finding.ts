@@ -1,6 +1,6 @@
 /** The result of a check. */
 
-/** `problem`: limits fail or are not enforced. `unknown`: the client can't see it, or the user may not. */
+/** `problem`: limits fail or are not enforced. `unknown`: it can't be checked, or the user lacks the permission. */
 export type Verdict = 'ok' | 'warning' | 'problem' | 'unknown';
 
 export interface Finding {

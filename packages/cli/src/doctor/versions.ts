@@ -11,7 +11,7 @@ const FIXED: Readonly<Record<ServerVersion['product'], Readonly<Record<string, n
   Valkey: { '7.2': 11, '8.0': 6, '8.1': 4 },
 };
 
-/** The last minor version that was first released without the fix. Later versions had it from the start. */
+/** The newest minor version whose first release lacked the fix. All later versions have it. */
 const LAST = { Redis: [8, 2], Valkey: [8, 1] } as const;
 
 /** Valkey reports its version in a separate field, beside the version of the compatible Redis. */

@@ -9,7 +9,7 @@ import { UsageError } from '../usage-error.js';
 export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
-/** How many bytes before a damaged part can be lost, because they are decompressed but not yet passed on. */
+/** The size of a decompressed chunk. If a log is damaged, the last chunk before the damage can be lost. */
 const DECOMPRESSED_BYTES = 16_384;
 
 /** Undefined before Node 22.15, which added zstd. */
@@ -22,7 +22,7 @@ export interface Bytes {
   /** Whether {@link read} can be called more than once. */
   readonly isFile: boolean;
   /**
-   * @param onBytes called with the size of each chunk as it is stored, compressed or not
+   * @param onBytes called with the size of each chunk before decompression
    * @param onDamage called with the reason if the rest of a compressed log cannot be read; the log then ends there
    * @throws UsageError for zstd if Node does not have it
    */

@@ -6,7 +6,7 @@ import { Names } from './names.js';
 const REQUESTS = 0;
 /** Rejected requests, in two columns: one for each {@link Timing}. */
 const REJECTED = 1;
-/** Two columns for each of second, minute and hour: the requests in the latest such interval, and the peak. */
+/** Two columns each for seconds, minutes and hours: the requests in the latest such interval, and the peak. */
 const PEAKS = 3;
 const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;

@@ -1,4 +1,4 @@
-/** One JSON object per line. A map contains the path of each nginx variable in the object. */
+/** One JSON object per line. A map gives, for each nginx variable, the path of its value in the object. */
 
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';

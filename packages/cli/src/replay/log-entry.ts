@@ -25,7 +25,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
   clientIp: string | undefined;
   /** When the request is decided if the requests of its second are spread evenly over that second. */
   spreadUs: number;
-  /** Whether only the second of the request is known. */
+  /** Whether the time of the request is known only to the second. */
   isWholeSecond = false;
   private readonly format: LineFormat;
   /** The line as its format needs it: bytes from `start` to `end`, or the parsed object. */

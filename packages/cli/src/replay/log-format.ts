@@ -45,7 +45,7 @@ class LogFormat implements LineFormat {
   private readonly gaps: readonly Buffer[];
   /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;
-  /** Whether the last variable is a number, which contains no space. */
+  /** Whether the last variable is a number, so a line with a space in it has another format. */
   private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;
@@ -138,7 +138,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/** The index of `text`. Apache escapes a quote of the client as `\"`, which doesn't end a quoted variable. */
+/** The index of `text`. Skips `\"`, by which Apache escapes a quote of the client: it doesn't end a quoted variable. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

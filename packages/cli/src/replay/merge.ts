@@ -3,7 +3,6 @@
 import type { LogEntry } from './log-entry.js';
 import type { Source } from './source.js';
 
-/** An open source, and its position. */
 interface Open {
   /** Among requests with equal stamps, those of the source with the smaller rank come first. */
   readonly rank: number;

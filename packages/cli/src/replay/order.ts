@@ -1,4 +1,4 @@
-/** Puts the requests of one log into the order of time, if their stamps go back by at most a minute. */
+/** Makes the times of one log's requests ascend, if its stamps go back by at most a minute. */
 
 import type { LogEntry } from './log-entry.js';
 
@@ -21,7 +21,7 @@ export class Order {
     this.counts = counts;
   }
 
-  /** Appends the requests that are now known to be in order. */
+  /** Takes a request, and appends those that are now known to be in order. */
   put(entry: LogEntry, ordered: LogEntry[]): void {
     const { doubtful } = this;
     if (doubtful) {

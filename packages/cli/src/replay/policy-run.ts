@@ -1,4 +1,4 @@
-/** Runs a policy over the requests of a log, at both timings, and collects the numbers of its limiters. */
+/** Runs a policy over the requests of a log, once for each timing, and collects the numbers of its limiters. */
 
 import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
@@ -10,7 +10,7 @@ import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
-/** If stamps are whole seconds, the result for a shorter window depends on times that are not in the log. */
+/** The shortest window to judge if stamps are whole seconds. Shorter ones depend on times that the log doesn't have. */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
@@ -57,7 +57,7 @@ export class PolicyRun {
     }
   }
 
-  /** Decides on the request at both timings. Returns a promise if the policy's functions are async. */
+  /** Decides on the request with both {@link Timing}s. Returns a promise if the policy's functions are async. */
   decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);
@@ -143,7 +143,7 @@ export class PolicyRun {
 
 const HAS_PLANS = 'its callers have plans or overage';
 
-/** Why other numbers cannot be tried. A trial only charges each recorded request with its cost. */
+/** Why other numbers cannot be tried. A trial charges each recorded request with its cost, and does nothing else. */
 function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;

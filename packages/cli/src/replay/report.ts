@@ -48,7 +48,9 @@ export interface Trial {
   readonly rejectedCallers: Range;
 }
 
-/** The smallest numbers with which a bound is kept at both timings; null if no number up to 1,000,000,000 keeps it. */
+/**
+ * The smallest numbers that keep a bound at both ends of a {@link Range}; null if no number up to 1,000,000,000 does.
+ */
 export interface Smallest {
   /** At most this share of the requests is rejected. */
   readonly maxRejected: number;
@@ -89,8 +91,8 @@ export interface JudgedLimiter {
   /** The number of rejected requests by the status of their logged response, with stamps evenly spread. */
   readonly statuses: Readonly<Record<string, number>>;
   /**
-   * The callers by their peak use of the limit in a window. A row counts the callers that used up to `percent`, but
-   * more than in the row before. Null means no upper end.
+   * The callers by their peak use of the limit in a window. A row counts the callers whose peak is at most `percent`,
+   * but more than the `percent` of the row before. Null means no upper end.
    */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;

@@ -17,8 +17,7 @@ const CUT = /^.{127}….{128}$/su;
 type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
 
 /**
- * Returns a function that reveals sealed callers, if the options say so.
- *
+ * Returns a function that, with `--reveal`, decrypts callers that processes have encrypted with the secret.
  * @throws UsageError if there is no secret
  */
 export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
@@ -67,7 +66,7 @@ export function isSealed(caller: string): boolean {
 }
 
 /**
- * The arguments that name the caller in other commands, after their options. Undefined if the caller is sealed, cut, or
+ * The arguments that name the caller in another command, after its options. Undefined if the caller is sealed, cut, or
  * has characters that a terminal would not show.
  */
 export function keyArguments(caller: string): string | undefined {

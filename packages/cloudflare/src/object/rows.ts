@@ -45,7 +45,6 @@ export class Rows {
     return firstUs === Infinity ? undefined : firstUs;
   }
 
-  /** Frees all storage of the object. */
   deleteAll(): Promise<void> {
     return this.storage.deleteAll();
   }

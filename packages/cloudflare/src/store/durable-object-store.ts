@@ -27,7 +27,8 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long rejections are cached. This is short, because a group of steps over several objects may soon refund charges.
+ * How long rejections are cached. This is short, because a count may be full only until the charges of a group that
+ * another object rejects are refunded.
  */
 const DENIALS_LAST_US = 1_000_000;
 
@@ -86,7 +87,7 @@ export function durableObjectStore(
   return remoteStore(new ObjectStore(namespace, options));
 }
 
-/** The store. It uses the clock of its objects, or the clock of a test, which is then sent with each call. */
+/** The store. It decides by the clock of its objects or, in tests, by a clock whose time is sent with each call. */
 export class ObjectStore implements DurableObjectStore {
   readonly sync = false;
   readonly label = 'Durable Objects';
@@ -178,7 +179,9 @@ export class ObjectStore implements DurableObjectStore {
   }
 }
 
-/** Whether a step can be retried safely, because it only reads or resets, or because it names a permit or claim. */
+/**
+ * Whether a lost step can be sent again safely: it reads, resets, or ends or renews a permit or claim that it names.
+ */
 function mayRepeat({ op, lease, claim }: Step): boolean {
   if (op === 'look' || op === 'reset') return true;
   return op !== 'take' && (lease !== undefined || claim !== undefined);

@@ -59,7 +59,8 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
 }
 
 /**
- * Sets each `t` in `actual` to the expected `t` if it is lower by at most `elapsedMs`, so that a comparison ignores it.
+ * Replaces each `t` in `actual` by the expected `t` if it is lower by at most `elapsedMs`, which is the time that
+ * passed.
  */
 export function withoutTime(
   actual: string | undefined,

@@ -1,4 +1,4 @@
-/** One check's requests to a service: new callers, and assertions about their replies. */
+/** Sends one check's requests to a service, by default as new callers, and asserts what the service replies. */
 
 import { claim, field, hasFields, hasStatus, pause, same } from './claims.js';
 import {

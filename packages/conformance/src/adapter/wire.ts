@@ -11,7 +11,6 @@ export interface Ask {
   readonly body?: string;
 }
 
-/** A reply as it was received. */
 export interface Reply {
   /** Method and path of the request, for messages. */
   readonly request: string;
@@ -33,7 +32,6 @@ export interface Opened {
 export interface RawConnection {
   /** The text received so far. */
   received(): string;
-  /** Waits until the connection is closed. */
   ended(): Promise<void>;
   abort(): void;
 }

@@ -6,7 +6,7 @@ import type { Subject } from '../oracle.js';
 import { check, claim, expectEqual, type Probe, type Seen } from '../probe.js';
 import { HOSTILE_KEYS } from './keys.js';
 
-/** Longer than the lease, so that a check can tell which of the two applies. */
+/** How long a claim is kept when done. Longer than the lease, so that a check can tell which of the two applies. */
 const KEEP_US = 60_000_000;
 const LEASE_US = 10_000_000;
 const DAY_US = 86_400_000_000;
@@ -196,7 +196,7 @@ async function countsApart(probe: Probe): Promise<void> {
 }
 
 /**
- * A claim with an impossibly late end was made before the clock went back. Its end is cut to the times of this rule.
+ * If the clock goes back by years, claims end later than any rule allows. Their end is cut to what this rule allows.
  */
 async function wasAhead(probe: Probe): Promise<void> {
   const subject = probe.fresh(RULE);

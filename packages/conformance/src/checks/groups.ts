@@ -63,7 +63,10 @@ const shadowed: fc.Arbitrary<Shadowed> = fc.record({
   ),
 });
 
-/** A limiter in shadow mode must answer like an enforcing twin that takes only what the other limiter admits. */
+/**
+ * A limiter in shadow mode must answer like an enforcing twin that gets only the requests that the other limiter
+ * admits.
+ */
 async function judgesShadowAsTwin(probe: Probe, input: Shadowed): Promise<void> {
   const enforced = probe.fresh(input.enforced);
   const shadow = probe.fresh(input.shadow);

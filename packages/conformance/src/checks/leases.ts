@@ -46,7 +46,7 @@ const holders = fc.record({
   ),
 });
 
-/** Counts independently which leases were granted and neither released nor expired. */
+/** Counts the leases that were granted and neither released nor expired, and asserts that the limit is kept exactly. */
 async function neverHoldsTooMany(
   probe: Probe,
   { limit, arrivals }: { limit: number; arrivals: readonly Arrival[] },

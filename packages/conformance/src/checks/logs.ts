@@ -1,4 +1,4 @@
-/** Checks of the sliding window log: many entries, refunds by instant, and the edges of time. */
+/** Checks of the sliding window log: many entries, refunds by instant, and a clock at zero or behind the log. */
 
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness, Settings } from '../harness.js';

@@ -37,13 +37,11 @@ export class Fraction {
     return this.n * other.d <= other.n * this.d;
   }
 
-  /** The greatest integer that is not above this fraction. */
   floor(): bigint {
     const quotient = this.n / this.d;
     return this.n < 0n && quotient * this.d !== this.n ? quotient - 1n : quotient;
   }
 
-  /** The least integer that is not below this fraction. */
   ceil(): bigint {
     return -Fraction.of(-this.n, this.d).floor();
   }

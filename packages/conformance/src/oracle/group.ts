@@ -59,7 +59,6 @@ export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   });
 }
 
-/** The items of the steps, without duplicates. */
 function unionOf(steps: readonly Step[]): string[] {
   return [...new Set(steps.flatMap(({ items = [] }) => items))];
 }

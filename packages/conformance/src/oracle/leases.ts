@@ -22,7 +22,9 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
 /** The longest lease under any rule: 24 hours. */
 const LONGEST_US = 86_400_000_000n;
 
-/** Cuts leases that were taken before the clock went back, and so end too late, to the length of this rule's leases. */
+/**
+ * Cuts leases that end later than any rule allows, because the clock went back, to the length of this rule's leases.
+ */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
   const end = now + BigInt(rule.leaseUs);
   const held = state.held.map((one) =>

@@ -1,6 +1,6 @@
 /**
  * The oracle's limits with a penalty. It keeps the ends of all locks that count, in order. Only the last lock can still
- * be running; a refund removes it.
+ * be running, and a refund then removes that lock.
  */
 
 import type { LockRule } from '@spillway/core/store';

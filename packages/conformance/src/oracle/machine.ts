@@ -44,8 +44,8 @@ export interface Machine<R extends Rule, S> {
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
-   * How many of the charged `units` were dropped, because the count had reached the debt of the rule; rounded up. Only
-   * for rules that can have debt.
+   * How many of the charged `units` were dropped, because the debt was used up; rounded up. Only for rules that can
+   * have debt.
    */
   forgiven?(rule: R, view: S, after: S, now: bigint, units: bigint): bigint;
   /** The state after a refund; undefined if nothing was refunded. */
@@ -67,7 +67,6 @@ export interface Machine<R extends Rule, S> {
   /** The state after a `done`: the view itself if the claim was already done, undefined if `done` is not allowed. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
-  /** The view as a store's answer. */
   answer(
     rule: R,
     view: S,

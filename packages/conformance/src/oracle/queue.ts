@@ -1,4 +1,4 @@
-/** The oracle's queue of a shaper: an exact instant, how far ahead it may be, and the end of a pause. */
+/** The oracle's queue of a shaper: when its bucket is full again, how far ahead that may be, and the end of a pause. */
 
 import type { QueueRule } from '@spillway/core/store';
 import { debt, denominator, refill, tolerance, unit } from './bucket.js';

@@ -9,7 +9,7 @@ import type { Process } from './world.js';
 /** A call of a store, as the code above the store makes it. */
 export interface Call {
   readonly process: Process;
-  /** The act during which it was made synchronously, if any. */
+  /** The act that made the call before its first `await`, if any. */
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
@@ -32,7 +32,7 @@ export interface Outcome {
   endUs?: number;
   decisions?: readonly Decision[];
   allowed?: boolean;
-  /** For a refund, how often the store has refunded its decision so far. */
+  /** How often the store has refunded the decision that this act refunds. */
   refunds?: number;
   /** For a request with a meter, the units added so far. */
   added?: number;
@@ -55,7 +55,7 @@ export interface Run {
   status?: number;
 }
 
-/** Units that a process reports as charged, given back or lost, as {@link UnitsEvent}. */
+/** The units in a report of a process, with the kinds of {@link UnitsEvent}. */
 export interface Units {
   readonly process: Process;
   readonly kind: UnitsEvent['kind'];

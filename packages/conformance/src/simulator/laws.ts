@@ -11,7 +11,6 @@ import type { Process } from './world.js';
 
 type Law = (history: History) => string | undefined;
 
-/** A call that the store has answered. */
 type Answered = Call & { readonly answers: readonly Answer[] };
 
 /** How wrong a process may be about a time, because of network delays, late timers, and clock drift over a minute. */
@@ -40,7 +39,7 @@ function decided({ calls, executions }: History): { call: Answered; order: numbe
     .sort((a, b) => a.order - b.order);
 }
 
-/** Answers carry the time of an execution, by the server's clock. */
+/** Each answer carries the time at which the server executed a call, by the server's clock. */
 const theStoresClockDecides: Law = (history) => {
   const stray = decided(history).find(({ order }) => order < 0);
   return stray && `an answer of ${stray.call.answers[0]?.nowUs}, when the server decided nothing`;
@@ -53,7 +52,6 @@ interface Applied {
   readonly nowUs: number;
 }
 
-/** Whether the network may deliver requests twice. */
 function repeatsRequests({ faults }: Plan): boolean {
   return faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
 }
@@ -166,7 +164,7 @@ const admitsAtMostTheLimit: Law = (history) => {
 };
 
 /**
- * Groups of grants that were in the store at the same time. A restart loses the grants after its first `kept`
+ * Groups of grants that were in the store at the same time. A restart loses the grants after the first `kept`
  * executions.
  */
 function sharingState(grants: readonly Grant[], restarts: History['restarts']): Grant[][] {
@@ -399,8 +397,8 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
 const WELL_US = 400_000;
 
 /**
- * A flapping server is used again only after it has been healthy for a while. A process that probes it waits for this
- * time after the first good answer, and starts to wait again after each bad answer.
+ * A flapping server is used again only after it has been healthy for a while. A process that probes the server waits
+ * for this long after the first good answer. Each bad answer restarts the wait.
  */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -531,7 +529,9 @@ const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   return undefined;
 };
 
-/** Idempotency: the completion of a request is retried for ten leases until it reaches the store. */
+/**
+ * Idempotency: the call that ends a request's claim is sent until the store answers, for at most ten times the lease.
+ */
 const endsArrive: Law = ({ plan, calls, runs }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   const wellUs = Math.max(0, ...plan.faults.map(endOf));
@@ -570,7 +570,6 @@ const claimsStay: Law = ({ calls, runs }) => {
   return undefined;
 };
 
-/** The requests that ran, by the owners of their claims. */
 function runsByOwner(
   calls: readonly Call[],
   runs: History['runs'],
@@ -597,7 +596,7 @@ function endOf(fault: Plan['faults'][number]): number {
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
-/** A permit lasts until its release, even a late one, if its process can renew it. */
+/** Without faults, no permit expires before its release, even a late one, because its process renews it. */
 const permitsLast: Law = (history) => {
   if (history.plan.faults.length > 0) return undefined;
   const ends = new Map<string, number>();
@@ -667,7 +666,9 @@ const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   return undefined;
 };
 
-/** The time span in which each permit is released. After an outage many spans can overlap, one per permit. */
+/**
+ * For each permit that the process released, the span from the first release call to the last reply. Spans may overlap.
+ */
 function releasesOf(process: Process, calls: readonly Call[]): readonly Span[] {
   const spans = new Map<string, Span>();
   for (const { process: own, steps, sentUs, endUs = sentUs } of calls) {
@@ -769,8 +770,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a process rejects a request by a rate only if all processes together may have used too many units in
- * the whole history.
+ * In an outage, a rate limit rejects a request in one process only if all processes together may have used too many
+ * units in the whole history.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -953,7 +954,9 @@ const releasesAreFew: Law = ({ calls }) => {
 /** A release without an answer is sent again after a second. */
 const RETRY_US = 1_000_000;
 
-/** A permit is released once, and again after a renewal that overtook the release. Each of the two may be retried. */
+/**
+ * The most calls that release a permit: one, another after a renewal that overtook the release, and a retry of each.
+ */
 const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or its final cost if that is less. */
@@ -1053,7 +1056,10 @@ const quotasHold: Law = (history) => {
   return undefined;
 };
 
-/** Quotas: the use of a share of the limit is reported with the id of the period and, without faults, only once. */
+/**
+ * Quotas: when a key has used a certain share of its limit, the app gets a report with the period's id; without faults,
+ * only one.
+ */
 const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   if (!plan.quota || !quotas) return undefined;
   const { limit } = plan.quota;

@@ -139,7 +139,7 @@ export class Host {
     for (const link of this.links) link.drop();
   }
 
-  /** Runs a request now, and calls `then` with a function that returns the reply. */
+  /** Runs a request now, and calls `then` with a function that returns the reply or throws the error. */
   run(process: Process, request: unknown, then: (reply: () => unknown) => void): void {
     const { server, world } = this;
     this.keepSnapshot(false);

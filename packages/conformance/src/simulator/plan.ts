@@ -25,7 +25,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       /** The items of the request, for limits on distinct items. */
       readonly items: readonly string[];
       readonly asks: readonly number[];
-      /** When to retry, in microseconds after the promised wait: 0, or -1 for earlier. If undefined, never. */
+      /** When to retry: 0 at the end of the promised wait, -1 a microsecond earlier. If undefined, never. */
       readonly again: number | undefined;
     }
   | { readonly kind: 'refund'; readonly of: number; readonly twice: boolean }
@@ -61,7 +61,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly usage: number | undefined;
       /** Whether its client leaves before the end. */
       readonly isCut: boolean;
-      /** How long after its end the request is settled; undefined if it is settled before. */
+      /** How long after its end the request is settled; undefined if it is settled just before its end. */
       readonly lateUs: number | undefined;
     }
   /** Requests with many new keys at once. */
