@@ -75,7 +75,7 @@ class FaultLog {
   }
 }
 
-/** A store fails for all limiters, so its faults are told apart only by the error. */
+/** A store fails for all limiters, so only the error distinguishes its faults. */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
