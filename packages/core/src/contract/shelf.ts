@@ -8,14 +8,13 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly nowUs: number;
   /** If false, a `take` only answers whether it would pass. */
   readonly charge: boolean;
-  /** If false, new units join an existing entry and may count longer than they should. */
+  /** If false, the step must not add an entry. New units then join an existing entry and may count too long. */
   readonly mayGrow: boolean;
   /** The result of {@link Shelf.find} for this `ask`, called immediately before. */
   readonly count?: Count | undefined;
   /**
-   * The count of the same key on the store's other shelf. A key without a separate count starts with the state of
-   * `other`, and permits held there count too. Steps on a shared count always have this property, but its value may be
-   * undefined.
+   * The count of the same key on the store's other shelf. If `count` is missing, the new count starts as a copy of
+   * `other`. Permits in `other` count too. A step on a shared count always has this property, perhaps undefined.
    */
   readonly other?: Count | undefined;
 }

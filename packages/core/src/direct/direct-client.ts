@@ -32,7 +32,6 @@ type Answers = readonly Answer[];
 type Then<Value> = (decisions: readonly Decision[], allowed: boolean) => Eventually<Value>;
 type DirectOptions = KeyedLimiterOptions<Store>;
 
-/** A limit as it was declared. */
 interface Made {
   readonly name: string;
   readonly window: LimitOptions['window'];

@@ -11,7 +11,6 @@ import type { Op } from '../contract/store.js';
 import { costIn, type KeyedPart, type Limit } from './limit.js';
 import type { LimitCosts } from './limiters-options.js';
 
-/** Returns the cost of a limit by its name; undefined if none is given. */
 type CostOf = (name: string) => number | undefined;
 type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
 
@@ -121,7 +120,6 @@ export class NamedLimits {
     });
   }
 
-  /** Costs, plans, periods and items in `options`, and live settings, for the limits `names`. */
   private asked(options: LimitCosts<string> | undefined, names: readonly string[]): Asked {
     return {
       costOf: this.costs(options, names),

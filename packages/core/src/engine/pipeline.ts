@@ -86,7 +86,7 @@ export class Pipeline<P extends Part> {
     return isRejected ? undefined : open;
   }
 
-  /** Decides by a synchronous call for a single part; false if {@link askStore} is needed. */
+  /** Decides a single part by a synchronous store call. Returns false if {@link askStore} must be called instead. */
   decideNow(open: Open<P>): boolean {
     if (Array.isArray(open)) return false;
     const answer = this.client.link.askNow(open.step as Step);

@@ -41,7 +41,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
   private readonly options: PeerOptions<Args>;
 
   /**
-   * @param notices the notices of the gate, for warnings about proxy headers
+   * @param notices receives warnings about proxy headers
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
    */
   constructor(options: PeerOptions<Args>, notices?: Notices) {

@@ -32,7 +32,6 @@ export class FetchRecorder implements Recorder {
     return hostOf(this.request.url);
   }
 
-  /** Fetch requests have no parsed body. */
   parsedBody(): unknown {
     return undefined;
   }

@@ -131,7 +131,9 @@ export class ListGuard<Raw> implements Guard<Raw> {
       : pipeline.askStore(open, () => this.settleClaim(request, turns, startUs, exchange), request);
   }
 
-  /** If only a claim causes the rejection, its limiter decides: replay, reject, or let all limiters decide again. */
+  /**
+   * If only a claim rejects the request, its limiter replays a response, rejects, or makes all limiters decide again.
+   */
   private settleClaim(
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
@@ -155,7 +157,6 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return isLater(settled) ? settled.then(go) : go(settled);
   }
 
-  /** The last step: the decisions are passed to observers, and the admission is created. */
   private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
     const { pipeline } = this.parts;
     for (let i = 0; i < turns.length; i += 1) {

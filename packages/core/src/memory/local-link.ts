@@ -21,7 +21,9 @@ export class LocalLink implements StoreLink {
   private readonly store: OneStepStore;
   private readonly ownApply: SyncStore['apply'];
 
-  /** @param ownApply the method `apply` of the store's class */
+  /**
+   * @param ownApply the class's `apply`. If `store.apply` is another function, such as a spy, that is called instead
+   */
   constructor(store: OneStepStore, ownApply: SyncStore['apply']) {
     this.store = store;
     this.clock = store.clock;

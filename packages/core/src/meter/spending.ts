@@ -242,7 +242,6 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 }
 
-/** Whether the response ended less than a window ago. */
 function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
   const { windowMs = 0 } = turn.decision.policy ?? {};
   return (

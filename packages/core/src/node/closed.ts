@@ -36,7 +36,7 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
 
 /**
  * Calls back once when the response has closed for any reason, or immediately if it has closed already. A response
- * without a connection (Lambda adapters, tests of handlers) never closes, so the call comes when it has finished.
+ * without a connection (Lambda adapters, tests of handlers) never closes, so `closed` is called when it has finished.
  */
 export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
   const { [WATCHERS]: watchers } = res as Watched;

@@ -91,7 +91,7 @@ export class WaitMeter {
     return Math.max(waitMs / markMs, (nowMs - this.noQueueMs) / ACCEPTING_MS);
   }
 
-  /** The time span that the latest delay describes. */
+  /** The time that a reading covers: between the last two firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return this.drift.coveredMs(nowMs);
   }
@@ -128,7 +128,7 @@ function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | 
   return { activeMs, idleMs, totalMs, cpuMs };
 }
 
-/** An exponential moving average after the value was `part` for `forMs`. */
+/** The exponential moving average `before`, after the value was `part` for another `forMs`. */
 function faded(before: number, part: number, forMs: number): number {
   return before + (part - before) * (1 - Math.exp(-forMs / MEMORY_MS));
 }

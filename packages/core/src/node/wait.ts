@@ -14,7 +14,10 @@ const PERIOD_MS = 20;
 
 /** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
-  /** The event loop delay at which the brake holds the loop. The signal is then 1. Default `'40ms'`. */
+  /**
+   * The event loop delay that the brake maintains by rejecting requests. At this delay, the signal is 1. Default
+   * `'40ms'`.
+   */
   readonly target?: Duration | undefined;
 }
 

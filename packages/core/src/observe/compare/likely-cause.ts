@@ -70,7 +70,6 @@ function pairOf(ours: Verdict, theirs: Verdict, before: Pair | undefined): Pair 
   return { ...now, isUnequal: isCharge ? fell.ours !== fell.theirs : (before?.isUnequal ?? false) };
 }
 
-/** Compares the facts of both verdicts. */
 function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
   const differs = (fact: 'key' | 'cost' | 'limit'): boolean =>
     theirs[fact] !== undefined && theirs[fact] !== ours[fact];
