@@ -29,21 +29,20 @@ export interface Shelf<Rule, Count = unknown> {
   readonly size: number;
   /** Whether a step may add entries to an existing count. */
   readonly grows: boolean;
-  /** True if keys can't share a count. If there is no room for a key, its step is then answered with a `failure`. */
+  /** True if keys can't share a count. If the store has no room for a key, it answers the step with a `failure`. */
   readonly alone?: boolean;
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
-   * Calls {@link find} and {@link step} at once, which is faster. Returns undefined if no count is stored. Omitted if a
-   * key may also have a shared count: see {@link holds}.
+   * Does the same as {@link find} and {@link step}, but faster. Returns undefined if no count is stored. Missing if a
+   * key's permits may also be in a shared count: see {@link holds}.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
   /** Whether `count` holds the permit of `ask`. Only for algorithms with permits. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
-  /** Applies the step and stores the changed count. */
   step(step: ShelfStep<Rule, Count>): Answer;
   /** When the count of `answer` expires if there are no further steps. */
   expiresAtUs(rule: Rule, answer: Answer): number;
-  /** Checks the next few counts and evicts those that have expired. */
+  /** Evicts expired counts among the next few. */
   reclaim(nowUs: number): void;
 }

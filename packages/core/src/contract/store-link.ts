@@ -22,7 +22,6 @@ export interface StoreUser {
   /** Whether rejections are cached for this user. */
   readonly cachesDenials: boolean;
   readonly logger: Logger | false;
-  /** The clock, if the app has set one. */
   readonly clock: Clock | undefined;
   readonly observers: StoreObservers | undefined;
 }

@@ -72,9 +72,7 @@ export interface Upkeep<Held> {
    * when the store has answered, or at `endUs`.
    */
   close(endUs: number): Promise<void>;
-  /**
-   * Returns the steps that end a claim, which `ask` returns. If `ask` reports a fault, the claim is not renewed again.
-   */
+  /** Returns the steps of `ask`, which end a claim, and stops renewing the claim. A fault of `ask` stops it too. */
   endClaim<Context extends ClaimContext>(
     step: Held,
     context: Context,
@@ -94,14 +92,12 @@ export interface Upkeep<Held> {
 
 type Later<Value> = Value | Promise<Value>;
 
-/** One limiter's part in a decision. */
 export interface HeldTurn<Held> {
   readonly step?: (Held & { readonly binding: boolean }) | undefined;
   readonly answer?: Answer | undefined;
   readonly decision: { readonly allowed: boolean };
 }
 
-/** The context for the limiter that ends its claim. */
 export interface ClaimContext {
   // `never`, because upkeep only passes faults on to the caller.
   fault(fault: never): void;

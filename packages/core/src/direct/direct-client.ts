@@ -69,7 +69,6 @@ export class DirectClient {
     this.pipeline = new Pipeline(this.store, this.control, this.observers, context);
   }
 
-  /** Whether decisions are passed to observers. */
   get isObserved(): boolean {
     return this.observers.wantsDecisions;
   }

@@ -6,7 +6,10 @@ import type { Decision, Numbers, Outcome, Policy, Reason } from '../contract/dec
 import type { Grant } from '../contract/metered-cost.js';
 import type { Step, Store } from '../contract/store.js';
 
-/** Created for every request that passes. Assigning each property, and `declare`, are cheaper than `Object.assign`. */
+/**
+ * Created for every request that passes, so it must be cheap. Assigning the properties one by one is cheaper than
+ * `Object.assign`. `declare` avoids initializing them twice.
+ */
 export class GrantedDecision implements Decision {
   declare readonly limiter: string;
   declare readonly allowed: boolean;

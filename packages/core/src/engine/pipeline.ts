@@ -22,7 +22,6 @@ import type { Host } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
 
-/** One limiter's part in one decision. */
 export interface Part {
   /** A {@link Decider} if the part has a step. */
   readonly limiter: { readonly name: string };

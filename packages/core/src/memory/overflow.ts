@@ -71,8 +71,8 @@ export function onShared(step: Step, place: string): Step {
 }
 
 /**
- * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The
- * exception is the `put` of a permit, which has an id, so it certainly belongs to the key.
+ * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. Exception:
+ * the `put` of a permit, because a permit has an id and so belongs to the key.
  */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;

@@ -36,8 +36,7 @@ export interface SpentOnLimit {
 export interface Spent<Usage> {
   /**
    * Adds usage that was delivered since the last call. Usage beyond the reservation is charged while the request runs,
-   * at most once a second. An object may name only some of the components. An invalid usage is a fault and adds
-   * nothing.
+   * at most once a second. An object may omit components. An invalid usage is a fault and adds nothing.
    */
   add(usage: Partial<Usage>): void;
   /**

@@ -30,7 +30,7 @@ const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
  * Records the response as it is written from now on. If middleware mounted before the guard transforms the body, such
- * as compression, the untransformed body is recorded. It then also transforms each replay.
+ * as compression, the untransformed body is recorded. The middleware then also transforms each replay.
  */
 export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
