@@ -8,7 +8,7 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly nowUs: number;
   /** If false, a `take` only answers whether it would pass. */
   readonly charge: boolean;
-  /** If false, the step must not add an entry. New units then join an existing entry and may count too long. */
+  /** If false, new units must join an entry of an existing count, and may count too long. */
   readonly mayGrow: boolean;
   /** The result of {@link Shelf.find} for this `ask`, called immediately before. */
   readonly count?: Count | undefined;

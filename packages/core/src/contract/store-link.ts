@@ -68,7 +68,10 @@ export interface StoreLink {
    * @param forUs how long the store may take. If it is set, no request waits, and a failure doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
-  /** Renews permits. No request waits for it, and a failure doesn't count as an outage. The store may take `forUs`. */
+  /**
+   * Renews permits in the background: no request waits, and a failure doesn't count as an outage. The store may take
+   * `forUs`.
+   */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
   forgetAll(): void;

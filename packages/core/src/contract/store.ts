@@ -93,8 +93,8 @@ export interface ValueName {
   readonly limiter: string;
   readonly key: string;
   /**
-   * Any text. It contains the owner of the claim, so an owner that has lost its claim can't overwrite the value of the
-   * next owner.
+   * Any text that contains the owner of the claim. An owner that has lost its claim then can't overwrite the value of
+   * the next owner.
    */
   readonly id: string;
 }
@@ -134,7 +134,7 @@ export const MAX_VALUE_BYTES = 1_048_576;
 
 const MAX_TTL_US = 400 * 86_400_000_000;
 
-/** The code of a value, for stores that name it with `encodeName`. */
+/** The `code` of a value, for stores that name values with `encodeName`. */
 export function valueCode(id: string): string {
   return `v:${encodeText(id)}`;
 }

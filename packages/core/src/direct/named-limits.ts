@@ -31,7 +31,7 @@ export class NamedLimits {
   }
 
   /**
-   * A part for each limit in `keys`.
+   * Makes a {@link KeyedPart} for each limit in `keys`.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID`
    */
@@ -40,7 +40,7 @@ export class NamedLimits {
   }
 
   /**
-   * The parts of each alternative. All must name the same limits.
+   * Makes the parts of each alternative. All alternatives must name the same limits.
    *
    * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_GROUP_TOO_LARGE`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`,
    * `SPW_OPTION_INVALID`

@@ -147,8 +147,8 @@ export class Memory implements OneStepStore {
   }
 
   /**
-   * Runs a step of a key that may have been charged on a shared count. A permit is looked up in the count that granted
-   * it. The permits in the key's own count and in the shared count are added up.
+   * Runs a step of a key that may have been charged on a shared count. A step on a permit goes to the count that
+   * granted the permit. Permits in the key's own count and in the shared count are added up.
    */
   private performShared(
     step: Step,

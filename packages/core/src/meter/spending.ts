@@ -76,7 +76,8 @@ export class Spending<Usage> implements Spent<Usage> {
   private added: Usage | undefined;
   private settled: Usage | undefined;
   /**
-   * Set when the response has ended. If nothing is settled, `owed` is charged; with `keeps`, at least the reservation.
+   * Set when the response has ended. Without a settlement, `owed` is charged or, with `keeps`, at least the
+   * reservation.
    */
   private end: { readonly owed: Usage | undefined; readonly keeps: boolean } | undefined;
   private readonly lines: Line<Usage>[] = [];

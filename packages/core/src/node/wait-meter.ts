@@ -32,7 +32,7 @@ const PAUSE = 0.01;
  * second on new connections was served in time.
  */
 const ACCEPTING_MS = 400;
-/** The minimum weight of a delay: a loop that blocks on a disk is overloaded without using the CPU. */
+/** The minimum weight of a delay. A loop that blocks on a disk uses little CPU, but it is overloaded. */
 const LEAST_SHARE = 0.5;
 
 export class WaitMeter {
@@ -45,7 +45,7 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** The end of the last iteration that followed idle time or accepted no connection. */
+  /** The last end of an iteration when no connection was waiting: it followed idle time or accepted none. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
@@ -79,9 +79,9 @@ export class WaitMeter {
 
   /**
    * The load: the expected delay of an event that arrives now, divided by `markMs`. Delays that rejecting requests
-   * can't shorten don't count. No timer sees the wait of connections that are not accepted yet. But while such
-   * connections exist, the loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without
-   * idling is measured instead.
+   * can't shorten don't count. A timer can't see the delay of connections that are not accepted yet. While there are
+   * any, the loop accepts one per iteration (libuv since 1.45) and never idles. So the load is at least the time
+   * without idling, divided by {@link ACCEPTING_MS}.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);

@@ -27,12 +27,12 @@ interface Pair {
 /** Reset times that differ by at most this much count as equal, because one limiter is read later than the other. */
 const SAME_TIME_MS = 1_000;
 
-/** A limit counts as the other limiter's limit when this many more votes are for it than against it. */
+/** A value counts as the other limiter's limit once it has this many more votes for it than against it. */
 const MAJORITY = 10;
 
 export class Causes {
   private readonly last = new RecentSubjects<Pair>();
-  /** The other's limit, by a majority vote (R. S. Boyer and J. S. Moore, 1981). */
+  /** The leading candidate for the other limiter's limit (majority vote of R. S. Boyer and J. S. Moore, 1981). */
   private candidate = Number.NaN;
   private votes = 0;
   private voter = '';
