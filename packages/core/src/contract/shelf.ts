@@ -34,8 +34,8 @@ export interface Shelf<Rule, Count = unknown> {
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
-   * Does the same as {@link find} and {@link step}, but faster. Returns undefined if no count is stored. Missing if a
-   * key's permits may also be in a shared count: see {@link holds}.
+   * Does the work of {@link find} and {@link step} in one call, which is faster. Returns undefined if no count is
+   * stored. Shelves with {@link holds} don't have it, because a permit may be in another count.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
   /** Whether `count` holds the permit of `ask`. Only for algorithms with permits. */

@@ -72,7 +72,7 @@ export class Limit implements Decider {
     client.claim(this, rule);
   }
 
-  /** Whether only the numbers matter: the limit is enforced for all keys, and there is no control. */
+  /** Whether decisions depend only on the numbers: the limit is enforced for all keys, and there is no control. */
   get isPlain(): boolean {
     return this.mode === 'enforce' && this.share === 1 && !this.owner.control;
   }

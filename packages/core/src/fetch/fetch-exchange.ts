@@ -8,7 +8,7 @@ import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
 import { rejectionResponse, replayedResponse, withHeaders } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
-/** A request of fetch and the response to it; for adapters. */
+/** A fetch request and the response to it; for adapters. */
 export class FetchExchange implements Exchange {
   /** The response to a rejected request. */
   response: HostResponse | undefined;

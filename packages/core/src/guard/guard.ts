@@ -51,7 +51,7 @@ type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
 
 /** The guard that adapters use, which may contain an `idempotency()`. */
 export class ListGuard<Raw> implements Guard<Raw> {
-  /** Set if a limiter stores responses. `admit` then needs an exchange. */
+  /** Set if a limiter stores responses. Callers must then pass an exchange to `admit`. */
   readonly keeping: Keeping<Raw> | undefined;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;

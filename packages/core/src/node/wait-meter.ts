@@ -32,7 +32,7 @@ const PAUSE = 0.01;
  * second on new connections was served in time.
  */
 const ACCEPTING_MS = 400;
-/** The minimum weight of a delay. A loop that blocks on a disk uses little CPU, but it is overloaded. */
+/** The minimum weight of a delay, because a loop that blocks on a disk is overloaded but uses little CPU. */
 const LEAST_SHARE = 0.5;
 
 export class WaitMeter {
@@ -45,7 +45,7 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** The last end of an iteration when no connection was waiting: it followed idle time or accepted none. */
+  /** When the last iteration ended that followed idle time or accepted none, so that no connection was waiting. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {

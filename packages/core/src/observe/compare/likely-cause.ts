@@ -20,7 +20,7 @@ export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
 interface Pair {
   readonly ours: number;
   readonly theirs: number;
-  /** Whether the limiters charged different units for the last request of the key that both let pass. */
+  /** Whether the limiters charged different units for this key's last request that both let pass. */
   readonly isUnequal: boolean;
 }
 
