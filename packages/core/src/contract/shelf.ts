@@ -20,9 +20,9 @@ export interface ShelfStep<Rule, Count = unknown> {
 }
 
 /**
- * The counts of one algorithm, by limiter, code and key. A memory store has up to two shelves for each algorithm: one
- * for counts of single keys and, once the store is full, one for counts that several keys share. `Count` is opaque to
- * the store.
+ * The counts of one algorithm, by limiter, rule code and key. A memory store has up to two shelves for each algorithm:
+ * one for counts of single keys and, once the store is full, one for counts that several keys share. `Count` is opaque
+ * to the store.
  */
 export interface Shelf<Rule, Count = unknown> {
   /** Entries held. The size of the store is limited by this number. */

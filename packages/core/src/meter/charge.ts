@@ -66,7 +66,8 @@ export class Charge {
 
   /**
    * Changes the charge to `units`. Returns the step to send, or a promise if the step depends on an answer in flight.
-   * In rare cases a second step is needed. It is sent separately, because one group can't refund the same count twice.
+   * In rare cases a second step is needed. This method sends it in another call, because one group can't refund the
+   * same count twice.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
     if (units >= this.told || this.inFlight === 0) return this.stepsTo(units);
@@ -113,7 +114,7 @@ export class Charge {
    *
    * 1. units that were never charged
    * 2. charges that wait to be resent, because the store may forgive them
-   * 3. all others, newest first, because older ones may have refilled since
+   * 3. all others, newest first, because a bucket may have refilled older ones
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);

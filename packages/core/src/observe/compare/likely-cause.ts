@@ -48,8 +48,8 @@ export class Causes {
   }
 
   /**
-   * Votes for a limit of the other limiter. If both have counted the same requests, our used units plus the other's
-   * remaining units are the other's limit, for every caller.
+   * Counts a vote for a value of the other limiter's limit. If both limiters have counted the same requests, our used
+   * units plus the other's remaining units are that limit, for every caller.
    */
   private vote(key: string, limit: number): void {
     if (Number.isNaN(limit) || key === this.voter) return;
