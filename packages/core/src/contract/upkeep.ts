@@ -26,6 +26,7 @@ export interface Room {
 /**
  * Makes the {@link Upkeep} of one guard. Only the rules of permits and claims import its code, so other apps don't
  * bundle it.
+ *
  * @param track registers calls in flight, which `close` waits for
  */
 export type UpkeepOf<Held> = (
@@ -40,6 +41,7 @@ export interface Upkeep<Held> {
   /**
    * Returns whether a permit or claim was granted, or may have been granted although the answer was lost. If all
    * limiters allow the request, also starts to renew it.
+   *
    * @param turns the turns of all limiters for the request
    */
   begin(turn: HeldTurn<Held>, turns: readonly HeldTurn<Held>[]): boolean;

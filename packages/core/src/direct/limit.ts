@@ -185,6 +185,7 @@ export class Limit implements Decider {
 /**
  * Reads the option `cost`. A number in place of the options throws. Otherwise, a call written for another library, such
  * as `consume(key, 5)`, would charge 1.
+ *
  * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */
 export function costIn<Cost>(options: { readonly cost?: Cost } | undefined): Cost | undefined {
