@@ -1,4 +1,4 @@
-/** How guards and limiters call a store. Each store supplies the code for this, including the handling of failures. */
+/** How guards and limiters call a store. The store supplies this code, so apps don't bundle code for other stores. */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
@@ -22,7 +22,6 @@ export interface StoreUser {
   /** Whether rejections are cached for this user. */
   readonly cachesDenials: boolean;
   readonly logger: Logger | false;
-  /** The clock, if the app has set one. */
   readonly clock: Clock | undefined;
   readonly observers: StoreObservers | undefined;
 }
@@ -58,9 +57,9 @@ export interface StoreLink {
   askNow(step: Step): Answer | undefined;
   /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
-  /** A promise of a value that is known without calling the store. Some of these promises yield to the event loop. */
+  /** Returns `value` as a promise. Some of these promises wait for a turn of the event loop, so that I/O can run. */
   soon<Value>(value: Value): Promise<Value>;
-  /** Sends the steps to the store and returns the result of `then` with the answers. */
+  /** Sends the steps to the store. Returns what `then` returns for the answers. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
    * Like {@link ask}, for steps that refund, release or reset. Their keys are removed from the denial cache before the
@@ -69,7 +68,10 @@ export interface StoreLink {
    * @param forUs how long the store may take. If it is set, no request waits, and a failure doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
-  /** Renews permits. No request waits for it, and a failure doesn't count as an outage. The store may take `forUs`. */
+  /**
+   * Renews permits in the background: no request waits, and a failure doesn't count as an outage. The store may take
+   * `forUs`.
+   */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
   forgetAll(): void;

@@ -32,7 +32,6 @@ type Answers = readonly Answer[];
 type Then<Value> = (decisions: readonly Decision[], allowed: boolean) => Eventually<Value>;
 type DirectOptions = KeyedLimiterOptions<Store>;
 
-/** A limit as it was declared. */
 interface Made {
   readonly name: string;
   readonly window: LimitOptions['window'];
@@ -70,7 +69,6 @@ export class DirectClient {
     this.pipeline = new Pipeline(this.store, this.control, this.observers, context);
   }
 
-  /** Whether decisions are passed to observers. */
   get isObserved(): boolean {
     return this.observers.wantsDecisions;
   }

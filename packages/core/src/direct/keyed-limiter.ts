@@ -167,7 +167,7 @@ class Keyed {
   }
 }
 
-/** Checks for a method, because the limiter can come from another copy of this package. Shedders count as limiters. */
+/** Doesn't use `instanceof`, because the limiter may come from another copy of this package. Also true for shedders. */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }

@@ -30,7 +30,7 @@ export interface LimiterOptions extends LimitOptions {
   readonly name?: string | undefined;
 }
 
-/** Options of a limiter whose cost is known afterwards. */
+/** Options of a limiter whose costs are known only after the work. */
 export interface MeteredLimiterOptions<Usage = number> extends LimiterOptions {
   /** The return value of `cost()` of a `meter()`. */
   readonly cost: MeteredCost<never, Usage>;
@@ -117,13 +117,13 @@ export interface CostOptions {
   readonly item?: Items;
 }
 
-/** Options of a call to a limiter whose cost is known afterwards. */
+/** Options of a call to a limiter whose costs are known only after the work. */
 export interface ReserveOptions extends Omit<CostOptions, 'cost'> {
   /** Units, or a reservation that `reserve()` of the meter returned. Default 1. */
   readonly cost?: number | Reservation | undefined;
 }
 
-/** A limiter whose cost is known afterwards. */
+/** A limiter whose costs are known only after the work. */
 export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> {
   /**
    * Like {@link KeyedLimiter.consume}, but also accepts a reservation. Only the first `maxReserve` units of a

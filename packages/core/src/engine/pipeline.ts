@@ -22,7 +22,6 @@ import type { Host } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
 
-/** One limiter's part in one decision. */
 export interface Part {
   /** A {@link Decider} if the part has a step. */
   readonly limiter: { readonly name: string };
@@ -86,7 +85,7 @@ export class Pipeline<P extends Part> {
     return isRejected ? undefined : open;
   }
 
-  /** Decides by a synchronous call for a single part; false if {@link askStore} is needed. */
+  /** Decides a single part by a synchronous store call. Returns false if {@link askStore} must be called instead. */
   decideNow(open: Open<P>): boolean {
     if (Array.isArray(open)) return false;
     const answer = this.client.link.askNow(open.step as Step);

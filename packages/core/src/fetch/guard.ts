@@ -20,7 +20,7 @@ export interface FetchGuardOptions<
 > extends GuardOptions<Req>,
     PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
-   * Keeps the platform alive until permits are released and other work ends, such as the probe of a failed store:
+   * Keeps the platform alive until permits are released and other work ends, such as the probe of a failed store, as in
    * `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:

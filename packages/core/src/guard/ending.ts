@@ -17,7 +17,7 @@ export class Ending<Raw> {
   private readonly context: StepContext;
   /** Whether any limiter has `finish`, which needs the duration of the request. */
   private readonly isTimed: boolean;
-  /** How long permits and refunds wait to be sent together with the end of a claim. */
+  /** How long refunds and releases of permits wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;
   readonly observers: Observers;
 
@@ -42,7 +42,10 @@ export class Ending<Raw> {
     return this.isTimed ? this.clock.nowUs() : 0;
   }
 
-  /** Starts renewing the permits and claims of a request. Returns the turns that need work when it ends, if any. */
+  /**
+   * Starts renewing the permits and claims of a request. Returns the turns that need work when the request ends, if
+   * any.
+   */
   beginTurns(
     turns: readonly DecidedTurn<Raw>[],
     admission: Admission,

@@ -15,8 +15,8 @@ import type { StoreClientOptions } from '../stores/store-client.js';
 /** The options of every guard and of every adapter. */
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /**
-   * Which rate limit headers to send. Default `['draft-11']`. `'draft-6'` replaces it, `'legacy'` adds `X-RateLimit-*`,
-   * and `[]` sends none. See {@link HeaderStyle}.
+   * Which rate limit headers to send. Default `['draft-11']`. Use `'draft-6'` instead of `'draft-11'`, add `'legacy'`
+   * for `X-RateLimit-*`, or pass `[]` to send none. See {@link HeaderStyle}.
    */
   readonly headers?: readonly HeaderStyle[] | undefined;
   /** The status for keys that a live setting blocks. Default 403. Choose 429 for clients that only handle 429. */

@@ -64,7 +64,6 @@ function unknownAddress(limiter: string): string {
   );
 }
 
-/** The decision of a stored limiter for the store's answer. */
 function decideStored(
   limiter: Decider,
   mode: Mode,

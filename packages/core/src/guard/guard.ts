@@ -51,7 +51,7 @@ type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
 
 /** The guard that adapters use, which may contain an `idempotency()`. */
 export class ListGuard<Raw> implements Guard<Raw> {
-  /** Set if a limiter stores responses. `admit` then needs an exchange. */
+  /** Set if a limiter stores responses. Callers must then pass an exchange to `admit`. */
   readonly keeping: Keeping<Raw> | undefined;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;
@@ -131,7 +131,9 @@ export class ListGuard<Raw> implements Guard<Raw> {
       : pipeline.askStore(open, () => this.settleClaim(request, turns, startUs, exchange), request);
   }
 
-  /** If only a claim causes the rejection, its limiter decides: replay, reject, or let all limiters decide again. */
+  /**
+   * If only a claim rejects the request, its limiter replays a response, rejects, or makes all limiters decide again.
+   */
   private settleClaim(
     request: LimitRequest<Raw>,
     turns: Turn<Raw>[],
@@ -155,7 +157,6 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return isLater(settled) ? settled.then(go) : go(settled);
   }
 
-  /** The last step: the decisions are passed to observers, and the admission is created. */
   private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
     const { pipeline } = this.parts;
     for (let i = 0; i < turns.length; i += 1) {

@@ -7,7 +7,6 @@ import type { Notices } from '../observe/notices.js';
 /** How long a guard may wait for its first request before the warning. */
 const PATIENCE_US = 600_000_000;
 
-/** At most this many guards of one store are watched. */
 const MAX_WATCHED = 1_000;
 
 /** The guards that wait for their first request, oldest first. */

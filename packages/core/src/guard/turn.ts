@@ -72,7 +72,8 @@ export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
 }
 
 /**
- * Whether the limiter's `finish` is called at the end of the request. `rejected` says whether the guard rejected it.
+ * Whether the limiter's `finish` is called at the end of the request. `rejected` says whether the guard rejected the
+ * request.
  */
 export function needsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,

@@ -58,7 +58,7 @@ export function policyItem06({ limit, burst, windowMs }: Policy): string {
   return `${integerItem(burst)};w=${integerItem(Math.ceil((burst * windowMs) / limit / 1000))}`;
 }
 
-/** The headers of version 06 of the draft. `policies` are the items of all limits that are shown. */
+/** The headers of version 06 of the draft. `policies` are the items of all limits shown. */
 export function fields06(decision: Decision, policies: string): readonly Header[] {
   return [
     ['RateLimit-Policy', policies],

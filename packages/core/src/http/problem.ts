@@ -57,7 +57,7 @@ export function problemHead(
   return `{"type":"${type}","title":"${title}","status":${status},"detail":"${sentence} `;
 }
 
-/** The result, like `limiter`, is escaped for use inside a JSON string. */
+/** `limiter` and the result are already escaped for a JSON string. */
 function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':

@@ -32,13 +32,13 @@ export const STYLE_NAMES = "'draft-11' or 'draft-6', and 'legacy'";
 
 /** Cached texts of a policy. */
 interface PolicyTexts {
-  /** The beginning of its `RateLimit` item. */
+  /** The beginning of the policy's `RateLimit` item. */
   readonly limit: string;
   /** Its name in JSON. */
   readonly json: string;
   /** Its `RateLimit-Policy` item. */
   readonly item: string;
-  /** The beginning of the body if its quota is exceeded; undefined until first used. */
+  /** The beginning of a rejection's body; undefined until first used. */
   quota: string | undefined;
 }
 

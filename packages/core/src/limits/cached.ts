@@ -193,7 +193,7 @@ class Cache<Value> {
   }
 
   /**
-   * Whether a load is overdue. On Workers, a load may never settle, because it ends with the request that started it.
+   * Whether a load is overdue. On Workers, a load may never settle, because it stops with the request that started it.
    */
   private isLost({ startUs }: Load<Value>, nowUs: number): boolean {
     return nowUs - startUs > 2_000 * LOAD_MS;

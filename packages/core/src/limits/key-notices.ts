@@ -19,7 +19,7 @@ const OF_RAW = 'user|session|auth|body|query|params|headers|cookies';
 /** Finds the first parameter of a function, with or without parentheses, as a name or as a destructuring pattern. */
 const PARAMETER = /^(?:async\s+)?(?:([\w$]+)\s*=>|[^(]*\(\s*(?:([\w$]+)|(\{[^)]*)))/;
 
-/** Matches a string that names the place of a caller's key, given instead of a function that reads the key. */
+/** Matches a `key` that is a string such as `'x-api-key'`, where a function that reads the key was probably meant. */
 const PLACE =
   /^(?:x-[\w-]+|(?:[\w-]*api)?[-_]?key|authorization|cookie|(?:client|remote)?[-_]?(?:ip|address)|(?:user|session|account|tenant)[-_]?(?:id)?|(?:re?q|request|raw)\..+)$/i;
 

@@ -4,7 +4,10 @@ import type { Notice } from '../contract/observer.js';
 
 const SECOND_MS = 1_000;
 
-/** Matches stack traces with a file that calls handlers in Express 4 and 5, Koa, Hono, Fastify, NestJS or Node. */
+/**
+ * Matches stack traces from request handlers: they contain a file that calls handlers in Express 4 and 5, Koa, Hono,
+ * Fastify, NestJS or Node.
+ */
 const IN_HANDLER =
   /router.(lib.)?layer\.js|koa-compose.index|hono.dist.(cjs.)?(compose|hono-base)|fastify.lib.handle-?request|core.router.router-(execution-context|proxy)|parserOnIncoming/i;
 

@@ -85,7 +85,7 @@ function hardRuleFrom(
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch', options);
 }
 
-/** Checks for a method, because the algorithm may come from another copy of this package. */
+/** Doesn't use `instanceof`, because the algorithm may come from another copy of this package. */
 function checkAlgorithm(algorithm: RateAlgorithm): void {
   if (typeof algorithm?.makeRule === 'function') return;
   throw mustBe(
@@ -114,7 +114,7 @@ interface Named {
   readonly window: RuleOptions['window'];
 }
 
-/** Checks for a method, because the value may come from another copy of this package. */
+/** Doesn't use `instanceof`, because the value may come from another copy of this package. */
 function makesRule(
   value: RuleOptions['window'] | Penalty | null,
 ): value is CalendarWindow<never> | Penalty {

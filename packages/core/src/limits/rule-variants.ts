@@ -14,7 +14,6 @@ interface FaultSink {
   fault(fault: Fault): void;
 }
 
-/** At most this many variants for plans are cached. */
 const MAX_PLANS = 256;
 
 export class RuleVariants<Declared extends Numbers> implements LiveVariants<Declared> {

@@ -7,7 +7,7 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** The number of shared counts for each code of a rule, and for each calendar. */
+/** The number of shared counts for each kind of limit (rule code), and for each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 /** The shared counts of one store, made when it is first full. */
@@ -61,9 +61,9 @@ export function asLook(step: Step): Step {
 }
 
 /**
- * Directs a step to a shared count. All limiters use the same shared counts: otherwise, limiters that are created for
- * each request would keep adding counts. But each calendar has separate ones, because in a count shared with a daily
- * limit, a month would end after a day.
+ * Directs a step to a shared count. All limiters use the same shared counts. Otherwise, an app that creates a limiter
+ * for each request would keep adding counts. Each calendar has separate ones: in a count shared with a daily limit, a
+ * month would end after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;
@@ -71,8 +71,8 @@ export function onShared(step: Step, place: string): Step {
 }
 
 /**
- * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The
- * exception is the `put` of a permit, which has an id, so it certainly belongs to the key.
+ * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. Exception:
+ * the `put` of a permit, because a permit has an id and so belongs to the key.
  */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
@@ -85,8 +85,8 @@ export function needsRoom({ op }: Step): boolean {
 }
 
 /**
- * The answer to a claim that finds no room: claims can't share counts. It rejects, because a claim that is not stored
- * protects nothing. With `onStoreError: 'allow'`, it admits.
+ * The answer to a claim for which the store has no room. It rejects, because a claim that is not stored protects
+ * nothing. With `onStoreError: 'allow'`, it admits.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
   const failure = new SpillwayError(

@@ -34,14 +34,10 @@ export class Charge {
   private waiting = 0;
   /** The units of `waiting` to refund once the store has charged them. */
   private surplus = 0;
-  /** How many steps wait for an answer. */
   private inFlight = 0;
   private readonly whenHeard: (() => void)[] = [];
   private readonly step: Step;
-  /**
-   * Whether the request was admitted without the store. Then only the fallback counters have the charge and can correct
-   * it.
-   */
+  /** Whether this process admitted the request without the store. Then only its fallback counters have the charge. */
   private readonly isLocal: boolean;
   private readonly context: ChargeContext;
 
@@ -58,7 +54,7 @@ export class Charge {
     this.forgive(answer.forgiven);
   }
 
-  /** How many more units than `units` this process has told the store to charge. */
+  /** The units that this process has told the store to charge, minus `units`. Negative if it has told fewer. */
   excessOver(units: number): number {
     return this.told - units;
   }
@@ -70,7 +66,8 @@ export class Charge {
 
   /**
    * Changes the charge to `units`. Returns the step to send, or a promise if the step depends on an answer in flight.
-   * In rare cases a second step is needed. It is sent separately, because one group can't refund the same count twice.
+   * In rare cases a second step is needed. This method sends it in another call, because one group can't refund the
+   * same count twice.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
     if (units >= this.told || this.inFlight === 0) return this.stepsTo(units);
@@ -113,11 +110,11 @@ export class Charge {
   }
 
   /**
-   * Refunds `units` in this order, and returns the steps for the third kind:
+   * Takes back `units` of charges in this order, and returns the `put` steps, which only the third kind needs:
    *
    * 1. units that were never charged
-   * 2. charges that wait to be resent, which the store may still forgive
-   * 3. all other charges, the newest first, because older ones may have refilled since
+   * 2. charges that wait to be resent, because the store may forgive them
+   * 3. all others, newest first, because a bucket may have refilled older ones
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);

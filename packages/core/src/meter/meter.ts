@@ -140,7 +140,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   /** The usage of each request, found by its admission or by the object that its handler gets. */
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** The settlements to resend, for the `releases` of each guard. */
+  /** Maps the `releases` of each guard to the settlements of that guard that must be resent. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {

@@ -36,8 +36,7 @@ export interface SpentOnLimit {
 export interface Spent<Usage> {
   /**
    * Adds usage that was delivered since the last call. Usage beyond the reservation is charged while the request runs,
-   * at most once a second. An object may name only some of the components. An invalid usage is a fault and adds
-   * nothing.
+   * at most once a second. An object may omit components. An invalid usage is a fault and adds nothing.
    */
   add(usage: Partial<Usage>): void;
   /**
@@ -77,7 +76,8 @@ export class Spending<Usage> implements Spent<Usage> {
   private added: Usage | undefined;
   private settled: Usage | undefined;
   /**
-   * Set when the response has ended. If nothing is settled, `owed` is charged; with `keeps`, at least the reservation.
+   * Set when the response has ended. Without a settlement, `owed` is charged or, with `keeps`, at least the
+   * reservation.
    */
   private end: { readonly owed: Usage | undefined; readonly keeps: boolean } | undefined;
   private readonly lines: Line<Usage>[] = [];
@@ -242,7 +242,6 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 }
 
-/** Whether the response ended less than a window ago. */
 function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
   const { windowMs = 0 } = turn.decision.policy ?? {};
   return (

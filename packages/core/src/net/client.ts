@@ -27,7 +27,7 @@ export interface Addressing {
 /**
  * Validates and prepares the address options of an adapter, once, for {@link clientOf}.
  *
- * @param notices the notices of the gate, for one warning if a proxy header arrives although `trustProxy` is not set
+ * @param notices receives one warning if a proxy header arrives although `trustProxy` is not set
  * @param setting the framework's equivalent of `trustProxy`, for the warning, such as `app.set('trust proxy', 1)`
  * @throws SpillwayError `SPW_OPTION_INVALID`, and the codes of `compileTrust`
  */

@@ -36,7 +36,6 @@ export function* forwardedAddresses(
   return undefined;
 }
 
-/** The entry from `start` up to `end`, without spaces around it. */
 function entryAt(text: string, start: number, end: number): string {
   let first = start;
   let last = end;

@@ -30,7 +30,7 @@ const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
  * Records the response as it is written from now on. If middleware mounted before the guard transforms the body, such
- * as compression, the untransformed body is recorded. That middleware then transforms replays again.
+ * as compression, the untransformed body is recorded. The middleware then also transforms each replay.
  */
 export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
@@ -60,8 +60,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     }
   };
   /**
-   * Ends the response once it is stored. Until then, `writableEnded` is already true, because nothing may change the
-   * response anymore.
+   * Ends the response once it is stored. `writableEnded` is true before that, because nothing may change the response.
    */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);
@@ -106,7 +105,10 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   };
 }
 
-/** Runs a method after its call has already returned to the handler, so an error destroys the response. */
+/**
+ * Runs a method whose call has already returned to the handler. The handler can't catch its error, so an error destroys
+ * the response.
+ */
 function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   try {
     Reflect.apply(method, res, args);

@@ -36,7 +36,7 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
 
 /**
  * Calls back once when the response has closed for any reason, or immediately if it has closed already. A response
- * without a connection (Lambda adapters, tests of handlers) never closes, so the call comes when it has finished.
+ * without a connection (Lambda adapters, tests of handlers) never closes, so `closed` is called when it has finished.
  */
 export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
   const { [WATCHERS]: watchers } = res as Watched;
@@ -49,8 +49,7 @@ export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed
 const WATCHERS = Symbol('spillway.watchers');
 
 /**
- * One pair of listeners serves all callbacks of a response, because clients may choose the number of callbacks, as with
- * GraphQL.
+ * All callbacks of a response share one pair of listeners, because a client can cause many callbacks, as with GraphQL.
  */
 type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
 
@@ -92,8 +91,8 @@ function closes({ socket }: NodeResponse): boolean {
 const WAITING = Symbol('spillway.waiting');
 
 /**
- * Calls back when a socket closes; returns a function that cancels. All callbacks share one listener, because clients
- * choose the number of callbacks.
+ * Calls back when a socket closes; returns a function that cancels. All callbacks share one listener, because a client
+ * can cause many callbacks.
  */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },

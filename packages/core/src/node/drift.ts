@@ -33,8 +33,7 @@ export class TimerDrift {
   }
 
   /**
-   * Call it when all timers and sockets have been handled that were ready when the timer fired. Returns false if that
-   * was already reported: the timer may fire several times in an iteration.
+   * Call it at the end of the loop iteration in which the timer fired. Returns false if called twice in one iteration.
    */
   turned(nowMs: number): boolean {
     if (this.turnFromMs === undefined) return false;
@@ -49,7 +48,7 @@ export class TimerDrift {
     return Math.max(this.averageMs, lateMs);
   }
 
-  /** The time span that the latest delay describes. */
+  /** The time that a reading covers: between the last two firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return Math.max(this.spanMs, nowMs - this.firedMs);
   }

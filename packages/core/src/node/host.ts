@@ -83,7 +83,6 @@ export function every(periodMs: number, callback: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** The part of `node:fs/promises` that the machine signal uses. */
 interface Files {
   mkdir(path: string, options: { recursive: true; mode: number }): Promise<unknown>;
   lstat(path: string): Promise<{ isDirectory(): boolean; uid: number; mode: number }>;

@@ -1,4 +1,4 @@
-/** Protects a rejection that was sent because the app's callback was late: the callback may still try to respond. */
+/** Ignores a response by the app's callback that comes too late, after the default rejection was sent. */
 
 import type { NodeResponse } from './closed.js';
 

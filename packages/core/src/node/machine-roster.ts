@@ -27,7 +27,10 @@ interface Worker {
   busy: number;
   /** When this process, by its own clock, first saw the worker's current number of writes. */
   changedMs: number;
-  /** Whether the name has changed since it was first seen. If not, it may belong to a process killed long ago. */
+  /**
+   * Whether the worker's file name has changed since it was first seen. If not, it may belong to a process killed long
+   * ago.
+   */
   isWriting: boolean;
   round: number;
 }

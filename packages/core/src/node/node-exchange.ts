@@ -14,7 +14,7 @@ import { type NodeTarget, targetOf } from './target.js';
 
 /** A node:http request and its response. Adapters override `end`, which sends rejections. */
 export class NodeExchange implements Exchange, RejectedResponse {
-  /** The rejection; set before the gate returns `rejected`. */
+  /** The admission, if the request is rejected. */
   rejection: Admission | undefined;
   protected readonly res: NodeResponse;
   protected readonly req: NodeRequest;

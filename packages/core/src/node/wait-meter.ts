@@ -32,7 +32,7 @@ const PAUSE = 0.01;
  * second on new connections was served in time.
  */
 const ACCEPTING_MS = 400;
-/** The minimum weight of a delay: a loop that blocks on a disk is overloaded without using the CPU. */
+/** The minimum weight of a delay, because a loop that blocks on a disk is overloaded but uses little CPU. */
 const LEAST_SHARE = 0.5;
 
 export class WaitMeter {
@@ -45,7 +45,7 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** The end of the last iteration that followed idle time or accepted no connection. */
+  /** When the last iteration ended that followed idle time or accepted none, so that no connection was waiting. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
@@ -79,9 +79,9 @@ export class WaitMeter {
 
   /**
    * The load: the expected delay of an event that arrives now, divided by `markMs`. Delays that rejecting requests
-   * can't shorten don't count. No timer sees the wait of connections that are not accepted yet. But while such
-   * connections exist, the loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without
-   * idling is measured instead.
+   * can't shorten don't count. A timer can't see the delay of connections that are not accepted yet. While there are
+   * any, the loop accepts one per iteration (libuv since 1.45) and never idles. So the load is at least the time
+   * without idling, divided by {@link ACCEPTING_MS}.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);
@@ -91,7 +91,7 @@ export class WaitMeter {
     return Math.max(waitMs / markMs, (nowMs - this.noQueueMs) / ACCEPTING_MS);
   }
 
-  /** The time span that the latest delay describes. */
+  /** The time that a reading covers: between the last two firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return this.drift.coveredMs(nowMs);
   }
@@ -128,7 +128,7 @@ function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | 
   return { activeMs, idleMs, totalMs, cpuMs };
 }
 
-/** An exponential moving average after the value was `part` for `forMs`. */
+/** The exponential moving average `before`, after the value was `part` for another `forMs`. */
 function faded(before: number, part: number, forMs: number): number {
   return before + (part - before) * (1 - Math.exp(-forMs / MEMORY_MS));
 }

@@ -86,7 +86,7 @@ const MAX_LIMITERS = 1_000;
 const OTHERS = '(others)';
 
 const TICK_US = 1_000_000;
-/** The most limiters in one call, which bounds its size. The others follow in the next seconds. */
+/** The most limiters that one call publishes, which bounds its size. The others follow in the next seconds. */
 const MAX_PUBLISHED = 40;
 /** How often a process without changes publishes an empty list, to show that it is alive. */
 const ALIVE_US = 10_000_000;
@@ -122,7 +122,7 @@ class Recorder implements TopCallers {
   private readonly random: () => number;
   private readonly seal: CallerSeal | undefined;
   private readonly clock: Clock;
-  /** Whether decisions, instead of a timer, drive the work: with a custom clock, or where timers end with requests. */
+  /** Whether decisions, not a timer, start due work: with a custom clock, or where timers end with their request. */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
   private last = new LimiterRecord('');

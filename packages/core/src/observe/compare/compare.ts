@@ -182,8 +182,8 @@ function verdictFrom(read: unknown): Verdict | undefined {
 }
 
 /**
- * Whether `one` is stricter than `other`, because only the strictest limiter is compared. A limiter that would reject
- * is stricter than one that wouldn't. If both agree, the one with less remaining is stricter.
+ * Whether `one` is stricter than `other`. Only the strictest limiter is compared. A limiter that would reject is
+ * stricter than one that wouldn't. If both agree, the one with less remaining is stricter.
  */
 function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
   if (one.outcome !== other.outcome) return one.outcome === 'would-deny';
