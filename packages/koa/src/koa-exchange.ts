@@ -49,7 +49,7 @@ export class KoaExchange extends NodeExchange {
     return ctx.status !== before?.status || ctx.body !== before.body;
   }
 
-  /** Only if the app bypasses Koa's context. Otherwise Koa answers when its middleware returns. */
+  /** True only if the app bypasses Koa's context. Otherwise Koa sends the response when the middleware returns. */
   override canAnswerLater(): boolean {
     return this.ctx.respond === false || this.ctx.headerSent;
   }

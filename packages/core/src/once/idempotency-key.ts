@@ -28,9 +28,9 @@ export interface IdempotencyKeyState {
   readonly endsMs: number;
   /** Milliseconds until `endsMs`; 0 if the key is free. */
   readonly leftMs: number;
-  /** The fingerprint. Undefined if the request is not done, or if a later version wrote the note. */
+  /** Undefined unless the state is `done`, or if a later version of Spillway wrote this note. */
   readonly note: Note | undefined;
-  /** The stored response. Undefined if there is none, or if a later version wrote it. */
+  /** The stored response. Undefined if there is none, or if a later version of Spillway wrote it. */
   readonly answer: AnswerRecord | undefined;
   /** The size of the stored response in bytes, with its status and headers. */
   readonly size: number;
