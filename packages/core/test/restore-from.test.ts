@@ -541,6 +541,9 @@ describe('a load that goes wrong', () => {
   it('is a fault for a limit without a calendar', async () => {
     const { use, faults, loads } = fleet({ options: { name: 'quota', limit: 5, window: '1h' } });
     await use('ada', 2);
+    expect(faults).toEqual([]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use('ada');
     expect(loads).toEqual([]);
     expect(String(faults[0]?.error)).toBe('Error: limiter "quota" has no count by calendar');
   });

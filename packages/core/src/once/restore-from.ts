@@ -144,7 +144,7 @@ class Restorer {
       if (current > 0 || outcome !== 'allowed' || seen.startUs > 0) return;
       if (seen.startUs < 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
       // The count was perhaps lost or reset after the decision, or its period has ended.
-      Object.assign(seen, { startUs: -1, quietUs: 0 });
+      seen.startUs = -1;
       return;
     }
     if (marked.state === 'done' && startUs === seen.startUs) return;
