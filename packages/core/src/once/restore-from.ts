@@ -11,7 +11,7 @@ import { within } from '../base/within.js';
 import type { CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
-import type { Op, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { newOwner } from './claim-note.js';
 import {
   answersOf,
@@ -45,7 +45,7 @@ const LONGEST_US = 34_560_000_000_000;
 interface Seen {
   /** Before this time, the key needs no call to the store. */
   quietUs: number;
-  /** The start of the period of the last known mark; 0 if none is known. */
+  /** The start of the period of the last known mark; 0 if none is known, -1 if no count was found. */
   startUs: number;
 }
 
@@ -114,7 +114,7 @@ class Restorer {
     const nowUs = systemClock.nowUs();
     if (seen.quietUs > nowUs) return;
     // If no mark is known, the key probably needs a load.
-    if (seen.startUs === 0 && !this.mayLoad(nowUs)) return;
+    if (seen.startUs <= 0 && !this.mayLoad(nowUs)) return;
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
     this.seen.set(name, seen);
@@ -142,8 +142,11 @@ class Restorer {
     const { startUs, endUs, current } = counted;
     if (startUs === 0) {
       // The billing period is unknown, or the store has lost the count of a key that a process rejects from its cache.
-      if (current > 0 || outcome !== 'allowed') return;
-      throw new Error(`limiter "${limiter}" has no count by calendar`);
+      if (current > 0 || outcome !== 'allowed' || seen.startUs > 0) return;
+      if (seen.startUs < 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
+      // The count was perhaps lost or reset after the decision, or its period has ended.
+      seen.startUs = -1;
+      return;
     }
     if (marked.state === 'done' && startUs === seen.startUs) return;
     seen.startUs = startUs;
@@ -176,24 +179,22 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    // Both steps are in one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
-    const both = (op: Op) =>
-      answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [{ ...mark, op }, count]);
+    // Sent with the count in one call, to one node of a Cluster: a node that loses the count loses its mark too.
+    const look: Step = { ...mark, op: 'look' };
     // A raise that arrived in the next period would count in that period.
     const latestUs = beginUs + Math.min(LEASE_US, leftUs);
     for (let isRaised = false; ; ) {
-      const [held, now] = await both('look');
+      const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
       // Starts again if the next period has begun, or if the store has lost the mark. In that case, it has also lost
       // units counted since the load began.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
       if (isRaised || cost <= 0) {
-        const [, last] = await both('done');
-        // A lower count means that the store has lost it again, so the mark is wrong. Refunds seldom take half of a
-        // count.
-        const isLost = last.current < Math.max(value, now.current / 2);
-        return isLost ? this.startAgain(mark, 'reset', seen) : undefined;
+        const [{ owner }] = await answersOf<[ClaimsAnswer]>(store, [look, { ...mark, op: 'done' }]);
+        // The store has lost the count again, before this call, so the mark is wrong.
+        if (owner !== mark.claim?.owner) await this.startAgain(mark, owner ? 'put' : 'reset', seen);
+        return;
       }
       const raise = raiseBy(cost, value, count);
       const [raised] = await answersOf<[CalendarAnswer]>(store, [raise], latestUs);
@@ -201,8 +202,15 @@ class Restorer {
       if (isRaised && raised.startUs !== startUs) {
         // The count was lost or reset after it was read. The one that the raise began would not end with the period.
         const receipt = { atUs: raised.startUs, num: 0, units: cost };
-        await answersOf(store, [{ ...count, op: 'put', cost, receipt }]);
-        return this.startAgain(mark, 'put', seen);
+        // Another process may have set the mark meanwhile, because of the units that are given back now.
+        const again = markOf(count, raised.startUs || startUs, LEASE_US);
+        const back: Step[] = [
+          { ...count, op: 'put', cost, receipt },
+          { ...again, op: 'reset' },
+        ];
+        await answersOf(store, back);
+        seen.quietUs = 0;
+        return;
       }
     }
   }
