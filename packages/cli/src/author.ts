@@ -1,4 +1,4 @@
-/** The author of a change, if the command does not name one. */
+/** Finds the author of a change if the command does not name one. */
 
 import { userInfo } from 'node:os';
 import { UsageError } from './usage-error.js';

@@ -27,7 +27,7 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly for?: string | undefined;
   /** The instant at which the change ends; an alternative to `for`. */
   readonly until?: string | undefined;
-  /** If false, the command doesn't wait for the processes to follow. */
+  /** If false, the command doesn't wait until processes have applied the change. */
   readonly wait?: boolean;
 }
 
@@ -35,14 +35,13 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
 interface About {
   /** The kind of setting, if it applies to all keys. */
   readonly what?: Setting['what'];
-  /** The new limits. */
   readonly limits?: LiveLimits;
-  /** The key whose limits are set, and whether to reset its counts once processes follow. */
+  /** The key whose limits are set. If `resets`, its counts are deleted after the wait for processes. */
   readonly key?: string;
   readonly resets?: boolean | undefined;
 }
 
-/** Makes a change, then prints the resulting overrides and how many processes follow. */
+/** Makes a change, then prints the resulting overrides, and how many processes have applied them. */
 export function change(
   limiter: string,
   options: NoteOptions,
@@ -91,7 +90,7 @@ export function change(
 const STILL_COUNTED =
   'What the key has used still counts, so it may stay rejected for a while. To admit it at once, add --reset.';
 
-/** A limiter that ignores a setting. */
+/** A limiter to which a setting cannot be applied. */
 interface Unfit {
   readonly name: string;
   readonly why: string;
@@ -124,7 +123,7 @@ export function ruleOnKey(
   return change(limiter, options, (control, note) => control[verdict](limiter, counted, note));
 }
 
-/** Removes the live settings of a key, or those named by `only`. */
+/** Removes all live settings of a key, or the settings that `only` names. */
 export function clearKey(
   limiter: string,
   key: string | undefined,

@@ -5,7 +5,7 @@ import { paint } from './paint.js';
 
 const ANYWAY = 'even if no process has announced the limiter';
 
-/** Marks required options in the help, also of subcommands that are created afterwards. */
+/** Makes the help mark required options. Later subcommands inherit this. */
 export function withMarks(program: Command): Command {
   return program.configureHelp({
     styleTitle: (title) => paint('bold', title),
@@ -17,7 +17,6 @@ export function withMarks(program: Command): Command {
   });
 }
 
-/** The options that every command has. */
 export function common(command: Command): Command {
   return command
     .option('--redis <url>', 'where Redis is, as redis://host:6379 (default: REDIS_URL)')
@@ -34,7 +33,7 @@ export function signed(command: Command): Command {
     .option('--by <author>', 'who (default: your user name)');
 }
 
-/** The options of commands that change live settings. */
+/** Adds the options of commands that change live settings. */
 export function noted(command: Command, ends = true): Command {
   signed(command);
   if (ends) {
@@ -49,7 +48,6 @@ export function anyway(command: Command): Command {
   return command.option('--anyway', ANYWAY);
 }
 
-/** Adds a key as an option. */
 export function keyed(command: Command, description: string): Command {
   return addressed(command.option('--key <key>', description));
 }

@@ -3,12 +3,11 @@
 import { connect } from 'node:net';
 import { isSpillwayError } from '@spillway/core';
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
-import { Cluster, Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { deadline } from './deadline.js';
 import { databaseOf, type RedisPlace, redisPlace } from './redis-url.js';
 import { UsageError } from './usage-error.js';
 
-/** The options that every command has. */
 export interface CommonOptions {
   readonly redis?: string | undefined;
   readonly cluster?: true | undefined;
@@ -18,16 +17,16 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** Whether to reconnect if Redis goes away. Only the first connection has the deadline. */
+  /** Whether to reconnect if Redis goes away. The deadline then covers only connecting, not the command's work. */
   readonly patient?: boolean;
   /** Whether the command changes something. If so, the error for a timeout says that the change may have been made. */
   readonly isChange?: boolean;
 }
 
-/** The deadline of a command, including the connection. */
+/** The deadline of a command, including the time to connect. */
 const DEADLINE_MS = 5_000;
 
-/** A sentinel whose connection does not fail within this time counts as reachable: it may just be slow. */
+/** How long to wait for a sentinel to reject a connection. A sentinel that is silent for longer may just be slow. */
 const PROBE_MS = 500;
 
 /** The default prefix of `redisStore`. */
@@ -43,7 +42,7 @@ export interface Connection {
 /**
  * Connects, calls `use`, and disconnects.
  *
- * @throws UsageError if there is no address of Redis
+ * @throws UsageError if no address of Redis is given
  * @throws Error if Redis cannot be reached, or does not answer within 5 s
  */
 export async function connected<Value>(
@@ -55,10 +54,10 @@ export async function connected<Value>(
   const place = await reachable(redisPlace(url, sentinelMaster === undefined ? 6379 : 26379));
   const hashKeys = process.env['SPILLWAY_HASH_KEYS'] || undefined;
   const { prefix = DEFAULT_PREFIX } = options;
-  const { client, firstError } = clientFor(place, { ...options, sentinelMaster });
+  const { client, firstError } = await clientFor(place, { ...options, sentinelMaster });
   const time = deadline(DEADLINE_MS, tooLate(place, { ...options, sentinelMaster }));
   try {
-    // Created before connecting: a wrong option is then reported even if Redis is down.
+    // Created before connecting, so that a wrong option is reported even if Redis is down.
     const control = redisControl(client, { hashKeys, prefix });
     const store = redisStore(client, {
       hashKeys,
@@ -87,18 +86,23 @@ export async function connected<Value>(
   }
 }
 
-/** Whether a node of a Cluster answered that another node has the key. The node has then done nothing. */
+/** Whether a Cluster node rejected the request because another node has the key. Such a node has changed nothing. */
 function isMoved(error: unknown): boolean {
   return isSpillwayError(error) && error.kind === 'moved';
 }
 
-/** The environment's master name belongs to the environment's address, so it is ignored if `--redis` is given. */
+/**
+ * The master name. `--redis` disables SPILLWAY_SENTINEL_MASTER, because that name belongs to the address in REDIS_URL.
+ */
 function sentinelMasterIn({ redis, sentinelMaster }: CommonOptions): string | undefined {
   if (sentinelMaster !== undefined || redis !== undefined) return sentinelMaster;
   return process.env['SPILLWAY_SENTINEL_MASTER'] || undefined;
 }
 
-function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: ConnectionOptions) {
+async function clientFor(
+  place: RedisPlace,
+  { cluster, sentinelMaster, patient }: ConnectionOptions,
+) {
   const { url, at } = place;
   if (cluster && sentinelMaster !== undefined) {
     throw new UsageError(
@@ -122,6 +126,8 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
     ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
   };
+  // Imported here, because it takes half of the start of commands without Redis, such as `replay`.
+  const { Cluster, Redis } = await import('ioredis');
   const [node] = at as [RedisPlace['at'][number]];
   const single = { ...options, db: databaseOf(url), retryStrategy };
   const clients = {
@@ -149,7 +155,9 @@ function clientFor(place: RedisPlace, { cluster, sentinelMaster, patient }: Conn
   return { client, firstError: () => first };
 }
 
-/** The user and password in the address are for Redis. Those of the sentinels come from the environment. */
+/**
+ * The user and password in the address are for Redis. The user and password of the sentinels come from the environment.
+ */
 function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: boolean): object {
   const { SPILLWAY_SENTINEL_USERNAME: username, SPILLWAY_SENTINEL_PASSWORD: password } =
     process.env;
@@ -162,7 +170,7 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/** Drops sentinels that refuse connections, because the client would wait 2 s for each. If all do, keeps all. */
+/** Drops sentinels that reject connections, because the client would wait 2 s for each. If all do, keeps all. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(

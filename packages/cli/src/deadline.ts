@@ -3,7 +3,7 @@
 interface Deadline {
   /** Settles like `work`, or rejects if time runs out first. */
   race<Value>(work: Promise<Value>): Promise<Value>;
-  /** Must be called at the end: until then, the timer keeps the process alive. */
+  /** Call it at the end, because the timer keeps the process alive until then. */
   clearTimer(): void;
 }
 

@@ -1,4 +1,4 @@
-/** How many processes follow a change. */
+/** How many processes follow a change, which means that they have applied it. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
@@ -20,7 +20,7 @@ export async function followersOf(control: RedisControl): Promise<readonly Follo
   }
 }
 
-/** Waits at most 2 s until all processes with the limiter follow. Undefined if the followers can't be read. */
+/** Waits at most 2 s until all processes with the limiter have applied all changes. Undefined if this can't be read. */
 export async function untilFollowed(
   control: RedisControl,
   limiter: string,

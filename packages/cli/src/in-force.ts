@@ -1,7 +1,4 @@
-/**
- * A limiter's current settings. Its override applies, or else the override for every limiter, or else the declaration
- * in the code.
- */
+/** A limiter's current settings: its own override, else the override for every limiter, else the declaration. */
 
 import { distinct, type LiveLimits, type Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';
@@ -16,7 +13,7 @@ export interface InForce {
   readonly mode: Applied<'mode'>;
   readonly share: Applied<'share'>;
   readonly limits: Applied<'limits'>;
-  /** The declared numbers with `limits` applied; one entry for each declared set. */
+  /** The declared numbers with `limits` applied. Several sets while releases with different numbers run. */
   readonly numbers: readonly DeclaredNumbers[];
   /** How many keys are blocked or allowed, or have their own limits. */
   readonly keys: number;
@@ -38,12 +35,12 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
   };
 }
 
-/** Shapers have no mode and no share: their pace protects someone else's service. */
+/** Shapers have no mode and no share, because their pace protects another service. */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');
 }
 
-/** The overrides of single limiters, which take precedence over that of `*`. */
+/** The overrides of single limiters, which take precedence over the override of `*`. */
 export function sparedBy(what: Override['what'], overrides: readonly Override[]): Override[] {
   return overrides.filter((one) => one.what === what && one.limiter !== EVERY);
 }
@@ -63,7 +60,7 @@ function findOverride(overrides: readonly Override[], limiter: string, what: Ove
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 
-/** The part of live limits that cannot be applied to these numbers; undefined if all can be applied. */
+/** The part of live limits that cannot be applied to these numbers; undefined if every part can be applied. */
 export function lackedBy(
   { algorithm, windowMs }: DeclaredNumbers,
   live: LiveLimits,
@@ -74,12 +71,14 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
-/** The highest limit that can be set, if it is lower for the algorithm than for others. */
+/** The algorithm's own maximum of `limit`; undefined if it has the general one. */
 export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined {
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }
 
-/** Whether the live limit is higher than the algorithm allows. Factors are clamped instead. */
+/**
+ * Whether the live limit is higher than the algorithm allows. The result of a factor is lowered to the maximum instead.
+ */
 export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimits): boolean {
   return limit > (highestLimit(numbers) ?? limit);
 }

@@ -49,7 +49,7 @@ const DONE_UNTOLD =
   'Its counts are deleted. But Redis is full, so processes were not notified: one that has cached a rejection of the ' +
   'key may repeat it until the wait that it announced has passed.';
 
-/** Any rule will do for a reset, because it finds all registered counts of the key. */
+/** Any rule will do for a reset, because a reset finds all registered counts of the key. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
 
 const RATES: readonly Algorithm[] = [
@@ -68,8 +68,7 @@ export function namesKey({ key, address }: KeyOptions & { readonly key?: string 
 }
 
 /**
- * The key that a limiter counts.
- *
+ * The key under which a limiter counts the caller that the command line names.
  * @throws UsageError unless exactly one of key and address is given
  */
 export function keyFrom(
@@ -118,7 +117,7 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
   return { op: 'reset', limiter, key, rule, cost: 1, binding: true };
 }
 
-/** The rules of the limits that were set for a key. The registry has a maximum size, and may lack their counts. */
+/** The rules of a key's own live limits. A reset names them, because the bounded registry may not list their counts. */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
   limits: LiveLimits | undefined,
@@ -127,12 +126,12 @@ function rulesOfKey(
   return declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits)).map(inDebt(numbers)));
 }
 
-/** Returns a function that gives a rule the declared debt, in proportion to its limit. */
+/** Returns a function that gives a rule the declared debt, scaled from the declared limit to the rule's limit. */
 function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** The rule of declared numbers with a rate or distinct items, as a list of one. Empty for other algorithms. */
+/** The rule of a rate limit or a limit on distinct items, in a list. Empty for other algorithms. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -175,7 +174,9 @@ function microseconds(ms: number): number {
   return Math.round(ms * 1000);
 }
 
-/** The calendar of this name. If this release or machine doesn't know it, one that never ends a stored period. */
+/**
+ * The calendar with this name. If this release or machine doesn't know it: `billing`, which never ends a stored period.
+ */
 function calendarOf(name: string): Calendar {
   try {
     return calendarNamed(name);
@@ -184,9 +185,8 @@ function calendarOf(name: string): Calendar {
   }
 }
 
-/** The result of a reset. */
 interface Reset {
-  /** Whether a process has announced the limiter, so that all counts of the key were found. */
+  /** Whether a process has announced the limiter. If not, some counts of the key may not be found. */
   readonly isKnown: boolean;
   /** Whether processes are notified. A full Redis deletes counts, but can't store the notification. */
   readonly isTold: boolean;
@@ -202,7 +202,7 @@ export async function forgetCounts(
 ): Promise<Reset> {
   const isKnown = named !== undefined && named.length > 0;
   const limiters = isKnown ? named : [{ name: limiter, declared: [] }];
-  await control.refresh(); // for the limits of the key
+  await control.refresh(); // loads the limits of the key
   for (const { name, declared } of limiters) {
     const rules = [ANY_RULE, ...rulesOfKey(declared, control.limitsOf?.(name, key))];
     await store.apply(rules.map((rule) => resetOf(name, key, rule)));

@@ -13,7 +13,7 @@ export const EVERY = '*';
 /** How many names a message lists. */
 const SHOWN = 10;
 
-/** After Redis has lost its data, processes announce their limiters again within a second. This is longer. */
+/** How long to look for a name. If Redis loses its data, processes announce their limiters again within a second. */
 const ANNOUNCED_AGAIN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
 
@@ -21,7 +21,6 @@ export interface AnywayOption {
   readonly anyway?: true;
 }
 
-/** Thrown if the command names a limiter that no process has announced. */
 export class UnknownLimiterError extends UsageError {
   /** The announced limiters, the most similar name first. */
   readonly known: readonly string[];
@@ -33,8 +32,8 @@ export class UnknownLimiterError extends UsageError {
 }
 
 /**
- * The announced limiters that `limiter` names; with `--anyway` there may be none. Undefined if the list can't be read,
- * or may be incomplete because Redis has lost its data.
+ * The announced limiters with this name, or all for `*`. With `--anyway` there may be none. Undefined if the list can't
+ * be read, or may be incomplete because Redis has lost its data.
  *
  * @throws UnknownLimiterError
  */

@@ -61,7 +61,10 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-/** The numbers in one line, as in `100 per 1m (token-bucket)`. */
+/**
+ * Warns if a key looks like an address. Limiters store addresses with an `@`, so the key would not match any: the user
+ * probably meant `--address`.
+ */
 export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const lock = lockIn(numbers);
@@ -76,7 +79,9 @@ export function numbersOf(numbers: DeclaredNumbers): string {
   return plain(`${parts.join(', ')} (${algorithm.replace(/^(calendar|lock):.*/, '$1')})`);
 }
 
-/** The locks of a limit with a penalty, in milliseconds. Undefined for other limits and those of a later release. */
+/**
+ * The locks of a limit with a penalty, in milliseconds. Undefined for other limits, and for limits of a later release.
+ */
 export function lockIn({
   algorithm,
 }: Pick<DeclaredNumbers, 'algorithm'>):

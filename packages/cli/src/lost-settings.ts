@@ -1,4 +1,4 @@
-/** The commands for live settings that Redis has lost: it was flushed, or restarted or replaced without them. */
+/** The commands for live settings that Redis has lost because it was flushed, restarted or replaced. */
 
 import type { RedisControl, Restored } from '@spillway/redis';
 import type { Command } from 'commander';
@@ -13,7 +13,7 @@ export const LOST_LINE: string =
   'The store has lost the live settings. Running processes still use these, which are not restored yet.\n' +
   'spillway restore writes them back, spillway clear --all removes them.';
 
-/** Why nothing was restored. Only `other-settings` is a failure. */
+/** The output if nothing was restored. Only `other-settings` is a failure. */
 const NOT_RESTORED: Readonly<Record<NonNullable<Restored['refused']>, string>> = {
   'none-kept': 'Nothing to restore: no process has reported live settings that Redis has lost.',
   'not-lost': 'Nothing to restore: Redis has the settings that processes kept, or newer ones.',
@@ -51,7 +51,6 @@ function restore(options: RestoreOptions): Promise<void> {
   });
 }
 
-/** Removes all live settings. */
 export function clearAll(options: NoteOptions): Promise<void> {
   return connected({ ...options, isChange: true }, async ({ control }) => {
     await control.clearAll(noteOf(options));
@@ -59,7 +58,6 @@ export function clearAll(options: NoteOptions): Promise<void> {
   });
 }
 
-/** Prints the resulting overrides and how many processes follow. */
 async function printSet(
   control: RedisControl,
   { json, wait }: Pick<NoteOptions, 'json' | 'wait'>,

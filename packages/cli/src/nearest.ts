@@ -1,6 +1,5 @@
 /** Finds the names that a user may have meant. */
 
-/** `names`, the most similar to `name` first. */
 export function nearestFirst(name: string, names: readonly string[]): string[] {
   const distances = new Map(names.map((other) => [other, distance(simple(name), simple(other))]));
   return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));

@@ -4,7 +4,7 @@ import type { IdempotencyKeyState } from '@spillway/core/store';
 import { plain } from './plain.js';
 import { untilOf } from './table.js';
 
-/** How a body was compared, by the letter in the note of a finished claim. */
+/** How the request's body was compared, by the letter in the stored claim. */
 const KINDS = { r: 'its bytes', p: 'as parsed', o: 'parts that the app chose' };
 
 export function claimTable(seen: IdempotencyKeyState, withBody: boolean, nowMs: number): string {

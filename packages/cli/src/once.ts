@@ -34,7 +34,7 @@ interface DropOptions extends ClaimOptions {
 const FREE = 'Nothing was dropped: the key is free.';
 const CHANGED =
   'nothing was dropped: the key has changed meanwhile. Check it with: spillway once show';
-/** The longest key that a change can name. */
+/** The most characters of a key that the history stores. */
 const LONGEST = 1_024;
 const DROPPED =
   'Done: the key is free, and its response is deleted. The next request with it runs.';
@@ -50,7 +50,7 @@ export function showClaim(options: ShowOptions): Promise<void> {
   });
 }
 
-/** Frees an idempotency key, and records it in the history. */
+/** Frees an idempotency key, and records this in the history. */
 export function dropClaim(options: DropOptions): Promise<void> {
   const { limiter, scope, key } = options;
   const note = { by: authorOf(options.by), because: options.because };
@@ -60,7 +60,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
     rejectRunning(seen, options);
     if (seen.state !== 'free') {
       const named = `${keyFrom(scope, {})} ${key}`.slice(0, LONGEST);
-      await control.forget(limiter, named, note); // before the drop: every drop must be in the history
+      await control.forget(limiter, named, note); // before the drop, because every drop must be in the history
       if (!(await dropIdempotencyKey(store, options, seen))) throw new Error(CHANGED);
     }
     const { state } = seen;
@@ -69,7 +69,7 @@ export function dropClaim(options: DropOptions): Promise<void> {
   });
 }
 
-/** @throws UsageError if the limiter is not an `idempotency()`, because any key of it would appear free */
+/** @throws UsageError if the limiter is not an `idempotency()`: it has no claims, so all its keys would appear free */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);
   const declared = named?.flatMap((one) => one.declared) ?? [];

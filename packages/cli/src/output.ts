@@ -1,4 +1,4 @@
-/** Prints: columns for people, JSON for programs. */
+/** Prints columns for people, and JSON for programs. */
 
 import { type Change, isSpillwayError, type Override, type Setting } from '@spillway/core';
 import { CommanderError } from 'commander';
@@ -71,7 +71,6 @@ export function changesTable(changes: readonly Change[]): string {
   return table(['AT', 'LIMITER', 'WHAT', 'CHANGE', 'BY', 'BECAUSE'], rows);
 }
 
-/** Formats a change as one line. */
 export function changeLine(change: Change): string {
   const { atMs, limiter, by, because, untilMs } = change;
   const until = untilMs === null || change.after === 'reset' ? '' : ` until ${timeOf(untilMs)}`;

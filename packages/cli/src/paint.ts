@@ -9,7 +9,7 @@ interface Stream {
   hasColors?(): boolean;
 }
 
-/** The same precedence as in commander's help: NO_COLOR, then FORCE_COLOR, then what the terminal supports. */
+/** Decides as commander's help does: by NO_COLOR, then FORCE_COLOR, then what the terminal supports. */
 export function isColoured(stream: Stream, env: NodeJS.ProcessEnv = process.env): boolean {
   const { NO_COLOR, FORCE_COLOR } = env;
   if (NO_COLOR || FORCE_COLOR === '0' || FORCE_COLOR === 'false') return false;

@@ -2,10 +2,10 @@
 
 import { UsageError } from './usage-error.js';
 
-/** The URL with the first address, and all addresses. */
+/** `url` has only the first address, `at` has all. */
 export interface RedisPlace {
   readonly url: URL;
-  /** There are several only for sentinels. */
+  /** Only sentinels have several addresses. */
   readonly at: readonly { readonly host: string; readonly port: number }[];
 }
 

@@ -1,4 +1,4 @@
-/** `shapers`: what the store knows about a key of a shaper. */
+/** The command `shapers`, which shows the stored state of a shaper's key. */
 
 import {
   type DeclaredNumbers,
@@ -18,7 +18,9 @@ import { table, untilOf } from './table.js';
 
 const PERMITS = '/permits';
 
-/** A pace of a key, or its permits. Times are in milliseconds since the epoch, by the clock of Redis. */
+/**
+ * A row of the table: a pace of a key, or its permits. Times are milliseconds since the epoch, by the clock of Redis.
+ */
 interface Shown {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
@@ -85,7 +87,7 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
   };
 }
 
-/** Who paused the key. With several paces, the note is stored under the name of the shaper. */
+/** Who paused the key. If the shaper has several paces, this is stored under its name without the pace. */
 async function noteOf(
   limiter: string,
   key: string,

@@ -1,4 +1,4 @@
-/** `show`: what is counted for one key. */
+/** The command `show`, which shows what is counted for one key. */
 
 import type { Step } from '@spillway/core';
 import { type Answer, type DeclaredNumbers, measure, type Rule } from '@spillway/core/store';
@@ -12,7 +12,7 @@ import { print, printJson } from './output.js';
 import { plain } from './plain.js';
 import { table, untilOf } from './table.js';
 
-/** One count: the numbers in force for the key, and what is used. */
+/** One count: the current numbers for the key, and what is used. */
 interface Count {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
@@ -22,7 +22,7 @@ interface Count {
   readonly resetMs: number;
 }
 
-/** A rule in force for a key, and the store's answer about its count. */
+/** A current rule for a key, and the store's answer about its count. */
 export interface LookedAt {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
@@ -30,7 +30,7 @@ export interface LookedAt {
   readonly answer: Answer;
 }
 
-/** Prints the counts of a key under the numbers in force. Changes nothing. */
+/** Prints the counts of a key under its current limits. Changes nothing. */
 export function show(
   limiter: string,
   key: string | undefined,
@@ -49,13 +49,13 @@ export function show(
   });
 }
 
-/** Looks at the counts of a key under the numbers in force. */
+/** Reads the counts of a key under its current limits. */
 export async function lookAtAll(
   { control, store }: Pick<Connection, 'control' | 'store'>,
   named: readonly KnownLimiter[],
   key: string,
 ): Promise<readonly LookedAt[]> {
-  await control.refresh(); // for the limits of the key
+  await control.refresh(); // loads the limits of the key
   const overrides = await control.list();
   const looks: LookedAt[] = [];
   for (const known of named) {

@@ -17,7 +17,7 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [paint('bold', line(head).join('  ')), ...lines].join('\n');
 }
 
-/** Formats an end as a time and the duration until then. */
+/** Formats an instant, and the duration until then. */
 export function untilOf(untilMs: number | null, nowMs: number): string {
   if (untilMs === null) return 'forever';
   const seconds = Math.max(0, Math.round((untilMs - nowMs) / 1000));

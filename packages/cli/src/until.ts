@@ -10,7 +10,7 @@ const LONGEST_MS = 30 * 86_400_000;
  * machine's.
  *
  * @returns milliseconds since the epoch
- * @throws UsageError if it is not an instant
+ * @throws UsageError if `text` is not an instant
  */
 export function instantFrom(text: string): number {
   const [, day = '', time = '', zone = ''] = INSTANT.exec(text) ?? [];

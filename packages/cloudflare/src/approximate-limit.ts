@@ -22,7 +22,7 @@ export interface ApproximateLimitOptions<Raw = unknown> {
   readonly name: string;
   /** The binding, such as `env.FLOOD`. */
   readonly binding: RateLimitBinding;
-  /** The limit of the binding, as in its configuration. It is only shown: the platform decides. */
+  /** The limit of the binding, as in its configuration. It is only shown, because the platform decides. */
   readonly limit: number;
   /**
    * The period of the binding in seconds, as in its configuration. It is the `Retry-After` of rejected requests.
@@ -50,7 +50,7 @@ const NAMES: NamesOf<ApproximateLimitOptions> = {
 const DEADLINE_MS = 100;
 /** After this many failures in a row, requests pass without calling the binding. */
 const MOST_FAILURES = 5;
-/** After these failures, one request still calls the binding in each interval of this length, as a probe. */
+/** While requests skip the binding, one request per interval of this length still calls it, as a probe. */
 const PROBE_INTERVAL_US = 1_000_000;
 
 /** The key that core uses for requests whose address is unknown. */
@@ -155,7 +155,7 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     return false;
   }
 
-  /** Never called: {@link step} decides. */
+  /** Never called, because {@link step} decides. */
   decide(): Decision {
     return this.passed('allowed');
   }
@@ -172,5 +172,5 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   }
 }
 
-/** The numbers of a decision that the binding doesn't report. */
+/** The numbers in decisions, which the binding doesn't report. */
 const UNKNOWN = { cost: 1, used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN } as const;

@@ -12,7 +12,7 @@ interface PlatformError {
   readonly remote?: unknown;
 }
 
-/** A call failed. Whether it was charged is unknown. */
+/** The error for a failed call. The object may have charged it. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   const kind = kindOf(asPlatformError(cause));
@@ -35,12 +35,12 @@ function asPlatformError(cause: unknown): PlatformError {
   return typeof cause === 'object' && cause !== null ? cause : {};
 }
 
-/** The call was not made, because its deadline has passed. */
+/** The error for a call that was not made, because its deadline has passed. */
 export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was called');
 }
 
-/** The reply does not come from our object. Whether the call was charged is unknown. */
+/** The error for a reply that our object did not send. The call may have been charged. */
 export function noReply(cause?: unknown): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
@@ -49,7 +49,10 @@ export function noReply(cause?: unknown): SpillwayError {
   );
 }
 
-/** The object runs an older release than the Worker and can't handle the call. Nothing was charged. */
+/**
+ * The error for a call that the object can't handle, because its release is older than the Worker's. Nothing was
+ * charged.
+ */
 export function unknownCall(what: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',

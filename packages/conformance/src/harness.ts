@@ -1,4 +1,4 @@
-/** What the kit requires of a store, and what it returns: named checks, for any test runner. */
+/** The interface of the kit: what it requires of a store, and the named checks that it returns for any test runner. */
 
 import type { Store } from '@spillway/core';
 
@@ -23,7 +23,7 @@ export interface ConformanceOptions {
   readonly seed?: number;
 }
 
-/** A sentence about a store or service, and its proof: `run` rejects with a readable error if the sentence is false. */
+/** A sentence about a store or service. `run` rejects with a readable error if the sentence is false. */
 export interface Check {
   readonly name: string;
   run(): Promise<void>;
@@ -32,7 +32,6 @@ export interface Check {
 /** The default seed of generated checks. */
 export const DEFAULT_SEED = 20_260_101;
 
-/** The options with their defaults. */
 export interface Settings {
   readonly runs: number;
   readonly seed: number;

@@ -1,11 +1,11 @@
-/** How the clock moves between the groups of a generated trace, relative to the times of its rules. */
+/** How the clock moves between the groups of steps in a generated trace, relative to the times of the rules. */
 
 import type { Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import { weighted } from './property.js';
 import { periodUs } from './rules.js';
 
-/** How the clock moves before a group. `n` is in units of the kind; `plus` is added in microseconds. */
+/** How the clock moves before a group. The unit of `n` depends on the kind; `plus` is in microseconds. */
 export interface Move {
   readonly kind:
     | 'stay'

@@ -30,13 +30,13 @@ export interface Verdict extends Numbers {
  * Calculates the answers to groups of steps:
  *
  * 1. Steps of a group with the same operation on the same count become one step with the summed cost.
- * 2. Takes that start together begin at the latest of their earliest starts.
- * 3. All takes are decided, on the state before the group.
+ * 2. Takes that must start together start as soon as all of them can.
+ * 3. Each take is decided on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with two exceptions. The first is a state that the rule does not
- * allow, because the clock went back: a take with a cost above 0 cuts it, even if the take is rejected. The second is a
- * rejection that starts a lock.
+ * Only steps that charge or refund change a state, with two exceptions. If the clock went back, a rule may not allow
+ * the stored state: a take with a cost above 0 then cuts it, even if the take is rejected. A rejection may also start a
+ * lock.
  *
  * @example
  * ```ts run
@@ -70,8 +70,8 @@ export class Oracle {
   }
 
   /**
-   * The counts of which a store may have dropped a part by `nowUs`, although that part would count again if the clock
-   * went back to `earlierUs`.
+   * The counts of which a store may have dropped parts by `nowUs`, although these would count again if the clock went
+   * back to `earlierUs`.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
     return [...this.counts].filter(({ rule, state }) =>
@@ -79,7 +79,7 @@ export class Oracle {
     );
   }
 
-  /** For each key whose takes start together: the start that these takes have in common. */
+  /** The common start of takes that start together, by key. */
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {
@@ -97,7 +97,9 @@ export class Oracle {
     return starts;
   }
 
-  /** The view from which a step is charged. */
+  /**
+   * The state that a step sees: without expired units and, for takes that start together, from their common start on.
+   */
   private viewFrom(
     { step, together }: MergedStep,
     now: bigint,
@@ -157,7 +159,7 @@ export class Oracle {
     } else if (op === 'done') {
       const done = machine.done?.(rule, view, now, step);
       allowed = done !== undefined;
-      // If this is a retry, it changes nothing.
+      // A repeated `done` changes nothing.
       if (done !== view) after = done;
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);
@@ -186,7 +188,7 @@ function ruleOf({ rule, period, items }: Step): Rule {
   return period || items ? (Object.assign({}, rule, { period, items }) as Rule) : rule;
 }
 
-/** Whether the step is a take that could have charged something. */
+/** Whether the step may cut a state that its rule does not allow: only a take that could charge may. */
 function mayRepair({ step: { op, rule, lease }, cost }: MergedStep): boolean {
   return op === 'take' && cost > 0n && (rule.machine !== 'leases' || lease !== undefined);
 }

@@ -16,7 +16,7 @@ import { claimIn, type Subject, type Verdict } from './oracle.js';
 /** 2026-01-01T00:00:00Z, the time at which checks start. */
 const START_US = 1_767_225_600_000_000;
 
-/** An answer with its numbers. */
+/** An answer, and the numbers that follow from it. */
 export interface Seen extends Numbers {
   readonly allowed: boolean;
   /** As in {@link Verdict}. */
@@ -27,7 +27,7 @@ export interface Seen extends Numbers {
   readonly answer: Answer;
 }
 
-/** The fields of two answers that are compared. */
+/** The fields of answers that are compared. */
 export const FIELDS = [
   'allowed',
   'used',
@@ -133,12 +133,11 @@ export class Probe {
     });
   }
 
-  /** The store's values, if it supports them. */
   get values(): Values | undefined {
     return this.open.store.values;
   }
 
-  /** The code of the error with which the store rejects a group; `none` if it answers. */
+  /** The code of the error with which the store rejects a group; `none` if the store answers. */
   async errorOf(steps: readonly Step[]): Promise<string> {
     try {
       await this.open.store.apply(steps);
@@ -175,7 +174,7 @@ export function check(
   };
 }
 
-/** @throws Error that starts with `what`, unless the two values are the same */
+/** @throws Error that starts with `what` if the two values differ */
 export function expectEqual<T extends number | string | boolean>(
   what: string,
   expected: T,
@@ -184,7 +183,7 @@ export function expectEqual<T extends number | string | boolean>(
   if (!Object.is(expected, got)) throw new Error(`${what}: expected ${expected}, got ${got}`);
 }
 
-/** @throws Error that starts with `what`, unless the numbers of the two answers are the same */
+/** @throws Error that starts with `what` if the numbers of the two answers differ */
 export function expectSame(what: string, expected: Seen, got: Seen): void {
   for (const field of FIELDS) {
     expectEqual(`${what}: ${field}`, expected[field], got[field]);

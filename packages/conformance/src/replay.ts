@@ -16,7 +16,7 @@ interface Grant {
   readonly oracleReceipt: Receipt;
 }
 
-/** A step; for a `put`, with the grant that it refunds. */
+/** A step and, for a `put`, the grant that it refunds. */
 interface Planned {
   readonly step: Step;
   readonly grant?: Grant;
@@ -74,7 +74,7 @@ class Replay {
     }
   }
 
-  /** Moves the clock. Before the clock goes back, resets those counts of which a store may have dropped a part. */
+  /** Moves the clock. Before moving it back, resets the counts of which a store may have dropped a part. */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {
@@ -212,13 +212,13 @@ class Replay {
   }
 }
 
-/** Whether steps under the rule name a permit or claim, and need no receipt for a `put`. */
+/** Whether steps of the rule name a permit or claim, and so need no receipt for a `put`. */
 function isNamed({ machine }: Rule): boolean {
   return machine === 'leases' || machine === 'claims';
 }
 
 /**
- * Items from a pool that is slightly larger than the limit, so most steps repeat some. Only their last digits differ,
+ * Items from a pool that is slightly larger than the limit, so most steps repeat items. Only their last digits differ,
  * so a store that searches its items as one string must match at item boundaries.
  */
 function itemsOf({ lease, grant }: StepPick, count: number, limit: number): string[] {

@@ -1,4 +1,4 @@
-/** Generated rules: typical ones, ones that don't divide evenly, and extremes. */
+/** Generates rules: typical, extreme, and with a limit that does not divide the window. */
 
 import type { Algorithm } from '@spillway/core';
 import {
@@ -34,7 +34,7 @@ export const ALGORITHMS: readonly RateAlgorithm[] = [
   'sliding-window-log',
 ];
 
-/** `makeRule` of core, also for anchored windows. */
+/** Like `makeRule` of core, but can also make anchored windows. */
 export function rateRule(
   algorithm: RateAlgorithm,
   limit: number,
@@ -49,7 +49,7 @@ export function rateRule(
 const MILLISECOND_US = 1_000;
 const DAYS_400_US: number = 400 * 86_400_000_000;
 
-/** Limits per window: typical, uneven and extreme ones. */
+/** Limits per window: typical, extreme, or not a divisor of the window. */
 const QUOTAS: readonly (readonly [limit: number, windowUs: number])[] = [
   [3, 10_000_000],
   [10, 7_000_000],
@@ -111,7 +111,7 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
-/** Claims with short and with the longest leases, and with keep times that are shorter and longer than the lease. */
+/** Claims with short or the longest leases, and with keep times shorter or longer than the lease. */
 export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   .tuple(
     fc.constantFrom(1_000_000, 7_000_003, 60_000_000, 86_400_000_000),
@@ -131,7 +131,6 @@ const CALENDARS = [
   'billing',
 ] as const;
 
-/** Counts by calendar and by billing period. */
 export const calendarRules: fc.Arbitrary<CalendarRule> = fc
   .tuple(
     fc.oneof(fc.integer({ min: 1, max: 20 }), fc.constantFrom(1, 1_000_000_000)),
@@ -141,7 +140,7 @@ export const calendarRules: fc.Arbitrary<CalendarRule> = fc
 
 const MINUTE_US = 60_000_000;
 
-/** Limits with a penalty: a few units per window, and locks that are shorter and longer than the window. */
+/** Limits of a few units per window, with a penalty whose locks are shorter or longer than the window. */
 export const lockRules: fc.Arbitrary<LockRule> = fc
   .tuple(
     fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 1_000_000_000)),
@@ -154,7 +153,7 @@ export const lockRules: fc.Arbitrary<LockRule> = fc
   )
   .map(([limit, windowUs, locksUs, forgetUs]) => makeLockRule(limit, windowUs, locksUs, forgetUs));
 
-/** Rules that a limit with a penalty may be changed to during a lock. Most share one count. */
+/** Rules to which a limit with a penalty may be changed during a lock. Most share one count. */
 export const changedLockRules: fc.Arbitrary<readonly LockRule[]> = fc.array(
   fc
     .tuple(
@@ -169,7 +168,7 @@ export const changedLockRules: fc.Arbitrary<readonly LockRule[]> = fc.array(
   { minLength: 2, maxLength: 4 },
 );
 
-/** Token buckets and counts by calendar with debt; some share a count. */
+/** Rules with debt, for token buckets and calendars. Some share a count. */
 export const debtRules: fc.Arbitrary<Rule> = fc
   .tuple(
     fc.oneof(
@@ -180,7 +179,7 @@ export const debtRules: fc.Arbitrary<Rule> = fc
     fc.constantFrom(1, 1, 2, 3),
   )
   .map(([rule, debt, times]) => withDebt(rule, debt, Math.min(rule.limit * times, 1_000_000_000)));
-/** Limits on a few distinct items, or on so many that a request may have more items than can pass at once. */
+/** Limits on a few distinct items, or on about as many as one step can have, or on far more. */
 export const distinctRules: fc.Arbitrary<DistinctRule> = fc
   .tuple(
     fc.oneof(
@@ -191,7 +190,7 @@ export const distinctRules: fc.Arbitrary<DistinctRule> = fc
   )
   .map(([limit, windowUs]) => makeDistinctRule(limit, windowUs));
 
-/** Rules that a limit on distinct items may be changed to. Those with the same window share a count. */
+/** Rules to which a limit on distinct items may be changed. Rules with the same window share a count. */
 export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.array(
   fc
     .tuple(fc.constantFrom(1, 3, 5, 8, 120), fc.constantFrom(7_000_000, 7_000_000, 1_000_003))
@@ -199,7 +198,7 @@ export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.ar
   { minLength: 2, maxLength: 4 },
 );
 
-/** Queues of shapers in which jobs may wait not at all, for a while, or for the longest possible time. */
+/** Queues of shapers, with a `maxWait` from zero to the longest possible. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
     quotas,
@@ -215,7 +214,7 @@ export const queueRules: fc.Arbitrary<QueueRule> = fc
   )
   .map(([[limit, windowUs], burst, waitUs]) => makeShaperRule(limit, windowUs, burst, waitUs));
 
-/** Rules that one shaper may be changed to while its jobs wait. All share one count. */
+/** Rules to which a shaper may be changed while its jobs wait. All share one count. */
 export const changedQueueRules: fc.Arbitrary<readonly QueueRule[]> = fc.array(
   fc
     .tuple(
@@ -239,7 +238,6 @@ const anyRule: fc.Arbitrary<Rule> = fc.oneof(
   distinctRules,
 );
 
-/** Rules of any algorithms. */
 export const severalRules: fc.Arbitrary<readonly Rule[]> = fc.array(anyRule, {
   minLength: 2,
   maxLength: 4,
@@ -307,7 +305,7 @@ export function periodUs(rule: Rule): number {
   return 'leaseUs' in rule ? rule.leaseUs : rule.windowUs;
 }
 
-/** The smallest and largest limit with the smallest and largest window. */
+/** Rules with the smallest or largest limit, and the smallest or largest window. */
 export function extremesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(
@@ -324,7 +322,6 @@ const WINDOWS: Readonly<Record<WindowRule['kind'], RateAlgorithm>> = {
   sliding: 'sliding-window-counter',
 };
 
-/** The rule in one line. */
 export function describe(rule: Rule): string {
   if (rule.machine === 'leases') {
     return `leases of ${rule.leaseUs} us, ${rule.limit} at once, ${rule.open} if not critical`;

@@ -32,7 +32,7 @@ export interface SimulateOptions extends Focus {
 /** The result of one history. */
 export interface Result {
   readonly history: History;
-  /** How many operations there were: acts, and steps of script calls. */
+  /** The number of operations, which are acts and steps of script calls. */
   readonly operations: number;
   readonly failure: Failure | undefined;
 }
@@ -40,7 +40,7 @@ export interface Result {
 /**
  * Runs one history and judges it. The same subject and options give the same result.
  *
- * @throws Error that the program throws when it is evaluated
+ * @throws Error that `subject.program` throws while it is evaluated
  * @example
  * ```ts
  * import { simulate, type Subject } from '@spillway/conformance/simulator';

@@ -1,4 +1,4 @@
-/** Generated traces as data: what happens when, relative to the capacity and times of the rules. */
+/** Generated traces as data, with costs and times relative to the capacity and times of the rules. */
 
 import { capacityOf, MAX_HOLD_US, type Op, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
@@ -6,7 +6,7 @@ import { type Move, moves, nearMoves } from './moves.js';
 import { weighted } from './property.js';
 import { periodUs } from './rules.js';
 
-/** How many units to take. A number is a percentage of the capacity; `rest` is what remains. */
+/** How many units to take. A number is a percentage of the capacity; `rest` takes all remaining units. */
 type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
 
 /** How many units of an earlier grant to refund. */
@@ -17,20 +17,20 @@ export interface StepPick {
   readonly rule: number;
   readonly key: number;
   readonly cost: CostPick;
-  /** Under a rule with debt: the units that are charged in addition to the cost, even if they would not pass. */
+  /** Units charged in addition to the cost, even if they would not pass. Only for rules with debt. */
   readonly owed: number;
   readonly binding: boolean;
-  /** Whether a take of a shaper's rule starts together with others. */
+  /** Whether to set `together` on a take under a shaper's rule, so it starts together with other takes of its group. */
   readonly together: boolean;
-  /** With `put`: which earlier grant to refund, counted from the newest. */
+  /** The grant that a `put` refunds, counted back from the newest. */
   readonly grant: number;
   readonly given: GivenPick;
-  /** With `hold`: how long, in eighths of the rule's period; 0 is one microsecond, 9 more than a day. */
+  /** The length of a `hold` in eighths of the rule's period; 0 is one microsecond, 9 is more than a day. */
   readonly hold: number;
   /** Selects one of a few leases, often a held one. Under a rule for claims, it selects the id and the owner. */
   readonly lease: number;
   readonly critical: boolean;
-  /** With claims: mark it as done, regardless of `op`. */
+  /** Whether to mark the claim of the step as done, regardless of `op`. */
   readonly done: boolean;
 }
 
@@ -41,7 +41,7 @@ interface Group {
 
 export interface Trace {
   readonly rules: readonly Rule[];
-  /** Whether all rules have the same limiter name, and are therefore used on the same keys. */
+  /** Whether all rules share one limiter name, so steps under different rules use the same keys. */
   readonly meet: boolean;
   readonly startUs: number;
   readonly groups: readonly Group[];
@@ -103,8 +103,8 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
 }
 
 /**
- * Traces of hundreds of groups, microseconds apart and mostly of one or a few units, which give a log many entries.
- * These traces are not shrunk, because that would take minutes.
+ * Traces of hundreds of groups, which are microseconds apart and mostly take a few units, so that a log gets many
+ * entries. They are not shrunk, because that would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const pick: fc.Arbitrary<StepPick> = fc.record({
@@ -171,7 +171,7 @@ export function heldOf(pick: number, rule: Rule): number {
   return pick === 0 ? 1 : Math.min(Math.floor((periodUs(rule) * pick) / 8), MAX_HOLD_US);
 }
 
-/** How many units of a grant of `granted` units a pick tries to refund. */
+/** How many of the `granted` units a pick tries to refund. */
 export function givenOf(pick: GivenPick, granted: number): number {
   switch (pick) {
     case 'whole':

@@ -1,4 +1,4 @@
-/** @spillway/core/compare: compares a limiter in shadow mode with the one that it will replace. */
+/** @spillway/core/compare: compares a limiter in shadow mode with the limiter that it will replace. */
 
 export {
   type CompareOptions,

@@ -40,11 +40,11 @@ function fleet({
   plan?: { limit: number };
 } = {}) {
   let memory = memoryStore({ clock: systemClock });
-  let called = (_: readonly Step[]): void => undefined;
+  let called = (_: readonly Step[]): unknown => undefined;
   const store = remoteStore({
     sync: false,
     apply: async (steps) => {
-      called(steps);
+      await called(steps);
       return memory.apply(steps);
     },
   });
@@ -192,8 +192,8 @@ describe('a count that the store lost', () => {
     });
     const rule = makeCalendarRule(10, calendarNamed('month@UTC'));
     const take: Step = { op: 'take', limiter: 'quota', key: 'ada', rule, cost: 1, binding: true };
-    onCall(([step]) => {
-      if (step?.op !== 'done') return;
+    onCall((steps) => {
+      if (!steps.some(({ op }) => op === 'done')) return;
       lose();
       onCall(() => undefined);
       void store.apply([take]);
@@ -256,6 +256,40 @@ describe('a count that the store lost', () => {
     });
     await use('ada', 2);
     expect([await usedOf('ada'), loads.length]).toEqual([8, 2]);
+  });
+
+  it('is restored if it is lost while the call that sets its mark is on its way', async () => {
+    const { use, lose, usedOf, books, onCall } = fleet();
+    onCall(async (steps) => {
+      if (!steps.some(({ op }) => op === 'done')) return;
+      onCall(() => undefined);
+      await new Promise((done) => setTimeout(done, 5_000));
+    });
+    await use('ada', 8);
+    lose();
+    await use('ada');
+    await vi.advanceTimersByTimeAsync(5_000);
+    await use('ada');
+    expect([await usedOf('ada'), books.get('ada')]).toEqual([10, 10]);
+  });
+
+  it('is restored if another process has loaded it before a raise is given back', async () => {
+    const { lose, limiters, usedOf, onCall } = fleet({ processes: 2, load: () => 8 });
+    const use = async (process: number) => {
+      await limiters[process]?.consume('ada');
+      await vi.advanceTimersByTimeAsync(0);
+    };
+    onCall(async ([step]) => {
+      if (step?.op === 'take' && step.cost === 7) lose();
+      if (step?.op === 'put') await new Promise((done) => setTimeout(done, 1_000));
+    });
+    await use(0);
+    await use(1);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(await usedOf('ada')).toBe(1);
+    await vi.advanceTimersByTimeAsync(9_000);
+    await use(1);
+    expect(await usedOf('ada')).toBe(8);
   });
 
   it('is restored if the process that begins it is killed, and the other knew fewer units', async () => {
@@ -485,9 +519,31 @@ describe('a load that goes wrong', () => {
     expect([await usedOf('ada'), faults]).toEqual([0, []]);
   });
 
+  it.each(['lost', 'reset', 'over'])(
+    'is no fault if the count is %s when it is read',
+    async (how) => {
+      const { use, lose, faults, limiters, usedOf, onCall } = fleet({ load: () => 8 });
+      await vi.advanceTimersByTimeAsync(Date.UTC(2026, 1, 1) - Date.now() - 1);
+      onCall(async ([step]) => {
+        if (step?.op !== 'look') return;
+        onCall(() => undefined);
+        if (how === 'lost') lose();
+        if (how === 'reset') await limiters[0]?.reset('ada');
+        if (how === 'over') await new Promise((done) => setTimeout(done, 1));
+      });
+      await use('ada');
+      await vi.advanceTimersByTimeAsync(1);
+      await use('ada');
+      expect([await usedOf('ada'), faults]).toEqual([8, []]);
+    },
+  );
+
   it('is a fault for a limit without a calendar', async () => {
     const { use, faults, loads } = fleet({ options: { name: 'quota', limit: 5, window: '1h' } });
     await use('ada', 2);
+    expect(faults).toEqual([]);
+    await vi.advanceTimersByTimeAsync(10_000);
+    await use('ada');
     expect(loads).toEqual([]);
     expect(String(faults[0]?.error)).toBe('Error: limiter "quota" has no count by calendar');
   });

@@ -32,7 +32,7 @@ export const workerShedder: typeof core.workerShedder<Request> = core.workerShed
 
 /**
  * {@link core.idempotency}, whose callbacks get Express' request as `raw`. Handlers get the claim from `claimOf(req)`.
- * Mounted before a body parser, it compares the bytes of bodies; after one, the parsed `req.body`.
+ * Mounted before a body parser, it compares the bytes of bodies; mounted after it, the parsed `req.body`.
  */
 export const idempotency: typeof core.idempotency<Request> = core.idempotency;
 

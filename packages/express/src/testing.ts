@@ -1,3 +1,3 @@
-/** @spillway/express/testing: a clock for the tests of an app, which moves only when a test advances it. */
+/** @spillway/express/testing: a test clock, which moves only when a test advances it. */
 
 export * from '@spillway/core/testing';

@@ -22,7 +22,7 @@ interface Inherited {
 
 /**
  * Returns a function that says how to find the client address of a request. If the app's `trust proxy` trusts everyone
- * or is invalid, no proxy is trusted and `notices` gets a warning: a request must not fail because of the setting.
+ * or is invalid, no proxy is trusted and `notices` gets a warning, so that no request fails because of the setting.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
  * for a wrong option of the adapter

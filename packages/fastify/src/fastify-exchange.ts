@@ -1,4 +1,4 @@
-/** The exchange of Fastify. It answers through the reply, so that onSend and onResponse hooks see its headers. */
+/** The exchange of Fastify. It answers through the reply, so that onSend and onResponse hooks see the headers. */
 
 import { isLater } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
@@ -24,7 +24,7 @@ export class FastifyExchange extends NodeExchange {
     if (!this.isTaken()) this.reply.header(name, value);
   }
 
-  /** Runs `onRejected`, if there is one. Its return value is sent, like that of a handler. */
+  /** Runs `onRejected`, if there is one. Its return value is sent, like a handler's. */
   answer(report: (fault: unknown) => void): Promise<void> | undefined {
     const { onRejected, reply } = this;
     if (!onRejected) return undefined;
@@ -65,11 +65,11 @@ export class FastifyExchange extends NodeExchange {
   protected override end(body: string): void {
     // Without this serializer, Fastify would add a charset to Content-Type, which problem documents don't have.
     if (!this.isTaken()) this.reply.serializer(asItIs).send(body);
-    // An earlier hook has written the head to Node's response: Fastify's reply can't send any more.
+    // An earlier hook has written the head to Node's response, so Fastify's reply can't send any more.
     else if (!this.reply.sent) super.end(body);
   }
 
-  /** Sends past the app's hooks, because they have already processed the stored response. */
+  /** Sends the body without running the app's hooks, because they already ran on the stored response. */
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
     if (reply.sent) return;
@@ -101,7 +101,7 @@ export class FastifyExchange extends NodeExchange {
     }
   }
 
-  /** Whether it is too late for the reply: the head was written, or someone has hijacked the response. */
+  /** Whether the reply can't send any more, because the head was written or the response was hijacked. */
   private isTaken(): boolean {
     return this.reply.sent || this.res.headersSent;
   }

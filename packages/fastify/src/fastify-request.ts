@@ -53,7 +53,7 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
 
 /**
  * Returns a function that says how to find the client address of a request: by our options, otherwise by Fastify's own
- * `trustProxy`. If that trusts everyone, no proxy is trusted and `notices` gets a warning.
+ * `trustProxy`. If Fastify's setting trusts everyone, no proxy is trusted and `notices` gets a warning.
  *
  * @throws SpillwayError as `compileAddressing` does
  */

@@ -9,7 +9,7 @@ export type Limiters = Limiter<FastifyRequest> | readonly Limiter<FastifyRequest
 
 /**
  * The limits of a route, in `config: { spillway: ... }`: a limiter, the name of one of the plugin's `groups`, or a list
- * of both. They decide together with the plugin's `limiters`. `false` turns off all limits for the route.
+ * of both. These limits decide together with the plugin's `limiters`. `false` turns off all limits for the route.
  */
 export type RouteLimits =
   | false

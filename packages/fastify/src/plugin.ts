@@ -84,7 +84,7 @@ function checkConfig(app: FastifyInstance, config: object | undefined, url: stri
   );
 }
 
-/** The outer context: Fastify makes it the prototype of the inner one. */
+/** The outer context, which Fastify makes the prototype of the inner context. */
 function parentOf(app: FastifyInstance): FastifyInstance | null {
   return Object.getPrototypeOf(app);
 }

@@ -34,7 +34,10 @@ export class Registration implements GuardHandle {
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
   /** The gates by `config.spillway` of routes; null if no limiter is left. */
   private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>();
-  /** Requests that `preHandler` has decided on: the hook runs again if a handler calls `reply.callNotFound()`. */
+  /**
+   * Requests that `preHandler` has decided. If a handler calls `reply.callNotFound()`, the hook runs again, and must
+   * not count them twice.
+   */
   private readonly decided = new WeakSet<FastifyRequest>();
   private readonly outer: Registration | undefined;
   private readonly notices: Notices;
@@ -63,7 +66,10 @@ export class Registration implements GuardHandle {
     await Promise.all(this.made.map(({ gate }) => gate.close()));
   }
 
-  /** Leaves shared limiters to `others` and to its outer registrations. Must be called before the first request. */
+  /**
+   * Leaves limiters to `others`, or to a registration outside it, if these run them too. Call it before the first
+   * request.
+   */
   leaveTo(others: Registration | undefined): void {
     for (let other = others; other; other = other.outer) {
       for (const limiter of other.limiters) this.outside.add(limiter);

@@ -1,3 +1,3 @@
-/** @spillway/fastify/testing: a clock for the tests of an app, which moves only when a test advances it. */
+/** @spillway/fastify/testing: a test clock, which moves only when a test advances it. */
 
 export * from '@spillway/core/testing';

@@ -14,7 +14,7 @@ export interface HonoExchange extends Exchange {
   /**
    * The response to a request that didn't pass: a replayed response, or the rejection (by `onRejected`, if given).
    *
-   * @param report is called with faults of `onRejected`
+   * @param report called with faults of `onRejected`
    */
   answer(
     onRejected: OnRejected | undefined,
@@ -40,8 +40,8 @@ export function replaceResponse(c: Context, response: Response): void {
 }
 
 /**
- * Calls `onRejected` and returns its response. If it gave none, reports a fault and returns undefined. If it throws,
- * the status is 500, not that of the rejection.
+ * Calls `onRejected` and returns its response. If `onRejected` gives no response, reports a fault and returns
+ * undefined. If `onRejected` throws, the status is 500, not that of the rejection.
  */
 export async function ownAnswer(
   onRejected: OnRejected,

@@ -23,7 +23,7 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
 
   get route(): string | undefined {
     const { req } = this.raw;
-    // The helper in `hono/route` returns the same, but exists only since 4.8.
+    // The helper in `hono/route` returns the same, but exists only since Hono 4.8.
     const own = req.matchedRoutes[req.routeIndex];
     // A handler of `app.use` or `app.all` can serve many routes, so its path is not the route.
     return own && own.method !== 'ALL' ? own.path : undefined;

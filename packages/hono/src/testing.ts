@@ -1,3 +1,3 @@
-/** @spillway/hono/testing: a clock for the tests of an app, which moves only when a test advances it. */
+/** @spillway/hono/testing: a test clock, which moves only when a test advances it. */
 
 export * from '@spillway/core/testing';

@@ -1,5 +1,5 @@
 /**
- * Keeps the guards' headers on error responses: Koa's `ctx.onerror` removes all headers that are not on the error.
+ * Keeps the guards' headers on error responses, because Koa's `ctx.onerror` removes headers that are not on the error.
  */
 
 import { admissionsOf } from '@spillway/core';
@@ -12,8 +12,8 @@ interface Answering extends Context {
 }
 
 /**
- * Makes error responses of this request keep the headers that guards have set. It overrides `ctx.onerror`: a catch
- * around `next()` would cost each request a promise, and would miss errors of a body's stream.
+ * Makes error responses of this request keep the headers that guards have set. It overrides `ctx.onerror`, because a
+ * catch around `next()` would cost each request a promise, and miss errors of a body's stream.
  */
 export function keepFieldsOnError(ctx: Answering): void {
   if (ctx.onerror === onerror) return;
@@ -35,7 +35,7 @@ function onerror(this: Answering, error: Error & { headers?: unknown }): void {
   try {
     inner.call(this, error);
   } finally {
-    // Restore the error: the app may throw the same object for the next client.
+    // Restore the error, because the app may throw the same object for the next client.
     if (own) Reflect.set(error, 'headers', headers);
     else Reflect.deleteProperty(error, 'headers');
   }

@@ -7,7 +7,7 @@ import type { Context } from 'koa';
 import { targetOf } from './koa-request.js';
 
 export class KoaExchange extends NodeExchange {
-  /** Receives the response of this request, to store it (idempotency); undefined if it isn't stored. */
+  /** Receives the response, to store it for an idempotency key; undefined if it isn't stored. */
   watcher: ResponseWatcher | undefined;
   private readonly ctx: Context;
   /** Status and body of the context before `onRejected` ran. */
@@ -32,7 +32,7 @@ export class KoaExchange extends NodeExchange {
 
   override replay(answer: StoredResponse): void {
     super.replay(answer);
-    // When a body is set, Koa guesses the type. Some versions overwrite any type with that of JSON.
+    // When a body is set, Koa guesses the type. Some versions overwrite any type with the JSON type.
     const type = answer.headers.find(([name]) => name === 'Content-Type')?.[1];
     if (type === undefined) this.ctx.remove('Content-Type');
     else if (!isBodiless(answer.status)) this.setHeader('Content-Type', type);
@@ -49,7 +49,7 @@ export class KoaExchange extends NodeExchange {
     return ctx.status !== before?.status || ctx.body !== before.body;
   }
 
-  /** Koa answers when its middleware returns, unless the app bypasses the context. */
+  /** True only if the app bypasses Koa's context. Otherwise Koa sends the response when the middleware returns. */
   override canAnswerLater(): boolean {
     return this.ctx.respond === false || this.ctx.headerSent;
   }
@@ -81,8 +81,8 @@ export class KoaExchange extends NodeExchange {
 }
 
 /**
- * The body in the form that a handler would set, because outer middleware may wrap JSON or change text. It stays bytes
- * if Koa would not turn that form into exactly the same bytes.
+ * Gives the body the form in which handlers set bodies, an object or text, because outer middleware may wrap JSON or
+ * change text. The body stays bytes if Koa would turn that form into other bytes.
  */
 function asHandlersGive(bytes: Buffer, type: string): unknown {
   const text = bytes.toString();

@@ -15,8 +15,8 @@ export class KoaRequest extends NodeLimitRequest<Context> {
 }
 
 /**
- * The target as the client sent it. Mounts change `ctx.url`, but not this target. An outer framework that mounts the
- * app puts the original target on the request, as `originalUrl`.
+ * The request target as the client sent it. Koa mounts change `ctx.url`, but not `ctx.originalUrl`. An outer framework
+ * that mounts the app puts the target into `req.originalUrl`.
  */
 export function targetOf({ req, originalUrl }: Context): string {
   return (req as { readonly originalUrl?: string }).originalUrl ?? originalUrl;

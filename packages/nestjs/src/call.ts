@@ -3,20 +3,20 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 
-/** The parts we need of a request: Express', Fastify's, or the one that opened a socket. */
+/** The parts we need of a request: Express', Fastify's, or the request that opened a socket. */
 export interface PlatformRequest {
   readonly method?: string;
   readonly url?: string;
-  /** On both platforms, for HTTP: the target as the client sent it. */
+  /** For HTTP on both platforms, the target as the client sent it. */
   readonly originalUrl?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly socket?: { readonly remoteAddress?: string | undefined };
-  /** On Express: where an app is mounted, and the matched route. */
+  /** On Express, `baseUrl` is the path under which the router is mounted, and `route` is the matched route. */
   readonly baseUrl?: string;
   readonly route?: { readonly path?: unknown };
-  /** On Express: its response. */
+  /** On Express, the response to the request. */
   readonly res?: PlatformResponse;
-  /** On Fastify: the matched route, and Node's request. */
+  /** On Fastify, `routeOptions` has the matched route, and `raw` is Node's request. */
   readonly routeOptions?: { readonly url?: string };
   readonly raw?: NodeRequest;
   /** The parsed body. */
@@ -56,13 +56,13 @@ interface GraphqlContext {
 }
 
 interface SocketClient {
-  /** With socket.io: the request that opened the connection. */
+  /** With socket.io, the request that opened the connection. */
   readonly request?: PlatformRequest;
-  /** With ws: the connection. */
+  /** With ws, the connection. */
   readonly _socket?: NonNullable<PlatformRequest['socket']>;
 }
 
-/** Finds the call of a context. Never throws, because an app may put anything into its contexts. */
+/** Finds the call of a context. Never throws, whatever the app puts into its contexts. */
 export function callOf(context: ExecutionContext): Call {
   try {
     return findCall(context);
@@ -85,8 +85,8 @@ function findCall(context: ExecutionContext): Call {
 }
 
 /**
- * The object on which authentication puts the user, and which `admissionsOf` takes: the platform's request for HTTP and
- * GraphQL, the client for WebSockets.
+ * Returns the platform's request for HTTP and GraphQL, and the client for WebSockets. Authentication puts the user on
+ * this object, and `admissionsOf` takes it.
  *
  * @example
  * ```ts
@@ -122,7 +122,7 @@ function isObject(value: unknown): value is object {
 
 /**
  * Finds the call of a resolver, whose arguments are (root, args, context, info). The app decides what is in the
- * context; the names used here are the usual ones.
+ * context; the names used here are the usual names.
  */
 function graphql(context: ExecutionContext): Call {
   const shared = context.getArgByIndex<GraphqlContext | undefined>(2);

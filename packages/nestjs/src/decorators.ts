@@ -20,8 +20,8 @@ import { type Declaration, declarationsOn, LIMITS, PRIORITY, SKIPS } from './met
 
 /**
  * Limits the rate of a method, or of each method of a class. Without a name, each method has a separate count named
- * `Class.method`. With a name, all methods share the count of that name, and the limit overrides one of the same name
- * that is declared on the class or in the module.
+ * `Class.method`. With a name, all methods share the count of that name, and the limit overrides a limit of the same
+ * name on the class or in the module.
  *
  * @throws SpillwayError as `rateLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that name, or
  * another limit without a name
@@ -47,9 +47,9 @@ export function RateLimit(
 }
 
 /**
- * Limits how many calls of a method, or of each method of a class, are in flight at once. Names work as with
- * {@link RateLimit}; the default is `Class.method.concurrent`. It also binds {@link SpillwayInterceptor}, which
- * releases permits of calls that have no HTTP response.
+ * Limits how many calls of a method, or of each method of a class, are in flight at once. Names work as with {@link
+ * RateLimit}; the default is `Class.method.concurrent`. The decorator also binds {@link SpillwayInterceptor}, which
+ * releases permits of calls without an HTTP response.
  *
  * @throws SpillwayError as `concurrencyLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that
  * name, or another limit without a name
@@ -77,9 +77,9 @@ export function ConcurrencyLimit(
 }
 
 /**
- * Runs a method once for each idempotency key: {@link idempotency} of core. On a class, it applies to each method. Only
- * HTTP routes can have it. Methods with the same name (default `'once'`) share their keys: a key that was used for
- * another method gets 422. It overrides an `idempotency` of the same name on the class or in the module.
+ * Runs a method once for each idempotency key, as {@link idempotency} does. On a class, it applies to each method. Only
+ * HTTP routes can have it. Methods whose decorators have the same name (default `'once'`) share keys: a key that was
+ * used for another method gets 422. It overrides an `idempotency` of this name on the class or in the module.
  *
  * @throws SpillwayError as `idempotency` does; `SPW_NAME_CONFLICT` if the target already has an `idempotency` of
  * that name. At startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route

@@ -3,7 +3,7 @@
 import { HttpException } from '@nestjs/common';
 import type { Admission } from '@spillway/core';
 
-/** Machine-readable fields of a rejection, for clients that see no status: in GraphQL and in messages. */
+/** Machine-readable fields of a rejection, for clients that see no status, as in GraphQL and messages. */
 export interface RejectionExtensions {
   /**
    * `RATE_LIMITED` (429: a rate or concurrency limit), `OVERLOADED` (503: a load shedder), `UNAVAILABLE` (503 for

@@ -141,7 +141,7 @@ class Made implements OnApplicationShutdown {
     }
   }
 
-  /** Runs after the server has stopped: requests in flight have got their slots by then. */
+  /** Runs after the server has stopped, so requests in flight have got their slots by then. */
   async onApplicationShutdown(): Promise<void> {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise((resolve) => {

@@ -25,7 +25,10 @@ import {
 import { HttpExchange, MessageExchange } from './nest-exchange.js';
 import { NestRequest } from './nest-request.js';
 
-/** Warnings suggest this instead of a number of proxies, because the framework's own setting is not used here. */
+/**
+ * What warnings recommend instead of a number of proxies. The parentheses are for users who expect that the setting of
+ * Express or Fastify applies.
+ */
 const ADDRESSES = 'a list of their addresses (the setting of Express or Fastify is not read)';
 
 export class NestGate {
@@ -86,7 +89,7 @@ export class NestGate {
     );
   }
 
-  /** Reports a call whose permit was released too early, because its end can't be seen. */
+  /** Reports a call whose end can't be seen, so that its permit was released too early. */
   tellUnwatched(context: ExecutionContext): void {
     this.report(
       new SpillwayError(

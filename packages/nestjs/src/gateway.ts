@@ -32,7 +32,8 @@ const MOST_BUFFERED = 65_536;
  */
 export function rejectedMessage(error: RejectionError, context: ExecutionContext): Error {
   if (catchesError(context, error)) return error;
-  // Loaded here, because only apps with gateways have the package. `require`, because Jest lacks import() in CommonJS.
+  // Loaded here, because only apps with gateways have the package. With `require`, because Jest has no import() in
+  // CommonJS.
   const require = createRequire(import.meta.url);
   const { BaseWsExceptionFilter, WsException } = require('@nestjs/websockets') as Websockets;
   const said = error.getError?.() ?? error.getResponse?.() ?? error.message;

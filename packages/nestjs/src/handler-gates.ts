@@ -14,7 +14,7 @@ export class HandlerGates {
   /** The gates by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
-  /** The class, and the method if there is one, for which each name was derived. */
+  /** The class, and the method if there is one, from which each name was derived, to detect equal names. */
   private readonly places = new Map<string, readonly object[]>();
   /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';
@@ -31,7 +31,6 @@ export class HandlerGates {
     this.messages = limiters.some(keeps) ? this.make(limiters.filter(isPassing)) : this.plain;
   }
 
-  /** The gate of a handler; undefined if nothing limits it. */
   gateFor(handler: object & Named, owner: object & Named): HandlerGate | undefined {
     let gates = this.known.get(handler);
     if (!gates) {
@@ -95,8 +94,8 @@ export class HandlerGates {
   }
 
   /**
-   * A limiter that overrides another one with other numbers needs a separate count. It gets a different name, because
-   * the name identifies the count.
+   * Two limiters with different numbers can't share a count, and the name identifies the count. So a limiter that
+   * overrides another one with other numbers gets a new name.
    */
   private override(
     outer: NestLimiter,
@@ -111,7 +110,6 @@ export class HandlerGates {
     return declaration.make(this.derived(name, path));
   }
 
-  /** @throws SpillwayError `SPW_CAPTURE_MISSING` */
   private checkPlace(method: string, handler: object, declarations: readonly Declaration[]): void {
     if (isRoute(handler) || !declarations.some(({ isOnce }) => isOnce)) return;
     throw new SpillwayError(
@@ -120,7 +118,6 @@ export class HandlerGates {
     );
   }
 
-  /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   private derived(name: string, path: readonly object[]): string {
     const other = this.places.get(name) ?? path;
     if (other.length !== path.length || other.some((place, index) => place !== path[index])) {
@@ -142,7 +139,7 @@ function isPassing(limiter: NestLimiter): boolean {
   return !keeps(limiter);
 }
 
-/** Puts inherited declarations before a class's own ones; the metadata has them the other way round. */
+/** Puts inherited declarations before a class's own declarations, because the metadata has the reverse order. */
 function outermostFirst(declarations: readonly Declaration[]): readonly Declaration[] {
   const targets = [...new Set(declarations.map(({ on }) => on))].reverse();
   return targets.flatMap((target) => declarations.filter(({ on }) => on === target));

@@ -15,8 +15,8 @@ import { MessageExchange } from './nest-exchange.js';
 
 /**
  * Releases a permit when the handler of a message (WebSockets, RPC) or of a GraphQL subscription ends.
- * `@ConcurrencyLimit` binds it; bind it yourself if the concurrency limit is one of the module's `limiters`. HTTP
- * requests don't need it.
+ * `@ConcurrencyLimit` binds this interceptor; bind it yourself if the concurrency limit is one of the module's
+ * `limiters`. HTTP requests don't need it.
  *
  * @example
  * ```ts

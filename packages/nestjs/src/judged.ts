@@ -2,13 +2,13 @@
 
 import type { ExecutionContext } from '@nestjs/common';
 
-/** `deferred`: the guard left the decision to the interceptor, which also sees the end of the call. */
+/** `deferred`: the guard leaves the decision to the interceptor, which also sees the end of the call. */
 type Stage = 'judged' | 'deferred' | undefined;
 
 // In the global symbol registry, because another copy of this package must see the mark, too.
 const STAGE = Symbol.for('spillway.nestjs.stage');
 
-/** The argument list is the only object that the guards and interceptors of a call share. */
+/** The stage is stored on the argument list, the only object that all guards and interceptors of a call share. */
 type Arguments = unknown[] & { [STAGE]?: Stage };
 
 export function stageOf(context: ExecutionContext): Stage {

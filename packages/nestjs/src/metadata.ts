@@ -26,7 +26,7 @@ type Target = Parameters<Reflector['get']>[1];
 
 /**
  * The priority class that `@Priority` sets on the method of a request, or else on its controller; undefined if neither
- * has one.
+ * has a class.
  *
  * @example
  * ```ts

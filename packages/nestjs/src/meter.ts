@@ -19,7 +19,7 @@ export function meter<Usage = number>(
 }
 
 /**
- * A parameter of a handler: the usage of its call, {@link core.Spent}.
+ * Injects the usage of a call, {@link core.Spent}, into a parameter of its handler.
  *
  * @example
  * ```ts

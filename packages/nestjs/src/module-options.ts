@@ -4,9 +4,9 @@ import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import type { AddressOptions, NamesOf, OwnNames } from '@spillway/core/adapter';
 
-/** The options of the module, which include all of `createGuard`. */
+/** The options of the module, which include all options of `createGuard`. */
 export interface SpillwayOptions extends GuardOptions<ExecutionContext>, AddressOptions {
-  /** The limiters of every handler. Decorators add limiters, or override those of the same name. Default: none. */
+  /** The limiters of every handler. Decorators add limiters, or override limiters of the same name. Default: none. */
   readonly limiters?: readonly Limiter<ExecutionContext>[] | undefined;
   /**
    * How an HTTP request is rejected. `answer` (default): the guard sends the problem document; interceptors and
@@ -15,9 +15,9 @@ export interface SpillwayOptions extends GuardOptions<ExecutionContext>, Address
    */
   readonly rejection?: 'answer' | 'throw' | undefined;
   /**
-   * Makes the exception to throw, as in `({ body }) => new RpcException(JSON.parse(body))`. Default: a
-   * {@link SpillwayException}. Clients of a WebSocket gateway receive the result of its `getError()` or
-   * `getResponse()`, or its message.
+   * Makes the exception to throw, as in `({ body }) => new RpcException(JSON.parse(body))`. Default: a {@link
+   * SpillwayException}. Clients of a WebSocket gateway receive what the exception's `getError()` or `getResponse()`
+   * returns, or its message.
    */
   readonly exception?: ((admission: Admission, context: ExecutionContext) => Error) | undefined;
 }

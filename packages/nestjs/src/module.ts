@@ -94,12 +94,11 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
    * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and by default its
    * store settings. Shapers are closed with the app, after the server has stopped.
    *
-   * To use the same ones in several modules, keep the returned module, import it in one module, and list it in that
-   * module's `exports`. Two features that declare the same name share its count in the store, but each has a separate
-   * queue.
+   * To use them in several modules, keep the returned module, import it in one module, and list it in that module's
+   * `exports`. Two features that declare the same name share its count in the store, but not the queue.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID`, and where `createLimiter`, `createLimiters` or a shaper's function
-   * throws. Errors that concern the store are thrown when the app is created
+   * @throws SpillwayError `SPW_OPTION_INVALID`, and as `createLimiter`, `createLimiters` or a shaper's function does.
+   * Errors that concern the store are thrown when the app is created
    * @example
    * ```ts
    * import { Module } from '@nestjs/common';
@@ -133,7 +132,7 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
     checkHandlers(this.modules, this.gate.handlers);
   }
 
-  /** Permits held now by all handlers of this process: a gauge. */
+  /** How many permits the handlers of this process hold. */
   get inProgress(): number {
     return this.gate.handlers.inProgress;
   }

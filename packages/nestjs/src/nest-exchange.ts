@@ -25,7 +25,7 @@ export class HttpExchange extends NodeExchange {
   private readonly isAlone: boolean;
   private readonly answers: boolean;
 
-  /** @param answers whether to answer a rejection here; otherwise it becomes `unanswered` */
+  /** @param answers whether to answer a rejection here; if not, the rejection becomes `unanswered` */
   constructor(
     request: PlatformRequest,
     response: PlatformResponse,
@@ -69,8 +69,8 @@ export class HttpExchange extends NodeExchange {
     const { fastify } = this;
     if (fastify?.sent) return;
     if (!fastify || fastify.raw.headersSent) super.end(body);
-    // Sent through Fastify, whose hooks add headers such as those of CORS. Sent as bytes, because Fastify adds a
-    // charset to strings.
+    // Sent through Fastify, whose hooks add headers such as CORS headers. Sent as bytes, because Fastify adds a charset
+    // to strings.
     else fastify.send(encoder.encode(body));
   }
 
@@ -81,7 +81,7 @@ export class HttpExchange extends NodeExchange {
       for (const [name, value] of Object.entries(fastify.getHeaders())) {
         if (value !== undefined) this.res.setHeader(name, value as string);
       }
-      fastify.hijack(); // bypasses the app's hooks: they have already processed the stored response
+      fastify.hijack(); // bypasses the app's hooks, which have already processed the stored response
     }
     super.endWith(body);
   }
@@ -123,8 +123,8 @@ export class MessageExchange implements Exchange {
 const BEFORE = Symbol('spillway.fields-before');
 
 /**
- * The value that a header had before the first call set it. Calls that share a response thus overwrite each other's
- * headers instead of appending to them.
+ * The value that a header had before any call set it. With it, each call that shares the response replaces the header
+ * of the previous call, instead of appending to it.
  */
 function fieldBefore(response: PlatformResponse, name: string): unknown {
   const holder = response as PlatformResponse & { [BEFORE]?: Map<string, unknown> };

@@ -1,3 +1,3 @@
-/** @spillway/nestjs/testing: a clock for the tests of an app, which moves only when a test advances it. */
+/** @spillway/nestjs/testing: a test clock, which moves only when a test advances it. */
 
 export * from '@spillway/core/testing';

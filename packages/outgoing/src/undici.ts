@@ -6,7 +6,7 @@ import { type PacedFetchOptions, readFetchOptions } from './fetch/paced-fetch-op
 import type { Pauses } from './fetch/pauses.js';
 import type { ScheduleOptions, Shaper } from './shaper/contract.js';
 
-/** Options of {@link pacedDispatch}: those of `pacedFetch` about keys and pauses. */
+/** Options of {@link pacedDispatch}, a part of the options of `pacedFetch`. */
 export type PacedDispatchOptions = Pick<
   PacedFetchOptions,
   | 'key'
@@ -26,11 +26,11 @@ type Controller = Dispatcher.DispatchController;
 
 /**
  * Makes an interceptor for the `compose` method of an undici `Agent`. The agent's calls start at the pace of `shaper`,
- * by default with one pace for each host. Responses pause calls as with `pacedFetch`. Interceptors that are composed
- * after it, such as `retry` and `redirect`, wait for a slot for each try and hop.
+ * by default with one pace for each host. Responses pause calls as with `pacedFetch`. If interceptors such as `retry`
+ * and `redirect` are composed after it, each try and hop waits for its own slot.
  *
- * An abort also ends the wait. A call without a slot fails with the error of `shaper.schedule`. With `maxConcurrent`, a
- * call counts as running until the response headers have arrived.
+ * An abort also ends the wait for a slot. A call that gets no slot fails with the error of `shaper.schedule`. With
+ * `maxConcurrent`, a call counts as running until the response headers have arrived.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -52,8 +52,7 @@ export function pacedDispatch<Pace extends string = never>(
   const { pauses } = readFetchOptions(shaper, options);
   return (dispatch) => (call, handler) => {
     const waiting = new WaitController();
-    // Until the call starts, it is aborted through this controller. When the call starts, undici calls `onRequestStart`
-    // again.
+    // This controller can abort the call until it starts. Then undici calls `onRequestStart` again.
     handler.onRequestStart?.(waiting, {});
     void dispatchInSlot(dispatch, call, handler, pauses, options.key, waiting.signal).catch(
       (error: Error) => handler.onResponseError?.(waiting, error),

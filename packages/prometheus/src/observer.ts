@@ -21,7 +21,7 @@ export interface PrometheusOptions {
 }
 
 export interface PrometheusObserver extends Observer {
-  /** Adds guards, shedders and signals whose gauges are read at each scrape. */
+  /** Adds guards, shedders or signals. Their gauges are read at each scrape. */
   watch(what: Gauges): void;
 }
 

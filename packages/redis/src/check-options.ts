@@ -12,7 +12,7 @@ interface Shared {
 }
 
 /**
- * @param of the name of the function that takes these options, for messages
+ * @param of names the function that takes these options, for messages
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkRedisOptions<Options extends Shared>(
@@ -28,7 +28,7 @@ export function checkRedisOptions<Options extends Shared>(
     }
   }
   const { hashKeys, logger, onFault } = options;
-  // The message shows only its type, because it is a secret.
+  // The message shows only the type of the value, because the value may be a secret.
   if (hashKeys !== undefined && !isSecret(hashKeys)) {
     throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof hashKeys);
   }

@@ -41,9 +41,9 @@ const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
 
 /**
  * Errors that every call to this server gets. They open the circuit breaker, so the failure is reported once and
- * requests don't wait. `readonly` and `oom` are included, because such a server can reject but no longer counts, so its
- * answers soon become wrong. `noperm` is not included, because the user may lack a right for one command or for the
- * keys of one limiter, while other calls work.
+ * requests don't wait. `readonly` and `oom` are included, because such a server still answers from old counts but
+ * counts no more requests, so its answers soon become wrong. `noperm` is not included, because the user may lack a
+ * right for one command or for the keys of one limiter, while other calls work.
  */
 const SERVER_WIDE: ReadonlySet<string> = new Set([
   'loading',
@@ -133,7 +133,10 @@ function wordOf(text: string): string | undefined {
   return UNAUTHENTICATED.test(text) ? 'NOAUTH' : WORD.exec(text)?.[1];
 }
 
-/** Advice for errors of a Cluster. With a cluster client, the store never mixes slots. */
+/**
+ * Advice for errors of a Cluster. With a cluster client, `CROSSSLOT` gets none, because the store never mixes slots in
+ * a call.
+ */
 function hintFor(word: string, isCluster: boolean): string {
   if (!CLUSTER_WORDS.has(word)) return '';
   if (!isCluster) {
@@ -148,7 +151,7 @@ function hintFor(word: string, isCluster: boolean): string {
     : '';
 }
 
-/** The error for an error reply of Redis, or of the script if the reply does not begin with an error word. */
+/** The error for an error reply. A reply that begins with an error word is from Redis, any other from the script. */
 function errorReply(word: string, message: string, cause?: unknown): SpillwayError {
   const kind = word === '' ? 'script' : (KINDS[word] ?? 'other');
   const code = SERVER_WIDE.has(kind) ? 'SPW_STORE_UNAVAILABLE' : 'SPW_STORE_ERROR';

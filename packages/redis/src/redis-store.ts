@@ -41,7 +41,7 @@ import { Registry, resetsKey } from './control/registry.js';
 /** How long a rejection is cached on a Cluster. */
 const DENIALS_LAST_US = 1_000_000;
 
-/** All optional. */
+/** Options of {@link redisStore}. */
 export interface RedisStoreOptions {
   /**
    * A secret. With it, every key is stored as its HMAC-SHA-256. Without it, only keys longer than 256 characters are
@@ -66,8 +66,8 @@ export interface RedisStoreOptions {
   readonly logger?: Logger | false | undefined;
   /**
    * Whether the store may close your client's connection, at most once a minute, if it is open but has had no reply for
-   * 2 s; the client then reconnects. For node-redis, and for ioredis without `socketTimeout`. Default false: the store
-   * logs the option to set.
+   * 2 s. The client then reconnects. Use it for node-redis, or ioredis without `socketTimeout`. Default false: the
+   * store logs which option to set.
    */
   readonly reconnect?: boolean | undefined;
 }
@@ -116,7 +116,7 @@ export class Redis implements RedisStore {
   readonly denialsLastUs?: number;
   readonly values: Values;
 
-  /** On Cluster: the node that stores the key, if the client can tell. */
+  /** On Cluster, the node that stores the key, if the client can tell. */
   readonly domainOf?: (step: Step) => string;
   private readonly nameOf: KeyNamer;
   private readonly batches: Batches;
@@ -179,9 +179,9 @@ export class Redis implements RedisStore {
     this.nameOf(step.limiter, step.key, countOf(step));
 
   /**
-   * A reset clears all counts of its limiter and key. The counts that this process knows are cleared immediately, in
-   * the order of its calls; counts that only other processes know are cleared once Redis has listed them. Only the
-   * answers to `steps` are returned.
+   * A reset clears all counts of its limiter and key. Counts for which this process has a rule are cleared immediately,
+   * in the order of its calls. Counts of other processes are cleared once Redis has listed them. Only the answers to
+   * `steps` are returned.
    */
   private async askWithResets(
     steps: readonly Step[],

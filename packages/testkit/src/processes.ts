@@ -66,7 +66,6 @@ export async function launch(
   return { url: `http://127.0.0.1:${line[1]}`, process: child };
 }
 
-/** Waits until a process prints a line that matches. */
 function firstLine(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -76,7 +75,7 @@ function firstLine(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArra
       const found = pattern.exec(text);
       if (found) resolve(found);
     });
-    // Read until the process ends: a full pipe would block it.
+    // Read until the process ends, because a full pipe would block it.
     child.stderr?.on('data', (chunk) => {
       complaints = `${complaints}${chunk}`.slice(0, 2_000);
     });

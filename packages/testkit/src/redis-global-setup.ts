@@ -17,11 +17,11 @@ declare module 'vitest' {
 }
 
 /**
- * Provides a real Redis for the tests. It is the first of these that exists:
+ * Provides a real Redis for the tests, which is the first of these that exists:
  *
  * 1. `REDIS_URL`
  * 2. the program of `SPILLWAY_REDIS_SERVER`, or one on PATH, started on a free loopback port
- * 3. one installed with apt (as root on a Debian-like system)
+ * 3. a server installed with apt (as root on a Debian-like system)
  *
  * If there is none, prints a warning.
  */

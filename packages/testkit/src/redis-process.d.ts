@@ -23,8 +23,8 @@ export interface ServerProgram {
 export function findRedis(): string | null;
 
 /**
- * All available servers: first that of {@link findRedis}, then those that `tools/servers.sh` has downloaded. If
- * `SPILLWAY_REDIS_SERVER` is set, only that one.
+ * All available servers: that of {@link findRedis}, then those that `tools/servers.sh` has downloaded. If
+ * `SPILLWAY_REDIS_SERVER` is set, only its server.
  */
 export function findServers(): ServerProgram[];
 

@@ -29,7 +29,7 @@ export function describeOnEachServer(
   });
 }
 
-/** Registers the function that ends a server, as `onTestFinished` does, or to be called in an `afterAll`. */
+/** Registers the function that ends a server, to be called after a test (`onTestFinished`) or in an `afterAll`. */
 export type WhenDone = (end: () => void) => void;
 
 /** A Redis server that can be killed, frozen and restarted, always at the same address. */
@@ -46,8 +46,8 @@ export class RedisServer {
   }
 
   /**
-   * Reserves an address without starting a server. `whenDone` registers a function that kills a server started there
-   * later; by default, it is called at the end of the test.
+   * Reserves an address without starting a server. `whenDone` gets a function that kills a server started there later.
+   * By default, that happens at the end of the test.
    */
   static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = new RedisServer(await freePort());
@@ -55,14 +55,15 @@ export class RedisServer {
     return server;
   }
 
-  /** Starts a server. `whenDone` registers a function that kills it, by default at the end of the test. */
+  /**
+   * Starts a server. `whenDone` gets a function that kills the server. By default, that happens at the end of the test.
+   */
   static async up(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = await startServer();
     whenDone(() => void server.kill());
     return server;
   }
 
-  /** See {@link startServer}. */
   static async start(
     port: number | undefined,
     args: readonly string[],
@@ -93,7 +94,6 @@ export class RedisServer {
     await gone;
   }
 
-  /** Ends the server as in a crash. */
   kill(): Promise<void> {
     return this.end('SIGKILL');
   }

@@ -1,4 +1,4 @@
-/** For a process of a fleet: tracks the clock of its Redis, and the slots that its shaper takes there. */
+/** Tracks, in a process of a fleet, the clock of its Redis and the slots that its shaper takes. */
 
 import { delayOf, remoteStore } from '@spillway/core/store';
 

@@ -1,4 +1,4 @@
-/** Stores that answer when a test tells them to, or not at all; and a reader for the permits in a store. */
+/** Stores that answer when a test says so, or never. Also reads the permits held in a store. */
 
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { makeLeasesRule, remoteStore } from '@spillway/core/store';
@@ -53,7 +53,7 @@ export class MuteStore implements Store {
   }
 }
 
-/** A store that receives no calls while `deaf`: they reject without an effect. */
+/** A store that receives no calls while `deaf`: calls reject without an effect. */
 export class DeafStore implements Store {
   readonly sync = false;
   readonly memory = memoryStore({ clock: new ManualClock() });

@@ -1,11 +1,11 @@
-/** Bundles sources like a Worker's build. */
+/** Bundles sources as a Worker's build does. */
 
 import { build } from 'esbuild';
 
 /** Modules that the platform provides. */
 const PLATFORM = ['node:*', 'cloudflare:*'];
 
-/** The text of a file's bundle, and all modules that it imports from the platform. */
+/** Bundles a file. Returns the text of the bundle, and all modules that it imports from the platform. */
 export async function bundleForWorker(
   file: string,
 ): Promise<{ readonly text: string; readonly external: readonly string[] }> {

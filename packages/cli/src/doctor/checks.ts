@@ -11,12 +11,12 @@ const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 /** The default `storeTimeout` of a guard. */
 const STORE_TIMEOUT_MS = 50;
 
-/** The round trip of an idle server from which on a check warns. Under load, a call takes several times as long. */
+/** A round trip this long causes a warning, because it takes several times as long under load. */
 const SLOW_MS = 10;
 
 /**
- * The clock difference from which on a check warns. Live settings and windows end by the clock of Redis. Windows of
- * fallback counters end by the clock of the process.
+ * A clock difference this large causes a warning: windows in Redis end by its clock, but windows of fallback counters
+ * end by the clock of the process.
  */
 const CLOCKS_APART_MS = 1_000;
 
@@ -132,7 +132,9 @@ function role(info: ReadonlyMap<string, string>): Finding {
   };
 }
 
-/** @param quotas limiters with calendar windows: callers may have paid for these quotas, so a lost count is worse */
+/**
+ * @param quotas limiters with calendar windows, for which eviction is a problem: callers may have paid for the units
+ */
 function eviction(info: ReadonlyMap<string, string>, quotas: readonly string[]): Finding {
   const check = 'eviction';
   const policy = info.get('maxmemory_policy');
@@ -285,7 +287,7 @@ function commandsRefused(commands: readonly string[]): Finding {
   };
 }
 
-/** The command that Redis names in a permission error. If it names none, the user may not run scripts at all. */
+/** The command that Redis names in a permission error; `eval` if it names none, because then no script may run. */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';
 }

@@ -14,7 +14,7 @@ const MARKS: Readonly<Record<Verdict, string>> = {
   unknown: 'unknown',
 };
 
-/** At least one check is a `problem`. The findings are already printed. */
+/** Thrown if a check found a `problem`, after all findings were printed. */
 class ProblemsFound extends Error {}
 
 /**

@@ -1,19 +1,18 @@
-/** Collects the facts for `doctor`, each by a separate call, so that a missing permission hides only one of them. */
+/** Collects the facts for `doctor`, each by a separate call, so that a missing permission hides only one fact. */
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
-import { Cluster, type Redis } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import { isRefusal, RIGHTS_SCRIPT, type Rights, rightsFrom } from './rights.js';
 
-/** One server. */
 export interface ServerFacts {
   readonly address: string;
   /** The median of five calls. */
   readonly roundTripMs: number;
   /** The reply of `INFO`, by name; undefined if the user may not run it. */
   readonly info?: ReadonlyMap<string, string>;
-  /** How far the server's clock is ahead of ours; undefined if the user may not read it. */
+  /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;
   /** For a Cluster node: whether all keys fail while one node is down; undefined if the user may not read it. */
   readonly wantsFullCoverage?: boolean;
@@ -23,11 +22,11 @@ export interface Facts {
   readonly isCluster: boolean;
   readonly servers: readonly ServerFacts[];
   readonly prefix: string;
-  /** The permissions of the user, or the error if the script as a whole failed. */
+  /** The user's permissions, or the error if they could not be checked. */
   readonly rights: Rights | Error;
-  /** The announced limiters, or the error of reading them. */
+  /** The announced limiters, or the error if they can't be read. */
   readonly limiters: readonly KnownLimiter[] | Error;
-  /** Whether Redis has lost the live settings, or the error of reading them. */
+  /** Whether Redis has lost the live settings, or the error if they can't be read. */
   readonly settingsLost: boolean | Error;
 }
 
@@ -39,11 +38,12 @@ export async function factsOf(
   control: RedisControl,
   prefix: string,
 ): Promise<Facts> {
-  const nodes = client instanceof Cluster ? client.nodes('master') : [client];
+  const { isCluster } = client;
+  const nodes = 'nodes' in client ? client.nodes('master') : [client];
   const servers: ServerFacts[] = [];
-  for (const node of nodes) servers.push(await serverFacts(node, client instanceof Cluster));
+  for (const node of nodes) servers.push(await serverFacts(node, isCluster));
   return {
-    isCluster: client instanceof Cluster,
+    isCluster,
     servers,
     prefix,
     rights: await orError(rightsOn(client, prefix)),
@@ -72,7 +72,7 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/** With sentinels, takes the address from the socket, because the options contain only the sentinels. */
+/** A node's address. Behind sentinels, it is the socket's, because the options contain only the sentinels. */
 function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
   const { host, port } = options;
   if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };
@@ -80,7 +80,7 @@ function addressOf({ options, stream }: Redis): { host?: string; port?: number }
   return { host: remoteAddress ?? 'the master', ...(remotePort && { port: remotePort }) };
 }
 
-/** Runs the script by its text and by its hash, because the store does both. */
+/** Runs the script by EVAL and by EVALSHA, because the store uses both. */
 async function rightsOn(client: Redis | Cluster, prefix: string): Promise<Rights> {
   const key = `${prefix}{%doctor}${randomUUID()}`;
   const reply = await client.eval(RIGHTS_SCRIPT, 1, key);

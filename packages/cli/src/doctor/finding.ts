@@ -1,6 +1,6 @@
 /** The result of a check. */
 
-/** `problem`: limits fail or are not enforced. `unknown`: not visible from here, or the user lacks the permission. */
+/** `problem`: limits fail or are not enforced. `unknown`: it can't be checked, or the user lacks the permission. */
 export type Verdict = 'ok' | 'warning' | 'problem' | 'unknown';
 
 export interface Finding {
@@ -8,6 +8,5 @@ export interface Finding {
   readonly verdict: Verdict;
   /** One sentence without a full stop. */
   readonly found: string;
-  /** What to do, if anything. */
   readonly todo?: string;
 }

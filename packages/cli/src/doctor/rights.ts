@@ -1,9 +1,9 @@
-/** Runs each command that our scripts use on a probe key, and reports which of them the user may not run. */
+/** Runs each command of our scripts on a probe key, and reports which of them the Redis user may not run. */
 
 /**
  * Every command that scripts of the store and of the control call, with arguments that change only the probe key. `set`
- * runs first and makes the key a string. So commands for other types fail, and cannot create a key without an expiry.
- * `eval` and `evalsha` are not listed, because they run this script.
+ * runs first and makes the key a string that expires. Commands for other types then fail, so they can't create a key
+ * without an expiry. `eval` and `evalsha` are not listed, because they run this script.
  */
 const CALLS: readonly (readonly string[])[] = [
   ['set', 'PROBE', '1', 'PX', '1000'],
@@ -55,7 +55,6 @@ export interface Rights {
   readonly notWritten?: string;
 }
 
-/** Reads the answer of the script. */
 export function rightsFrom(reply: unknown): Rights {
   const texts = Array.isArray(reply) ? reply.map(String) : [];
   const errors = texts.flatMap((text, at) =>
@@ -71,7 +70,7 @@ export function rightsFrom(reply: unknown): Rights {
   };
 }
 
-/** Redis 6.2 and 7.0 don't use the word NOPERM if the permission is missing for a command in a script. */
+/** Whether a permission is missing. Redis 6.2 and 7.0 report this without the word NOPERM for a command in a script. */
 export function isRefusal(error: string): boolean {
   return /NOPERM|no permission|can't (run|access)/i.test(error);
 }

@@ -5,13 +5,13 @@ export interface ServerVersion {
   readonly text: string;
 }
 
-/** The first patch with the fix of CVE-2025-49844, by major and minor version. SECURITY.md lists those of Redis. */
+/** The first patch with the fix of CVE-2025-49844, by major and minor version. SECURITY.md lists the Redis versions. */
 const FIXED: Readonly<Record<ServerVersion['product'], Readonly<Record<string, number>>>> = {
   Redis: { '6.2': 20, '7.2': 11, '7.4': 6, '8.0': 4, '8.2': 2 },
   Valkey: { '7.2': 11, '8.0': 6, '8.1': 4 },
 };
 
-/** The last version whose first release lacked the fix. All later versions have it from the start. */
+/** The newest minor version whose first release lacked the fix. All later versions have it. */
 const LAST = { Redis: [8, 2], Valkey: [8, 1] } as const;
 
 /** Valkey reports its version in a separate field, beside the version of the compatible Redis. */

@@ -9,7 +9,7 @@ import { UsageError } from '../usage-error.js';
 export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
-/** How many bytes before a damaged part can be lost, because they are decompressed but not yet passed on. */
+/** The size of a decompressed chunk. If a log is damaged, the last chunk before the damage can be lost. */
 const DECOMPRESSED_BYTES = 16_384;
 
 /** Undefined before Node 22.15, which added zstd. */
@@ -22,9 +22,9 @@ export interface Bytes {
   /** Whether {@link read} can be called more than once. */
   readonly isFile: boolean;
   /**
-   * @param onBytes called with the size of each chunk as it is stored, compressed or not
+   * @param onBytes called with the size of each chunk before decompression
    * @param onDamage called with the reason if the rest of a compressed log cannot be read; the log then ends there
-   * @throws UsageError for zstd where Node does not have it
+   * @throws UsageError for zstd if Node does not have it
    */
   read(onBytes: (count: number) => void, onDamage: (why: string) => void): AsyncIterable<Buffer>;
 }
@@ -129,7 +129,7 @@ async function* joined(
   }
 }
 
-/** Detected from the first bytes, because the names of rotated logs are unreliable. */
+/** Detects compression from the first bytes, because the names of rotated logs are unreliable. */
 function decoderFor(name: string, head: Buffer): Transform | undefined {
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return zlib.createGunzip({ chunkSize: DECOMPRESSED_BYTES });

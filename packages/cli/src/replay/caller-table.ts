@@ -1,4 +1,4 @@
-/** Counts the requests of each caller of a limiter in typed arrays: a million callers need little memory. */
+/** Counts the requests of each caller of a limiter in typed arrays, so a million callers need little memory. */
 
 import { Names } from './names.js';
 
@@ -6,7 +6,7 @@ import { Names } from './names.js';
 const REQUESTS = 0;
 /** Rejected requests, in two columns: one for each {@link Timing}. */
 const REJECTED = 1;
-/** Two columns each for second, minute and hour: the requests in the latest one, and the peak. */
+/** Two columns each for seconds, minutes and hours: the requests in the latest such interval, and the peak. */
 const PEAKS = 3;
 const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
@@ -18,7 +18,8 @@ export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
 /**
- * When requests with whole-second stamps are decided. 0: all at the start of their second. 1: spread evenly over it.
+ * When requests with whole-second stamps are decided: with 0 at the start of their second, with 1 evenly spread over
+ * it.
  */
 export type Timing = 0 | 1;
 
@@ -29,7 +30,7 @@ export interface CallerPeaks {
 }
 
 interface Block {
-  /** The second of each caller's latest request, since the epoch. */
+  /** The time of each caller's latest request, in seconds since the epoch. */
   readonly latest: Uint32Array;
   /** The columns of each caller, in 16 bits until the first number needs more. */
   numbers: Uint16Array | Uint32Array;
@@ -135,7 +136,7 @@ export function firstOf(
   for (let id = 0; id < size; id += 1) {
     if (last !== undefined && compare(id, last) >= 0) continue;
     first.push(id);
-    // Sorts only when the list has become long, because `count` may be large.
+    // Sorts only when the list has become long, because sorting for each caller would be slow.
     if (first.length < 2 * count + 1_000) continue;
     first.sort(compare).splice(count);
     last = first.at(-1);

@@ -1,4 +1,4 @@
-/** Compares two policies: which callers does only one of them reject? */
+/** Compares two policies: finds the callers that only one of them rejects. */
 
 import { CallerTable, firstOf } from './caller-table.js';
 import type { Comparison, PolicyReport } from './report.js';

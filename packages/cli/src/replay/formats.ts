@@ -29,7 +29,7 @@ export function formatOf(text: string, fields: FieldMap): LineFormat {
   throw new UsageError(`format must be ${names}, or a log_format string such as '${COMMON}'`);
 }
 
-/** Detects the format of lines: the one that can parse most of them. */
+/** Detects the format of lines, which is the format that can parse most of them. */
 export class FormatFinder {
   private readonly scores: { readonly format: LineFormat; read: number }[];
 
@@ -48,7 +48,7 @@ export class FormatFinder {
     return isRead;
   }
 
-  /** The format with the best score. Of several, it is the first. */
+  /** The format with the best score, or the first of several. */
   best(): LineFormat {
     const most = Math.max(...this.scores.map(({ read }) => read));
     return (this.scores.find(({ read }) => read === most) as { format: LineFormat }).format;

@@ -1,4 +1,4 @@
-/** One JSON object per line. A map contains the path of each nginx variable in the object. */
+/** One JSON object per line. A map gives, for each nginx variable, the path of its value in the object. */
 
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
@@ -23,7 +23,7 @@ export const CLOUDFLARE: FieldMap = {
 
 /**
  * The names in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is either part of a name, or separates the
- * name of an object from that of its member.
+ * name of an object from the name of its member.
  */
 const USUAL: Usual = {
   remote_addr: [
@@ -54,7 +54,7 @@ const USUAL: Usual = {
   http_user_agent: ['http_user_agent', 'user_agent', 'userAgent', 'request.headers.User-Agent'],
 };
 
-/** @param usual where to look for fields that `fields` lacks */
+/** @param usual where to look for fields that are not in `fields` */
 export function jsonLines(name: string, fields: FieldMap, usual: Usual = USUAL): LineFormat {
   return new JsonLines(name, fields, usual);
 }

@@ -38,7 +38,7 @@ export class Lines {
     this.keep(chunk.subarray(start));
   }
 
-  /** Call it at the end, because the last line may lack a line break. */
+  /** Call it at the end, because the last line may have no line break. */
   flush(): void {
     if (this.restBytes === 0) return;
     const line = this.rest.length === 1 ? (this.rest[0] as Buffer) : Buffer.concat(this.rest);

@@ -15,16 +15,17 @@ export interface LineFormat {
 /** A request of a log. The functions of a policy receive it, also as `raw`. */
 export class LogEntry implements LimitRequest<LogEntry> {
   /**
-   * The stamp of the line, in microseconds since the epoch. If the line was out of order: the latest stamp before it.
+   * The stamp of the line, in microseconds since the epoch. For a line out of order, this is the latest stamp before
+   * it.
    */
   timeUs: number;
-  /** The status of the response; undefined if the log lacks it. */
+  /** The status of the response; undefined if it is not in the log. */
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
   /** When the request is decided if the requests of its second are spread evenly over that second. */
   spreadUs: number;
-  /** Whether only the second of the request is known. */
+  /** Whether the time of the request is known only to the second. */
   isWholeSecond = false;
   private readonly format: LineFormat;
   /** The line as its format needs it: bytes from `start` to `end`, or the parsed object. */

@@ -4,7 +4,7 @@ import { UsageError } from '../usage-error.js';
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
-/** The variables that contain the time of a request, the best first. */
+/** The variables that contain the time of a request, in order of preference. */
 const TIMES = ['msec', 'time_iso8601', 'time_local', 'time'];
 const NUMBER = /(bytes_sent|length|status|request_time)$/;
 const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
@@ -12,7 +12,8 @@ const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
  * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. A variable ends where the text after it
- * in the format is found. A line is skipped if it lacks one of these texts, or continues after the last one.
+ * in the format is found. A line is skipped if one of these texts is missing, or if the line continues after the last
+ * of them.
  *
  * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */
@@ -44,7 +45,7 @@ class LogFormat implements LineFormat {
   private readonly gaps: readonly Buffer[];
   /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;
-  /** Whether the last variable is a number, which contains no space. */
+  /** Whether the last variable is a number, so a line with a space in it has another format. */
   private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;
@@ -137,7 +138,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/** The index of `text`. Apache escapes a quote of the client as `\"`, which doesn't end a quoted variable. */
+/** The index of `text`. Skips `\"`, by which Apache escapes a quote of the client: it doesn't end a quoted variable. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

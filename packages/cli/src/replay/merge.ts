@@ -1,9 +1,8 @@
-/** Merges the requests of several logs by time: of rotated files, or of several servers. */
+/** Merges the requests of several logs by time, such as the logs of several servers. */
 
 import type { LogEntry } from './log-entry.js';
 import type { Source } from './source.js';
 
-/** An open source, and its position. */
 interface Open {
   /** Among requests with equal stamps, those of the source with the smaller rank come first. */
   readonly rank: number;
@@ -13,7 +12,7 @@ interface Open {
 }
 
 /**
- * Yields runs of requests. A file is opened when its first request is due, so memory is needed only for files that
+ * Yields batches of requests. A file is opened when its first request is due, so memory is needed only for files that
  * overlap.
  *
  * @param probe opens the same log again, to read only its first request
@@ -63,7 +62,7 @@ async function firstStampUs(source: Source): Promise<number> {
   return Infinity;
 }
 
-/** Reads the next requests of the source and puts it back, unless it has ended. */
+/** Reads the next requests of a source, and inserts the source again unless it has ended. */
 async function refill(source: Open, open: Open[]): Promise<void> {
   const { value, done } = await source.rest.next();
   if (done) return;

@@ -105,7 +105,6 @@ export class Names {
     return [block, start, start + block.readUInt16LE(start - HEAD_BYTES)];
   }
 
-  /** Doubles the capacity. */
   private grow(): void {
     const { hashes, places, slots } = this;
     this.hashes = new Int32Array(2 * hashes.length);

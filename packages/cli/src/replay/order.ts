@@ -1,4 +1,4 @@
-/** Puts the requests of one log into the order of time, if their stamps go back by at most a minute. */
+/** Makes the times of one log's requests ascend, if its stamps go back by at most a minute. */
 
 import type { LogEntry } from './log-entry.js';
 
@@ -14,14 +14,14 @@ const DAY_US = 86_400_000_000;
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };
   private latestUs = -Infinity;
-  /** A request far ahead of the one before it. */
+  /** A request far ahead of the previous request. */
   private doubtful: LogEntry | undefined;
 
   constructor(counts: { outOfOrder: number; notReplayed: number }) {
     this.counts = counts;
   }
 
-  /** Appends the requests that are now known to be in order. */
+  /** Takes a request, and appends those that are now known to be in order. */
   put(entry: LogEntry, ordered: LogEntry[]): void {
     const { doubtful } = this;
     if (doubtful) {

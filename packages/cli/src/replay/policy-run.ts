@@ -1,4 +1,4 @@
-/** Runs a policy over the requests of a log, at both timings, and collects the numbers of its limiters. */
+/** Runs a policy over the requests of a log, once for each timing, and collects the numbers of its limiters. */
 
 import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
@@ -10,11 +10,10 @@ import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
-/** If stamps are whole seconds, the result for a shorter window depends on times that the log lacks. */
+/** The shortest window to judge if stamps are whole seconds. Shorter ones depend on times that the log doesn't have. */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
-  /** How many callers to list. */
   readonly top: number;
   /** Whether stamps are whole seconds. */
   readonly wholeSeconds: boolean;
@@ -23,7 +22,7 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
-  /** Why no other numbers are tried; undefined if they are. */
+  /** Why no other numbers are tried; undefined if they can be tried. */
   whyUntried: string | undefined;
 }
 
@@ -38,7 +37,6 @@ export class PolicyRun {
   private readonly rehearsals: readonly [Rehearsal, Rehearsal];
   private readonly rejected: [number, number] = [0, 0];
   private readonly latestUs: [number, number] = [0, 0];
-  /** The request that is being decided. */
   private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
 
   /** @throws SpillwayError as `createGuard` does */
@@ -59,7 +57,7 @@ export class PolicyRun {
     }
   }
 
-  /** Decides on the request at both timings. Returns a promise if the policy's functions are async. */
+  /** Decides on the request with both {@link Timing}s. Returns a promise if the policy's functions are async. */
   decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);
@@ -145,7 +143,7 @@ export class PolicyRun {
 
 const HAS_PLANS = 'its callers have plans or overage';
 
-/** Why other numbers cannot be tried. A trial only charges each recorded request with its cost. */
+/** Why other numbers cannot be tried. A trial charges each recorded request with its cost, and does nothing else. */
 function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;

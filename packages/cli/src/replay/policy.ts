@@ -19,7 +19,7 @@ export type Policy = Limiter<never> | readonly Limiter<never>[] | Guard<never>;
 /**
  * The default export of a module.
  *
- * @throws UsageError if it has none
+ * @throws UsageError if the module has none
  */
 export async function loadPolicy(path: string): Promise<Policy> {
   let exported: unknown;

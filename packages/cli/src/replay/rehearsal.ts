@@ -17,7 +17,7 @@ import { guardOf, type Policy } from './policy.js';
 export type OnDecision = (event: DecisionEvent, key: string | undefined, request: LogEntry) => void;
 
 export class Rehearsal {
-  /** Failures of functions of the policy, by limiter and option: `per-user: key`. */
+  /** Failures of functions of the policy, by limiter and option, as in `per-user: key`. */
   readonly faults: Map<string, { count: number; readonly first: string }> = new Map();
   private readonly clock = new ManualClock(0);
   private readonly guard: Guard;
@@ -47,7 +47,10 @@ export class Rehearsal {
     return this.memory?.overflowed ?? 0;
   }
 
-  /** Decides at an instant, which must not go back. Returns a promise if a function of the policy does. */
+  /**
+   * Decides on the request at an instant. Instants must not decrease. Returns a promise if a function of the policy
+   * does.
+   */
   decide(request: LogEntry, atUs: number): Promise<void> | undefined {
     this.clock.setUs(atUs);
     const admission = this.guard.admit(request as never);

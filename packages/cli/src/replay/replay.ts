@@ -32,7 +32,7 @@ export interface ReplayOptions {
    * the status.
    */
   readonly fields?: FieldMap | undefined;
-  /** Whose `X-Forwarded-For` to trust, if the log has this header: as the option of the adapters. Default: nobody's. */
+  /** Which proxies to trust if the log has `X-Forwarded-For`, as in the option of the adapters. Default: none. */
   readonly trustProxy?: TrustProxy | undefined;
   /** Find the smallest limit that rejects at most this share of requests, 0 to 1. Default 0.01. */
   readonly maxRejected?: number | undefined;

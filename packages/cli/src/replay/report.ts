@@ -38,7 +38,7 @@ export interface CallerReport {
 
 /** What a limit with other numbers would have rejected. */
 export interface Trial {
-  /** As in `token-bucket`. */
+  /** Such as `token-bucket`. */
   readonly algorithm: string;
   /** Units per window of the declared length. */
   readonly limit: number;
@@ -48,7 +48,9 @@ export interface Trial {
   readonly rejectedCallers: Range;
 }
 
-/** The smallest numbers with which a bound is kept at both timings; null if no number up to 1,000,000,000 keeps it. */
+/**
+ * The smallest numbers that keep a bound at both ends of a {@link Range}; null if no number up to 1,000,000,000 does.
+ */
 export interface Smallest {
   /** At most this share of the requests is rejected. */
   readonly maxRejected: number;
@@ -61,7 +63,7 @@ export interface Smallest {
   readonly burstByCallers: number | null;
 }
 
-/** The requests of a limiter over time, and those that it would have rejected with stamps evenly spread. */
+/** Over time, the requests of a limiter, and how many it would have rejected with stamps evenly spread. */
 export interface TimelineReport {
   readonly startMs: number;
   readonly widthMs: number;
@@ -89,8 +91,8 @@ export interface JudgedLimiter {
   /** The number of rejected requests by the status of their logged response, with stamps evenly spread. */
   readonly statuses: Readonly<Record<string, number>>;
   /**
-   * The callers by their peak use of the limit in a window. A row counts the callers that used up to `percent`, but
-   * more than in the row before. Null: no upper end.
+   * The callers by their peak use of the limit in a window. A row counts the callers whose peak is at most `percent`,
+   * but more than the `percent` of the row before. Null means no upper end.
    */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;
@@ -116,9 +118,9 @@ export interface PolicyReport {
 /** The callers that only one of two policies would reject, with stamps evenly spread. */
 export interface Comparison {
   readonly policy: PolicyReport;
-  /** Callers that the other policy rejects and the first one never. */
+  /** Callers that the other policy rejects, but the first policy never does. */
   readonly newlyHit: number;
-  /** Callers that the first policy rejects and the other one never. */
+  /** Callers that the first policy rejects, but the other policy never does. */
   readonly noLongerHit: number;
   readonly top: readonly { readonly caller: string; readonly rejected: number }[];
 }
@@ -129,9 +131,9 @@ export interface ReplayReport {
   readonly requests: number;
   /** Lines that are not requests: cut, of another format, longer than 64 kB, or binary. */
   readonly unparsed: number;
-  /** Requests whose stamp is earlier than that of a line before, or far later than that of the next line. */
+  /** Requests whose stamp is earlier than on a previous line, or far later than on the next line. */
   readonly outOfOrder: number;
-  /** Out-of-order requests that were not replayed, because they are more than a minute off, or a day ahead. */
+  /** Out-of-order requests that were not replayed, because they are more than a minute late, or a day ahead. */
   readonly notReplayed: number;
   /** The first and the last request, in milliseconds since the epoch; null without requests. */
   readonly fromMs: number | null;
@@ -145,7 +147,6 @@ export interface ReplayReport {
   readonly notes: readonly string[];
 }
 
-/** Puts two numbers in order. */
 export function rangeOf([a, b]: readonly [number, number]): Range {
   return { low: Math.min(a, b), high: Math.max(a, b) };
 }

@@ -3,7 +3,7 @@
 import type { LogEntry } from './log-entry.js';
 
 const SECOND_US = 1_000_000;
-/** At most this many requests of a second are held at once. Further ones are decided at its end. */
+/** At most this many requests of a second are held at once. Further requests are decided at its end. */
 const MAX_HELD = 100_000;
 
 /** Sets `spreadUs` of requests, which must come in the order of time. */

@@ -1,6 +1,6 @@
-/** Counted keys in the form that people know. */
+/** Counted keys without the marks of limiters. */
 
-/** Limiters put an `@` before addresses and lists of parts. A key that begins with `@` gets a second one. */
+/** Removes the `@` that limiters put before addresses, lists of parts, and keys that begin with `@`. */
 export function shownKey(key: string): string {
   return key.startsWith('@') ? key.slice(1) : key;
 }

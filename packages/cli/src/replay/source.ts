@@ -92,7 +92,7 @@ export class Source {
     // Copied, because the first lines could otherwise keep many chunks in memory.
     const line = Buffer.from(bytes.subarray(start, end));
     const isRead = this.format?.parse(line, 0, line.length) ?? this.finder?.look(line);
-    // Lines before the first readable one are not sampled: a log may begin with the rest of a long line.
+    // Lines before the first readable line are not sampled, because a log may begin with the rest of a long line.
     if (!isRead && this.sample.length === 0) this.reject(line, 0, line.length);
     else this.sample.push(line);
     if (this.sample.length > 0) this.seenLines += 1;
@@ -139,7 +139,7 @@ export class Source {
   }
 }
 
-/** Envoy and others write ports: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without brackets has none. */
+/** Envoy and others write ports: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without brackets has no port. */
 function withoutPort(address = ''): string {
   if (!address.includes(':')) return address;
   const [, v6, other] = /^(?:\[(.*)\]|([^:]*))(?::\d+)?$/.exec(address) ?? [];

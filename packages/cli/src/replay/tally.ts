@@ -9,7 +9,6 @@ import { shownKey } from './shown-key.js';
 import { Timeline } from './timeline.js';
 import { Trace } from './trace.js';
 
-/** The declared numbers of a rate limiter. */
 export type RateNumbers = DeclaredNumbers & { readonly windowMs: number };
 
 export class Tally {

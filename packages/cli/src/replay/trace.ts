@@ -7,7 +7,7 @@ const SECOND_US = 1_000_000;
 export const MAX_TRACED = 2_000_000;
 
 interface Chunk {
-  /** Twice the id of the caller, plus 1 if only the second of the request is known. */
+  /** Twice the id of the caller, plus 1 if the time is known only to the second. */
   readonly callers: Uint32Array;
   readonly timesUs: Float64Array;
   /** Undefined while all requests cost 1. */
@@ -22,7 +22,7 @@ export class Trace {
 
   /**
    * @param timeUs the time of the request, with the requests of a second evenly spread over it
-   * @param isWholeSecond whether only the second of the request is known
+   * @param isWholeSecond whether the time is known only to the second
    */
   push(caller: number, timeUs: number, cost: number, isWholeSecond: boolean): void {
     if (this.length === MAX_TRACED) return;
@@ -46,7 +46,7 @@ export class Trace {
   /**
    * Visits each request in the order of time, until a visit returns false.
    *
-   * @param atStart if true, a request of which only the second is known is visited at the start of that second;
+   * @param atStart whether a request whose time is known only to the second is visited at the start of that second;
    * otherwise at the time that was pushed
    */
   each(atStart: boolean, visit: (caller: number, timeUs: number, cost: number) => boolean): void {

@@ -15,15 +15,13 @@ import type { RateNumbers, Tally } from './tally.js';
 const ALGORITHMS = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
 /** The limits of the table, as multiples of the declared one. */
 const FACTORS = [0.5, 1, 2, 4];
-/** The steps of the picture of callers by use. */
+/** The upper ends of the bars in the picture of callers by use, in percent of the limit. */
 const PERCENTS = [10, 25, 50, 75, 100, 150, 200, 400, null];
 const MOST = 1_000_000_000;
 
-/** The bounds for which {@link tryOthers} finds the smallest numbers. */
 export interface Bounds {
   /** A share of the requests, 0 to 1. */
   readonly maxRejected: number;
-  /** A number of callers. */
   readonly maxCallers: number;
 }
 
@@ -44,7 +42,6 @@ interface Numbers {
   readonly burst: number;
 }
 
-/** Requests and callers that were rejected. */
 type Rejected = readonly [requests: number, callers: number];
 
 class Trials {
@@ -53,7 +50,10 @@ class Trials {
   private readonly timings: readonly boolean[];
   private readonly own: Numbers;
   readonly use: JudgedLimiter['use'];
-  /** The most units of each caller in any two windows. A limit of at least this number never rejects the caller. */
+  /**
+   * The most units of each caller in any interval of two windows. A limit of at least this number never rejects the
+   * caller.
+   */
   private readonly peaks: Units;
 
   constructor(tally: Tally, numbers: RateNumbers, isRange: boolean) {
@@ -65,8 +65,8 @@ class Trials {
     this.own = { algorithm, limit: numbers.limit, burst: numbers.burst ?? numbers.limit };
     const room = roomFor(tally);
     this.use = this.useOf(this.unitsPer(numbers.windowMs * 1_000, 1, room));
-    // Each interval of two windows plus one second lies within two consecutive spans of this length. The second is the
-    // difference between the timings.
+    // Each interval of two windows plus one second lies within two consecutive spans of this length. The timings differ
+    // by at most that second.
     this.peaks = this.unitsPer(numbers.windowMs * 2_000 + 1_000_000, 2, room);
   }
 
@@ -126,7 +126,10 @@ class Trials {
     });
   }
 
-  /** Decides each request of the callers that could be rejected, with the production algorithm. Stops beyond `most`. */
+  /**
+   * Decides each request of the callers that could be rejected, with the production algorithm, until `most` is
+   * exceeded.
+   */
   private reject(numbers: Numbers, atStart: boolean, most: Rejected): Rejected {
     const { peaks, tally } = this;
     const { algorithm, limit, burst } = numbers;
@@ -188,7 +191,7 @@ class Trials {
 
 type Units = Float64Array | Uint32Array;
 
-/** By caller: the number of its latest span, the units in that span and in the one before, and the maximum. */
+/** For each caller, the number of its latest span, the units in that span and in the span before, and the maximum. */
 interface Room {
   readonly span: Int32Array;
   readonly now: Units;
@@ -205,7 +208,7 @@ function scaled(number: number, factor: number): number {
   return Math.min(MOST, Math.max(1, Math.round(number * factor)));
 }
 
-/** A binary search that starts at `near`; null if no number keeps the bounds. */
+/** The smallest number that keeps the bounds, by a binary search from `near`; null if none does. */
 function smallestNumber(near: number, keeps: (value: number) => boolean): number | null {
   let high = near;
   let low = 0;

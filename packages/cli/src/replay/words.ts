@@ -12,7 +12,7 @@ function range({ low, high }: Range): string {
   return low === high ? count(low) : `${count(low)} to ${count(high)}`;
 }
 
-/** With two significant digits: `8.6 %`, `0.012 %`. */
+/** Formats with two significant digits, as in `8.6 %` and `0.012 %`. */
 function percent(share: number): string {
   return `${share === 0 ? 0 : Number((share * 100).toPrecision(2))} %`;
 }
@@ -22,7 +22,7 @@ function shareOf({ low, high }: Range, whole: number): string {
   return least === most ? most : `${least} to ${most}`;
 }
 
-/** In UTC, as in most logs of servers. */
+/** Formats in UTC, as in most logs of servers. */
 export function instant(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -17,8 +17,7 @@ const CUT = /^.{127}….{128}$/su;
 type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
 
 /**
- * Returns a function that reveals sealed callers, if the options say so.
- *
+ * Returns a function that, with `--reveal`, decrypts callers that processes have encrypted with the secret.
  * @throws UsageError if there is no secret
  */
 export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
@@ -31,7 +30,7 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** The callers of both windows, those of the last minute first. */
+/** The callers of both windows, with the callers of the last minute first. */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const all = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   return [...new Set(all)].slice(0, SHOWN);
@@ -51,7 +50,7 @@ export function shareText(list: CallerList, caller: string | undefined): string 
   return share === null ? '' : `${Math.round(100 * share)}%`;
 }
 
-/** The same share from 0 to 1; null without rejections. */
+/** Like {@link shareText}, but from 0 to 1; null without rejections. */
 export function shareOf(list: CallerList, caller: string | undefined): number | null {
   if (list.total === 0 || caller === undefined) return null;
   return find(list, caller).atLeast / list.total;
@@ -67,7 +66,7 @@ export function isSealed(caller: string): boolean {
 }
 
 /**
- * The arguments that name the caller in other commands, after their options. Undefined if the caller is sealed, cut, or
+ * The arguments that name the caller in another command, after its options. Undefined if the caller is sealed, cut, or
  * has characters that a terminal would not show.
  */
 export function keyArguments(caller: string): string | undefined {
@@ -79,7 +78,7 @@ export function keyArguments(caller: string): string | undefined {
   return key.startsWith('-') ? `-- ${quoted(key)}` : quoted(key);
 }
 
-/** IPv6 addresses are counted by network. It has 64 bits, unless the service sets another `ipv6Prefix`. */
+/** IPv6 addresses are counted by network, of 64 bits unless the service sets another `ipv6Prefix`. */
 function addressArguments(address: string): string {
   const [start = '', bits = start.includes(':') ? '128' : '64'] = address.split('/');
   const network = bits === '64' ? '' : ` --ipv6-prefix ${quoted(bits)}`;

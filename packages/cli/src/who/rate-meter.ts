@@ -20,17 +20,16 @@ interface Reading {
   readonly rates: Rates | undefined;
 }
 
-/** A process that has made no call for this time has ended: a running process makes a call every 10 s. */
+/** A process that has not called Redis for this time has ended, because a running process does so every 10 s. */
 const DEAD_MS = 20_000;
 
 export class RateMeter {
-  /** The last readings, by process and limiter. */
   private last = new Map<string, Reading>();
 
   /**
    * The rates since the last call, by limiter. A rate is computed from two reports of one process, by the clock of that
-   * process, so a process that is seen for the first time has none. A process with many limiters doesn't publish all of
-   * them every second. Until it publishes a limiter again, the last rates of that limiter apply.
+   * process, so a process that is seen for the first time has no rate. A process with many limiters doesn't publish all
+   * of them every second: a limiter keeps its last rate until it is published again.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();

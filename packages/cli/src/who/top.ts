@@ -31,7 +31,10 @@ const HEAD = [
   'FIRST CALLER OF THE LAST MINUTE',
 ];
 
-/** Prints the numbers until the user stops it. A terminal is redrawn in place; other outputs get table after table. */
+/**
+ * Prints the numbers until the user stops it. A terminal is redrawn in place; other outputs get one table after
+ * another.
+ */
 export function top(options: TopOptions): Promise<void> {
   const reveal = revealer(options);
   const everyMs = 1_000 * secondsFrom(options.every);

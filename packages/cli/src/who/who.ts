@@ -66,8 +66,7 @@ function isActive({ rejected, wouldReject }: LimiterReport): boolean {
 }
 
 /**
- * Sorts limiters: those with the most rejections in the last minute come first, and those in shadow mode, which reject
- * no request, come last.
+ * Sorts limiters by their rejections in the last minute. Limiters in shadow mode, which reject no request, come last.
  */
 function byRejections(a: Shown, b: Shown): number {
   return (
@@ -125,7 +124,7 @@ function topsText(what: string, tops: CallerTops): string {
   return lines.join('\n');
 }
 
-/** How to block the first caller. Empty if there is none. */
+/** How to block the first caller. Empty if there are no callers. */
 function adviceOn(tops: CallerTops, limiter: string): string {
   const [first] = callersOf(tops);
   const key = first === undefined ? undefined : keyArguments(first);

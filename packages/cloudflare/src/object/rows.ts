@@ -35,7 +35,7 @@ export class Rows {
     const { kv } = this.storage;
     const expired: string[] = [];
     let firstUs = Infinity;
-    // Collects only names: an idempotency scope may have many stored responses of 1 MiB.
+    // Collects only names, because an idempotency scope may have many stored responses of 1 MiB.
     for (const [name, state] of kv.list()) {
       const { expiresUs } = state as StateText;
       if (expiresUs <= nowUs) expired.push(name);
@@ -45,7 +45,6 @@ export class Rows {
     return firstUs === Infinity ? undefined : firstUs;
   }
 
-  /** Frees all storage of the object. */
   deleteAll(): Promise<void> {
     return this.storage.deleteAll();
   }

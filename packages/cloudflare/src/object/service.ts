@@ -1,4 +1,4 @@
-/** The service of an object: decides the groups of one key, one after another, on the object's rows. */
+/** The service of an object: decides groups of steps on one key, one after another, on the object's rows. */
 
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
@@ -86,7 +86,9 @@ export class Service {
     return store.apply(steps, { deadlineUs: call.latestUs });
   }
 
-  /** A store that resets all counts of these limiters in this object, even those that only other isolates know. */
+  /**
+   * A store that also knows the counts of these limiters that other isolates created in this object, so it resets all.
+   */
   private storeThatKnows(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);
     for (const { limiter, key, rule } of resets) {

@@ -19,12 +19,14 @@ export class Sweep {
     this.pauseMs = pauseMs;
   }
 
-  /** Call it first: the alarm may have been set before this object was loaded into memory. */
+  /**
+   * Reads when the alarm is due. Must be called first, because the alarm may be older than this instance of the object.
+   */
   async load(): Promise<void> {
     this.alarmMs = (await this.storage.getAlarm()) ?? Infinity;
   }
 
-  /** Notes that a row expires at `endsUs`. Sets the alarm, unless an alarm is due by then. */
+  /** Schedules the deletion of a row that expires at `endsUs`. Sets the alarm, unless an alarm is due by then. */
   async scheduleAlarm(endsUs: number, nowUs: number): Promise<void> {
     const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + this.pauseMs));
     if (dueMs >= this.alarmMs) return;
@@ -32,7 +34,6 @@ export class Sweep {
     await this.storage.setAlarm(dueMs);
   }
 
-  /** Handles the alarm. */
   async onAlarm(nowUs: number): Promise<void> {
     this.alarmMs = Infinity;
     const firstUs = this.rows.deleteOver(nowUs);

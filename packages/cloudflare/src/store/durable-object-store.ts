@@ -27,7 +27,8 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long rejections are cached: not long, because a group of steps over several objects may soon refund its charges.
+ * How long rejections are cached. This is short, because a count may be full only until the charges of a group that
+ * another object rejects are refunded.
  */
 const DENIALS_LAST_US = 1_000_000;
 
@@ -65,7 +66,7 @@ export interface DurableObjectStore extends Store {
 /**
  * Keeps counts in Durable Objects, shared by all isolates of a Worker. Each key has a separate object: all steps of a
  * key are one request to it, decided atomically, and durable before they are answered. Steps of several keys go to
- * several objects; if one rejects, the others are refunded.
+ * several objects; if one rejects, the charges of the others are refunded.
  *
  * @param namespace the binding to `RateLimitObject`; to keep the objects in a jurisdiction, its
  * `namespace.jurisdiction('eu')`
@@ -86,7 +87,7 @@ export function durableObjectStore(
   return remoteStore(new ObjectStore(namespace, options));
 }
 
-/** The store. It uses the clock of its objects, or the clock of a test, which is then sent with each call. */
+/** The store. It decides by the clock of its objects or, in tests, by a clock whose time is sent with each call. */
 export class ObjectStore implements DurableObjectStore {
   readonly sync = false;
   readonly label = 'Durable Objects';
@@ -142,7 +143,6 @@ export class ObjectStore implements DurableObjectStore {
     return spread(group, answers);
   }
 
-  /** Decides steps in one object. */
   private async applyInObject(
     steps: readonly Step[],
     name: string,
@@ -151,7 +151,7 @@ export class ObjectStore implements DurableObjectStore {
     const untilUs = steps.every(isEnd) ? Infinity : deadlineUs;
     if (systemClock.nowUs() > untilUs) throw tooLate();
     const latestUs = untilUs === Infinity ? undefined : untilUs + SKEW_US;
-    // Keys never leave the Worker: they are replaced by the object's name, which is a digest.
+    // Keys never leave the Worker, because the object's name, a digest, replaces them.
     const nowUs = (this.testClock ?? systemClock).nowUs();
     const plain = steps.map((step) => plainStep(step, name, nowUs));
     const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
@@ -179,7 +179,9 @@ export class ObjectStore implements DurableObjectStore {
   }
 }
 
-/** Whether a step can be retried safely, because it only reads or resets, or because it names a permit or claim. */
+/**
+ * Whether a lost step can be sent again safely: it reads, resets, or ends or renews a permit or claim that it names.
+ */
 function mayRepeat({ op, lease, claim }: Step): boolean {
   if (op === 'look' || op === 'reset') return true;
   return op !== 'take' && (lease !== undefined || claim !== undefined);

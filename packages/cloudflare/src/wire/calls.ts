@@ -6,8 +6,8 @@ import { noReply } from '../failures.js';
 import { numbersOf, type RuleNumbers } from './rules.js';
 
 /**
- * The versions of the call format. Version 2 is for calls with a rule that has debt. An object rejects versions that it
- * doesn't know. Shortly after a deploy, it may still run an older release than its Worker, and would ignore the debt.
+ * The versions of the call format. Version 2 is for calls with a rule that has debt, because an object that still runs
+ * an older release shortly after a deploy would ignore the debt. An object rejects versions that it doesn't know.
  */
 export const FORMS = [1, 2] as const;
 

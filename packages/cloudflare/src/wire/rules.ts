@@ -1,4 +1,4 @@
-/** The wire format of rules: their numbers. The object adds the code of the algorithm. */
+/** The wire format of rules: only their numbers. The object adds the functions of the algorithm. */
 
 import {
   type Calendar,
@@ -20,7 +20,7 @@ import { unknownCall } from '../failures.js';
 export type RuleNumbers = { readonly machine: Rule['machine'] } & Readonly<Record<string, unknown>>;
 
 /**
- * The numbers of a rule. A calendar is sent as its periods around `nowUs`, so the object needs no code of the calendar.
+ * The numbers of a rule. A calendar is sent as its periods around `nowUs`, so the object need not know the calendar.
  */
 export function numbersOf(rule: Rule, nowUs: number): RuleNumbers {
   const { logic: _, soft: __, ...numbers } = rule;

@@ -2,7 +2,6 @@
 
 import type { Reply } from './wire.js';
 
-/** The error of a failed assertion. */
 class ClaimError extends Error {
   override readonly name = 'ClaimError';
 }
@@ -46,7 +45,7 @@ export function hasStatus(reply: Reply, expected: number): void {
   );
 }
 
-/** Retries `attempt` until no assertion fails, for five seconds, about 25 times. Then throws the last error. */
+/** Retries `attempt` until no assertion fails, about 25 times in five seconds, and then throws the last error. */
 export async function eventually<Value>(attempt: () => Value | Promise<Value>): Promise<Value> {
   const end = performance.now() + 5_000;
   for (let pauseMs = 5; ; pauseMs = Math.min(2 * pauseMs, 250)) {

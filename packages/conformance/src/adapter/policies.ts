@@ -1,6 +1,6 @@
 /** The policies of the demo API, and the headers and bodies that follow from them. */
 
-/** The remaining units under each policy of a route; `perKey` only on routes with the second guard. */
+/** The remaining units under each policy of a route. Only routes with the second guard have `perKey`. */
 export interface Quotas {
   readonly inFlight: number;
   readonly perAddress: number;
@@ -25,7 +25,7 @@ export function after(requests: number): Quotas {
 
 /**
  * What remains after five requests have used up the limit per key, and more were rejected. The first guard has charged
- * the rejected ones too, unless one guard has both limits.
+ * the rejected requests too; a single guard with both limits has not.
  */
 export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
   return oneGuard
@@ -34,8 +34,8 @@ export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
 }
 
 /**
- * The quotas in a rejection by a limit for all routes. If one guard has all limits, it also shows the limit of the
- * route.
+ * The quotas in a rejection by a limit for all routes. If one guard has all limits, the rejection also shows the limit
+ * of the route.
  */
 export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
   return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
@@ -59,8 +59,8 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
 }
 
 /**
- * Sets each `t` in `actual` to the expected one if it is lower by at most `elapsedMs`. A comparison then shows only
- * other differences.
+ * Replaces each `t` in `actual` by the expected `t` if it is lower by at most `elapsedMs`, which is the time that
+ * passed.
  */
 export function withoutTime(
   actual: string | undefined,
@@ -83,7 +83,7 @@ export function isWithin(seconds: number, wanted: number, elapsedMs: number): bo
 /** A rejection: its status, its reason, and the violated policies. */
 export interface Refusal {
   readonly status: 429 | 503;
-  /** The reason, and the policy that the text names. A shedder names none. */
+  /** The reason, and the policy that the text names. The text of a shedder names no policy. */
   readonly detail:
     | { readonly reason: 'rate'; readonly policy: string }
     | { readonly reason: 'concurrency'; readonly policy: string; readonly limit: number }
@@ -153,7 +153,9 @@ export const REMEMBERED = {
   limit: '"per-address";r=0;t=60',
 };
 
-/** The longest `Retry-After` of a rejection, in seconds. Except for rates, it is a hint of one to two seconds. */
+/**
+ * The longest `Retry-After` of a rejection, in seconds. Limiters other than rates send a hint of one to two seconds.
+ */
 export function waitOf({ detail }: Refusal): number {
   if (detail.reason !== 'rate') return 2;
   return detail.policy === 'per-key' ? PER_KEY.seconds : PER_ADDRESS.seconds;

@@ -17,9 +17,9 @@ import { Visit } from './visit.js';
 import { Wire } from './wire.js';
 
 /**
- * The checks that a service behind an adapter must pass. Run each in a separate test, with any runner; against one
- * service, run them one after another. Each uses new random keys and client addresses, so their order is irrelevant,
- * and a service can be checked again. They need node:http.
+ * The checks that a service behind an adapter must pass, over node:http. Run each check in a separate test, with any
+ * runner, and the checks of one service one after another. Each check uses new random keys and client addresses, so
+ * order is irrelevant, and a service can be checked again.
  *
  * @example
  * ```ts

@@ -2,7 +2,7 @@
 
 /** A running service with the demo API, started with FOUR=1 LIMIT=5 WINDOW=1h TRUST_PROXY=1. */
 export interface AdapterTarget {
-  /** The address at which it listens, such as `http://127.0.0.1:3000`. Called by each check. */
+  /** The address of the service, such as `http://127.0.0.1:3000`. Called by each check. */
   url(): string | Promise<string>;
 }
 
@@ -18,20 +18,19 @@ export interface AdapterOptions {
    */
   readonly workers?: boolean;
   /**
-   * True if one guard decides a route's limits together with those of all routes, as in NestJS: a request that one of
-   * them rejects is charged to none. Default false: the route has a second guard.
+   * True if one guard decides a route's limits together with those of all routes, as in NestJS. If one limit rejects a
+   * request, none is charged. Default false: the route has a second guard.
    */
   readonly oneGuard?: boolean;
   /** False if the platform may send a body without its length. Default true. */
   readonly lengths?: boolean;
   /**
-   * False if the platform does not report that a client disconnected before its reply started: its permit is then freed
+   * False if the platform does not report that a client disconnected before its reply started. Then its permit is freed
    * only when the lease expires. Default true.
    */
   readonly aborts?: boolean;
 }
 
-/** The options with their defaults. */
 export type AdapterSettings = Required<AdapterOptions>;
 
 /** The default header for addresses. */

@@ -1,4 +1,4 @@
-/** One check's requests to a service: new callers, and assertions about their replies. */
+/** Sends one check's requests to a service, by default as new callers, and asserts what the service replies. */
 
 import { claim, field, hasFields, hasStatus, pause, same } from './claims.js';
 import {
@@ -27,7 +27,7 @@ export class Visit {
     this.settings = settings;
   }
 
-  /** A new caller. Its default API key and address are new; with key null it sends no API key. */
+  /** A new caller. By default, its API key and address are new; with the key null it sends no API key. */
   caller(given: { readonly key?: string | null; readonly address?: string } = {}): Caller {
     const { key = newKey(), address = newIPv6() } = given;
     return new Caller(this, key, address);
@@ -94,7 +94,9 @@ export class Visit {
     same(`${reply.request} (${reply.status}), body`, reply.body, body);
   }
 
-  /** Asserts the rate limit headers, those of the first guard first. With undefined, asserts that there are none. */
+  /**
+   * Asserts the rate limit headers, those of the first guard first. With undefined, asserts that the reply has none.
+   */
   showsQuotas(reply: Reply, quotas: Quotas | undefined): void {
     const legacy = reply.lines.filter(([name]) => name.startsWith('x-ratelimit-'));
     same(`${reply.request}, legacy fields`, legacy, []);
@@ -139,23 +141,21 @@ export class Caller {
     return this.visit.openReply(path, { ...ask, headers: { ...this.headers, ...headers } });
   }
 
-  /** Sends a request, and asserts that it passes, and the remaining quotas. */
+  /** Sends a request, and asserts that it passes and leaves these quotas. */
   async passes(path: string, quotas: Quotas, ask: Ask = {}, status = 200): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsPassed(reply, status, quotas);
     return reply;
   }
 
-  /** Sends a request, and asserts that it is rejected, the reason, and the remaining quotas. */
+  /** Sends a request, and asserts the rejection, its reason, and the remaining quotas. */
   async refused(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsRefusal(reply, refusal, quotas);
     return reply;
   }
 
-  /**
-   * Like `refused`, for a caller that the limit per address has rejected before: the rejection may be cached.
-   */
+  /** Like `refused`, but allows a cached rejection by the limit per address. */
   async refusedAgain(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<void> {
     this.visit.showsRefusalAgain(await this.ask(path, ask), refusal, quotas);
   }
@@ -186,7 +186,6 @@ export function newIPv6(host = '1'): string {
   return `fd${digits.slice(0, 2)}:${digits.slice(2, 6)}:${digits.slice(6, 10)}:${digits.slice(16, 20)}::${host}`;
 }
 
-/** A random private address. */
 export function newIPv4(): string {
   const byte = (): number => Math.floor(Math.random() * 256);
   return `10.${byte()}.${byte()}.${byte()}`;

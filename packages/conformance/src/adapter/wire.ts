@@ -1,4 +1,7 @@
-/** HTTP requests that show every header line and can be aborted at any time. They use node:http: fetch merges lines. */
+/**
+ * HTTP requests that show every header line and can be aborted at any time. They use node:http, because fetch merges
+ * lines.
+ */
 
 import type { ClientRequest, IncomingMessage } from 'node:http';
 
@@ -8,7 +11,6 @@ export interface Ask {
   readonly body?: string;
 }
 
-/** A reply as it was received. */
 export interface Reply {
   /** Method and path of the request, for messages. */
   readonly request: string;
@@ -21,9 +23,8 @@ export interface Reply {
 /** A reply whose head and first bytes have arrived. */
 export interface Opened {
   readonly reply: Reply;
-  /** Reads the rest. */
+  /** Reads the rest of the body. */
   rest(): Promise<string>;
-  /** Aborts the request. */
   abort(): void;
 }
 
@@ -31,7 +32,6 @@ export interface Opened {
 export interface RawConnection {
   /** The text received so far. */
   received(): string;
-  /** Waits until it is closed. */
   ended(): Promise<void>;
   abort(): void;
 }
@@ -49,7 +49,7 @@ export class Wire {
   /** Starts a request, without waiting for its reply. */
   async sendRequest(path: string, ask: Ask = {}): Promise<ClientRequest> {
     const { method = 'GET', headers = {}, body } = ask;
-    // Imported lazily: the rest of this package must load on hosts without node:http.
+    // Imported lazily, because the rest of this package must load on hosts without node:http.
     const { request: open } =
       this.url.protocol === 'https:' ? await import('node:https') : await import('node:http');
     const request = open(new URL(path, this.url), { method, headers, agent: false });
@@ -110,7 +110,6 @@ export class Wire {
     return { received: () => received, ended: () => ended, abort: () => socket.destroy() };
   }
 
-  /** Aborts all unfinished requests. */
   abortRequests(): void {
     for (const one of this.opened) one.destroy();
   }

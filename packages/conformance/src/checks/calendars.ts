@@ -98,7 +98,10 @@ async function beginsALater(probe: Probe): Promise<void> {
   expectEqual('the end of the later one: remaining', 9, await left(within('c', 45, 75)));
 }
 
-/** A process may know the next period before it begins, for example because its clock is ahead. */
+/**
+ * A process may know the next period before it begins, for example because its clock is ahead. Until then, its requests
+ * count in the current period.
+ */
 async function waitsForTheNext(probe: Probe): Promise<void> {
   const left = async (subject: Subject) => (await probe.ask('take', subject)).remaining;
   for (const length of [28, 31, 33]) {
@@ -121,7 +124,10 @@ async function waitsForTheNext(probe: Probe): Promise<void> {
   }
 }
 
-/** The app may not know a subscription at first. Or it may know only the one that begins next. */
+/**
+ * The app may first know no billing period of a subscription, or only the next one. When it learns the current period,
+ * the count goes on.
+ */
 async function goesOnWhenKnown(probe: Probe): Promise<void> {
   const within = billing(probe);
   const own = within('own', 0, 31);

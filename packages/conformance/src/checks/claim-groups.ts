@@ -1,4 +1,4 @@
-/** Checks of claims in groups: beside limits, in shadow mode, several times in one group, and invalid ones. */
+/** Checks of groups with claims: together with limits, in shadow mode, with several claims, and invalid groups. */
 
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';

@@ -1,4 +1,4 @@
-/** Checks of claims: who may run one, for how long, and what is stored when it is done. */
+/** Checks of claims: who gets a claim, for how long, and what is stored when its request is done. */
 
 import { type ClaimsAnswer, type ClaimsRule, makeClaimsRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -6,11 +6,11 @@ import type { Subject } from '../oracle.js';
 import { check, claim, expectEqual, type Probe, type Seen } from '../probe.js';
 import { HOSTILE_KEYS } from './keys.js';
 
-/** Longer than the lease, so that a check can tell which of the two applies. */
+/** How long a claim is kept when done. Longer than the lease, so that a check can tell which of the two applies. */
 const KEEP_US = 60_000_000;
 const LEASE_US = 10_000_000;
 const DAY_US = 86_400_000_000;
-/** Leases of 10 s, kept for a minute. */
+/** Claims with leases of 10 s, kept for a minute when done. */
 export const RULE: ClaimsRule = makeClaimsRule(LEASE_US, KEEP_US);
 
 export function claimChecks(harness: Harness): Check[] {
@@ -195,7 +195,9 @@ async function countsApart(probe: Probe): Promise<void> {
   }
 }
 
-/** A claim that ends later than possible was made before the clock went back: it gets the times of this rule. */
+/**
+ * If the clock goes back by years, claims end later than any rule allows. Their end is cut to what this rule allows.
+ */
 async function wasAhead(probe: Probe): Promise<void> {
   const subject = probe.fresh(RULE);
   const startUs = probe.nowUs;

@@ -165,7 +165,9 @@ async function admittedOf(
   return admitted;
 }
 
-/** Any interval of length t, including both of its ends, admits at most B + t x N / W units. */
+/**
+ * Any interval of length t, including both of its ends, admits at most B + t x N / W units: burst B, limit N, window W.
+ */
 function expectBucketEnvelope(rule: BucketRule, admitted: readonly Event[]): void {
   const window = BigInt(rule.windowUs);
   for (const [from, first] of admitted.entries()) {

@@ -1,4 +1,6 @@
-/** Checks of several rules for one limiter and key: which share a count, and what a group may do with one count. */
+/**
+ * Checks of several rules for one limiter and key: which of them share a count, and what a group may do with one count.
+ */
 
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
@@ -86,7 +88,7 @@ async function sharesUse(probe: Probe): Promise<void> {
     const old = probe.fresh(rateRule(algorithm, 10, SECOND_US));
     const raised = { ...old, rule: rateRule(algorithm, 20, SECOND_US) };
     await probe.ask('take', old, 5);
-    // A bucket keeps its debt as a time, here half of the window. A window keeps five of twenty units.
+    // A bucket stores the time until it is full, here half of the window. The others store units, here 5 of 20.
     const left = algorithm === 'token-bucket' ? 10 : 15;
     const told = `${algorithm}, 5 of 10 used, raised to 20`;
     expectEqual(`${told}: remaining`, left, (await probe.ask('look', raised)).remaining);

@@ -1,6 +1,4 @@
-/**
- * Checks of distinct items: what a repeat and a refund do, where an item begins, and how many items a step may have.
- */
+/** Checks of distinct items: what a repeat and a refund do, how items are delimited, and how many a step may have. */
 
 import { makeDistinctRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -159,7 +157,7 @@ async function boundsSteps(probe: Probe): Promise<void> {
   expectEqual('101 repeats: allowed', false, (await things.take(...many)).allowed);
 }
 
-/** A store that packs items must not find one in the bytes of two neighbors. */
+/** A store that packs items must not find an item in the bytes of two neighboring items. */
 async function findsWhole(probe: Probe): Promise<void> {
   const things = new Things(probe, 50);
   await things.take(1, 2);

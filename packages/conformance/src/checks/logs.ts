@@ -1,4 +1,4 @@
-/** Checks of the sliding window log: many entries, refunds by instant, and the edges of time. */
+/** Checks of the sliding window log: many entries, refunds by instant, and a clock at zero or behind the log. */
 
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness, Settings } from '../harness.js';
@@ -71,7 +71,7 @@ async function looksAhead(probe: Probe): Promise<void> {
   await probe.ask('take', subject, 0);
   await probe.ask('record', subject, 0);
   await probe.ask('put', subject, 1, { receipt: { atUs: startUs - 1, num: 0, units: 1 } });
-  // The units expire when they should: no step has moved them.
+  // No step has moved the units in time, so they still count.
   await probe.at(startUs + 3 * WINDOW_US + 1);
   expectEqual('back in time: remaining', 0, (await probe.ask('look', subject)).remaining);
 }

@@ -103,7 +103,7 @@ async function givesBackNothing(probe: Probe, algorithm: RateAlgorithm): Promise
   expectEqual('put two windows later: allowed', false, put.allowed);
   expectEqual('put two windows later: remaining', 0, put.remaining);
 
-  // Even after several refunds, a key has no more units left than an unused one.
+  // Even after several refunds, a key has no more units left than an unused key.
   const rested = probe.fresh(rule);
   const { answer } = await probe.ask('take', rested, 4);
   for (const allowed of [true, false, false]) {

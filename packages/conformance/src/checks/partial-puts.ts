@@ -83,14 +83,14 @@ async function givesBackAtMost(probe: Probe, algorithm: RateAlgorithm): Promise<
     await probe.ask('take', subject, 2);
     await put(asked, true, 5);
   }
-  // The receipt of a cost of 0, which granted nothing.
+  // A receipt of a take with cost 0, which granted nothing.
   const subject = probe.fresh(rule);
   await probe.ask('take', subject, 6);
   const put = await grantOf(probe, subject, 0);
   await put(3, false, 4);
 }
 
-/** A put that refunds nothing does not affect other puts of its group: of units, of a permit, or of nothing as well. */
+/** A put that refunds nothing does not affect other puts of its group. */
 async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
   const rule = rateRule(algorithm, 10, SECOND_US);
   const units = probe.fresh(rule);
@@ -125,13 +125,12 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
 }
 
 /**
- * When a grant of 5 of 10 units stops counting, and what remains after a `put` of 2 units just before and at that
- * instant.
+ * When a grant of 5 of 10 units stops counting. `left`: what remains after a `put` of 2 units just before and at that
+ * time.
  */
 interface End {
-  /** Time from the grant, which is made at `nowUs`, to its end. */
+  /** The time from the grant at `nowUs` to that instant. */
   readonly afterUs: (rule: RateRule, units: number, nowUs: number) => number;
-  /** What remains just before the end, and at the end. */
   readonly left: readonly [before: number, then: number];
 }
 

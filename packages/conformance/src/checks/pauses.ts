@@ -6,7 +6,7 @@ import type { Subject } from '../oracle.js';
 import { check, expectEqual, type Probe, receiptOf, type Seen, step } from '../probe.js';
 import { expectDelays, HASTY, PACED, SECOND_US } from './queues.js';
 
-/** Like {@link PACED}, with three units at once. */
+/** Like {@link PACED}, but three units may start at once. */
 const THREES: QueueRule = makeShaperRule(4, SECOND_US, 3, 30 * SECOND_US);
 
 export function pauseChecks(harness: Harness): Check[] {

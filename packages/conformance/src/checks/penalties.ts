@@ -26,7 +26,7 @@ export function penaltyChecks(harness: Harness): Check[] {
 
 const retryUs = ({ retryAfterMs }: Seen): number => Math.round(retryAfterMs * 1000);
 
-/** Takes until one is rejected, and returns that answer. */
+/** Takes units until a take is rejected, and returns its answer. */
 async function lock(probe: Probe, subject: Subject): Promise<Seen> {
   for (;;) {
     const answer = await probe.ask('take', subject);

@@ -1,4 +1,4 @@
-/** Checks of single promises: the wait in an answer, the effect of a rejection, and the effect of a cost. */
+/** Checks of what an answer promises: the wait, the effect of a rejection, and the effect of a cost. */
 
 import { capacityOf, type RateRule } from '@spillway/core/store';
 import fc from 'fast-check';

@@ -15,11 +15,11 @@ import {
 
 export const SECOND_US = 1_000_000;
 
-/** One unit per 250 ms. */
+/** Starts one unit per 250 ms. */
 export const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
-/** The same, with two units at once. */
+/** Like {@link PACED}, but two units may start at once. */
 const PAIRS: QueueRule = makeShaperRule(4, SECOND_US, 2, 30 * SECOND_US);
-/** The same as the first, with waits of half a second at most. */
+/** Like {@link PACED}, but waits last at most half a second. */
 export const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);
 
 export function queueChecks(harness: Harness): Check[] {
@@ -205,7 +205,7 @@ async function startsTogether(probe: Probe): Promise<void> {
     expectEqual(`${cost} tokens: wait of the request`, startMs, delays[0] ?? -1);
   }
   await expectDelays(probe, 'a request alone, behind them', requests, [1250]);
-  // 102 tokens are taken: 50 at once, then one every 10 ms. So the next one has to wait for 53 tokens.
+  // 102 tokens are taken: 50 at once, then one every 10 ms. So the next token has to wait for 53 tokens.
   const alone = await probe.ask('take', tokens, 1);
   expectEqual('a token alone, behind them: wait', 530, alone.delayMs);
 

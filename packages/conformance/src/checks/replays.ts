@@ -99,7 +99,7 @@ function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
   return rule.map((one) => [one]);
 }
 
-/** Limits that divide the window: a bucket's instant is then an integer under each of them. */
+/** Limits that divide the window, so that the instant at which a bucket is full is always an integer. */
 const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);
 
 function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {

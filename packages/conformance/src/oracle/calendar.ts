@@ -1,4 +1,4 @@
-/** The oracle's counts by calendar. It computes when days begin from the offsets of a zone, unlike core. */
+/** The oracle's counts by calendar. Unlike core, it computes the beginning of a day from the offsets of its zone. */
 
 import type { CalendarRule, Period } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
@@ -45,7 +45,7 @@ function midnight(timeZone: string, day: number): number {
   return instants.find((ms) => localOf(timeZone, ms) === day) ?? (instants.at(-1) as number);
 }
 
-/** The last day on which a period begins and which is not after `local`, as midnight in UTC. */
+/** The latest day up to `local` on which a period begins, as midnight in UTC. */
 function firstDay(unit: string, on: number, local: number): number {
   let day = local - (((local % DAY_MS) + DAY_MS) % DAY_MS);
   while (!begins(unit, on, new Date(day))) day -= DAY_MS;

@@ -13,7 +13,7 @@ import type { Machine } from './machine.js';
 import { queueMachine } from './queue.js';
 import { windowMachine } from './window.js';
 
-/** What identifies a count: limiter, key, rule, and the id of a claim. Also has the period and items of a step. */
+/** What identifies a count: limiter, key, rule, and the id of a claim. Includes the period and items of a step, too. */
 export type Subject = Pick<Step, 'limiter' | 'key' | 'rule' | 'claim' | 'period' | 'items'>;
 
 const machines = {
@@ -54,7 +54,6 @@ function claimOf({ claim }: Subject): Pick<Subject, 'claim'> {
   return claim ? { claim: { id: claim.id, owner: '' } } : {};
 }
 
-/** All counts, by limiter and key. */
 export class Counts {
   private readonly limiters = new Map<string, Map<string, Count[]>>();
 

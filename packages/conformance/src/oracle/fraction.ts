@@ -28,7 +28,7 @@ export class Fraction {
     return Fraction.of(this.n * other.n, this.d * other.d);
   }
 
-  /** This divided by a positive fraction. */
+  /** This fraction divided by a positive fraction. */
   over(other: Fraction): Fraction {
     return Fraction.of(this.n * other.d, this.d * other.n);
   }
@@ -37,13 +37,11 @@ export class Fraction {
     return this.n * other.d <= other.n * this.d;
   }
 
-  /** The greatest integer that is not above this. */
   floor(): bigint {
     const quotient = this.n / this.d;
     return this.n < 0n && quotient * this.d !== this.n ? quotient - 1n : quotient;
   }
 
-  /** The least integer that is not below this. */
   ceil(): bigint {
     return -Fraction.of(-this.n, this.d).floor();
   }

@@ -11,11 +11,10 @@ export interface MergedStep {
   /** Units that are charged in addition to the cost, even if they would not pass. */
   readonly owed: bigint;
   readonly binding: boolean;
-  /** Whether it starts together with other takes of its key. */
+  /** Whether the step starts together with other takes of its key. */
   readonly together: boolean;
 }
 
-/** Whether two steps use the same count. */
 function isOneCount(a: Step, b: Step): boolean {
   return a.limiter === b.limiter && a.key === b.key && isCount(a, b);
 }
@@ -60,7 +59,6 @@ export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   });
 }
 
-/** Each item of the steps once. */
 function unionOf(steps: readonly Step[]): string[] {
   return [...new Set(steps.flatMap(({ items = [] }) => items))];
 }

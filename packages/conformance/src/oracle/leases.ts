@@ -23,8 +23,7 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
 const LONGEST_US = 86_400_000_000n;
 
 /**
- * A lease that ends later than possible was taken before the clock went back. It is cut to the length of this rule's
- * leases.
+ * Cuts leases that end later than any rule allows, because the clock went back, to the length of this rule's leases.
  */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
   const end = now + BigInt(rule.leaseUs);

@@ -1,6 +1,6 @@
 /**
  * The oracle's limits with a penalty. It keeps the ends of all locks that count, in order. Only the last lock can still
- * be running; a refund removes that one.
+ * be running, and a refund then removes that lock.
  */
 
 import type { LockRule } from '@spillway/core/store';
@@ -14,12 +14,11 @@ interface LockState {
   readonly locked: boolean;
 }
 
-/** The end of the last lock that counts. */
 function last({ locks }: LockState): bigint {
   return locks.at(-1) ?? 0n;
 }
 
-/** The longest of the first `most` durations. */
+/** The longest of the first `most` locks. */
 function longest({ locksUs }: LockRule, most = Infinity): bigint {
   return locksUs.slice(0, most).map(BigInt).reduce(larger, 0n);
 }
@@ -81,7 +80,7 @@ export const lockMachine: Machine<LockRule, LockState> = {
     const end = now + smaller(holdUs, longest(rule));
     if (view.locked && end <= last(view)) return undefined;
     const held = locked(view, end);
-    // The number of counted locks rises until a lock of this length is possible.
+    // Adds ended locks until a lock of this length is possible.
     const past = held.locks.slice(0, -1);
     while (now + longest(rule, past.length + 1) < end) past.push(past.at(-1) ?? 0n);
     return { ...held, locks: [...past, end] };

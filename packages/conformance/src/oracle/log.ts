@@ -10,7 +10,6 @@ interface Entry {
 }
 
 interface LogState {
-  /** Oldest first. */
   readonly entries: readonly Entry[];
   /** The time of the newest entry that a grant removed; undefined if none was removed. */
   readonly purged?: bigint;

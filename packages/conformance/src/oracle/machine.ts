@@ -13,7 +13,7 @@ interface ExactNumbers {
   /** Null if the cost can never pass. */
   readonly retryUs: bigint | null | undefined;
   readonly resetUs: bigint | undefined;
-  /** For rules with waits: how long the last charged unit must wait. */
+  /** How long the last charged unit must wait. Only for rules with waits. */
   readonly delayUs?: bigint;
 }
 
@@ -28,13 +28,13 @@ export interface Machine<R extends Rule, S> {
   view(rule: R, state: S | undefined, now: bigint): S;
   /** Whether `view` must cut the state, because the rule does not allow it at `now`. */
   impossible(rule: R, state: S, now: bigint): boolean;
-  /** What to store in place of an `impossible` state. Omitted if that is the `view`. */
+  /** What to store in place of an `impossible` state. Without this function, it is the `view`. */
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
-  /** For rules with waits: when a take of this cost could start, in whole microseconds; undefined if never. */
+  /** When a take of this cost could start, in whole microseconds; undefined if never. Only for rules with waits. */
   start?(rule: R, view: S, now: bigint, cost: bigint): bigint | undefined;
-  /** For rules with waits: the view of a take that cannot start before `start`. */
+  /** The view of a take that cannot start before `start`. Only for rules with waits. */
   from?(rule: R, view: S, start: bigint): S;
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
@@ -44,8 +44,8 @@ export interface Machine<R extends Rule, S> {
    */
   record(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
   /**
-   * How many of the charged `units` were dropped, because the count had reached the debt of the rule; rounded up. Only
-   * for rules that can have debt.
+   * How many of the charged `units` were dropped, because the debt was used up; rounded up. Only for rules that can
+   * have debt.
    */
   forgiven?(rule: R, view: S, after: S, now: bigint, units: bigint): bigint;
   /** The state after a refund; undefined if nothing was refunded. */
@@ -57,14 +57,16 @@ export interface Machine<R extends Rule, S> {
     receipt: Receipt | undefined,
     named: Named,
   ): S | undefined;
-  /** The state after a binding take of a cost above 0 is rejected; undefined if nothing changes. Only for penalties. */
+  /**
+   * The state after a binding take of a cost above 0 is rejected; undefined if nothing changes. Only for limits with a
+   * penalty.
+   */
   reject?(rule: R, view: S, now: bigint, cost: bigint): S | undefined;
   /** The state after a `hold`; undefined if nothing changes. Only for rules with waits or penalties. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S | undefined;
-  /** For claims: the state after a `done`. The view itself if it was already done; undefined if not allowed. */
+  /** The state after a `done`: the view itself if the claim was already done, undefined if `done` is not allowed. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
   numbers(rule: R, view: S, now: bigint, cost: bigint, allowed: boolean): ExactNumbers;
-  /** The view as a store's answer. */
   answer(
     rule: R,
     view: S,

@@ -1,4 +1,4 @@
-/** The oracle's queue of a shaper: an exact instant, how far ahead it may be, and the end of a pause. */
+/** The oracle's queue of a shaper: when its bucket is full again, how far ahead that may be, and the end of a pause. */
 
 import type { QueueRule } from '@spillway/core/store';
 import { debt, denominator, refill, tolerance, unit } from './bucket.js';
@@ -10,7 +10,7 @@ interface QueueState {
   readonly tat: Fraction;
   /** The denominator of the rule that set `tat`. */
   readonly den: bigint;
-  /** How far `tat` may be ahead of now, or of the pause: the maximum of all rules that charged. */
+  /** How far `tat` may be ahead of now, or of the end of the pause. This is the maximum of all rules that charged. */
   readonly span: bigint;
   /** The end of the pause, 0 if there was none. */
   readonly pause: bigint;

@@ -9,13 +9,13 @@ import type { Process } from './world.js';
 /** A call of a store, as the code above the store makes it. */
 export interface Call {
   readonly process: Process;
-  /** The act during which it was made synchronously, if any. */
+  /** The act that made the call before its first `await`, if any. */
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
   /** By the server's clock. */
   readonly sentServerUs: number;
-  /** How many executions there were before it. */
+  /** How many executions there were before the call. */
   readonly executionsBefore: number;
   answers?: readonly Answer[];
   error?: unknown;
@@ -32,15 +32,15 @@ export interface Outcome {
   endUs?: number;
   decisions?: readonly Decision[];
   allowed?: boolean;
-  /** For a refund: how often the store has refunded its decision so far. */
+  /** How often the store has refunded the decision that this act refunds. */
   refunds?: number;
-  /** For a request with a meter: the units added so far. */
+  /** For a request with a meter, the units added so far. */
   added?: number;
-  /** For a job: when its caller aborted it. */
+  /** For a job, when its caller aborted it. */
   abortedUs?: number;
-  /** For a request with a meter: whether its end was reported. */
+  /** For a request with a meter, whether its end was reported. */
   hasEnded?: boolean;
-  /** For a request with an idempotency key: its response. */
+  /** For a request with an idempotency key, its response. */
   response?: { readonly status: number; readonly body: string };
   error?: unknown;
 }
@@ -55,7 +55,7 @@ export interface Run {
   status?: number;
 }
 
-/** Units that a process reports as charged, given back or lost, as {@link UnitsEvent}. */
+/** The units in a report of a process, with the kinds of {@link UnitsEvent}. */
 export interface Units {
   readonly process: Process;
   readonly kind: UnitsEvent['kind'];
@@ -84,7 +84,6 @@ export interface Start {
   readonly key: string;
   readonly atUs: number;
   readonly serverUs: number;
-  /** When the job has ended. */
   endUs?: number;
 }
 

@@ -11,10 +11,9 @@ import type { Process } from './world.js';
 
 type Law = (history: History) => string | undefined;
 
-/** A call that the store has answered. */
 type Answered = Call & { readonly answers: readonly Answer[] };
 
-/** How wrong a process may be about a time, because of network delay, late timers, and drift over a minute. */
+/** How wrong a process may be about a time, because of network delays, late timers, and clock drift over a minute. */
 const TOLERANCE_US = 40_000;
 
 /** The deadline of a store call, plus the time that a process needs before and after the call. */
@@ -40,7 +39,7 @@ function decided({ calls, executions }: History): { call: Answered; order: numbe
     .sort((a, b) => a.order - b.order);
 }
 
-/** Answers carry the time of an execution, by the server's clock. */
+/** Each answer carries the time at which the server executed a call, by the server's clock. */
 const theStoresClockDecides: Law = (history) => {
   const stray = decided(history).find(({ order }) => order < 0);
   return stray && `an answer of ${stray.call.answers[0]?.nowUs}, when the server decided nothing`;
@@ -53,12 +52,11 @@ interface Applied {
   readonly nowUs: number;
 }
 
-/** Whether the network may deliver requests twice. */
 function repeatsRequests({ faults }: Plan): boolean {
   return faults.some((fault) => fault.kind === 'weather' && fault.of === 'repeat');
 }
 
-/** Every answer equals that of the oracle, unless a reply about the same count was lost. */
+/** Every answer equals the oracle's answer, unless a reply about the same count was lost. */
 const decidesExactly: Law = (history) => {
   const { restarts, calls, plan } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined; // expired counts don't come back
@@ -66,7 +64,7 @@ const decidesExactly: Law = (history) => {
   let oracle = new Oracle();
   let applied: Applied[] = [];
   let next = 0;
-  // A call without an answer may be run at any time after it was sent.
+  // The server may run a call without an answer at any time after it was sent.
   const lost = calls
     .filter(({ answers }) => !answers)
     .map((call) => ({ call, from: call.executionsBefore }));
@@ -92,7 +90,8 @@ const decidesExactly: Law = (history) => {
     );
     const sure = steps.filter((step) => !unsure.has(nameOf(step)));
     if (sure.length === 0) continue;
-    // A count that is unsure may have rejected the group, so passed steps become looks. Rejected steps may start locks.
+    // If a count with an unknown state may have rejected the group, the steps that passed become looks. Rejected steps
+    // stay, because they may start locks.
     const passed = (step: Step) => answers[steps.indexOf(step)]?.allowed;
     const asked =
       sure.length < steps.length && isRefused
@@ -128,7 +127,7 @@ interface Grant {
   readonly items?: readonly string[] | undefined;
 }
 
-/** In any interval, a limit admits no more than its rule says. Counts only grants whose reply arrived. */
+/** In any interval, a limit admits no more than its rule says. The law counts only grants whose reply arrived. */
 const admitsAtMostTheLimit: Law = (history) => {
   const { restarts, plan } = history;
   if (plan.faults.some(({ kind }) => kind === 'clock')) return undefined;
@@ -165,7 +164,7 @@ const admitsAtMostTheLimit: Law = (history) => {
 };
 
 /**
- * Groups of grants that were in the store at the same time. A restart loses the grants after its first `kept`
+ * Groups of grants that were in the store at the same time. A restart loses the grants after the first `kept`
  * executions.
  */
 function sharingState(grants: readonly Grant[], restarts: History['restarts']): Grant[][] {
@@ -308,7 +307,7 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
   return undefined;
 };
 
-/** Whether the step started a lock, by its answer. */
+/** Whether the step started a lock, judging by its answer. */
 function startsLock({ op, rule }: Step, answer: Answer | undefined): boolean {
   if (op !== 'take' || rule.machine !== 'lock' || !answer || !('untilUs' in answer)) return false;
   return rule.locksUs.includes(answer.untilUs - answer.nowUs);
@@ -398,8 +397,8 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
 const WELL_US = 400_000;
 
 /**
- * A flapping server is used again only after it has been healthy for a while. A process that probes it waits for this
- * time after the first good answer, and starts to wait again after each bad answer.
+ * A flapping server is used again only after it has been healthy for a while. A process that probes the server waits
+ * for this long after the first good answer. Each bad answer restarts the wait.
  */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -410,7 +409,7 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
     for (const { steps, act, answers, sentUs, endUs = Number.POSITIVE_INFINITY } of own) {
       const isProbe = steps[0]?.limiter === '\u0001probe';
       if (isProbe) {
-        // A process may take a slow answer for good or bad, so it is ignored here.
+        // A process may judge a slow answer as good or bad, so slow answers are ignored here.
         const isSlow = answers && endUs - sentUs >= 2_000;
         if (!isSlow) wellUs = answers ? (wellUs ?? endUs) : undefined;
         isIllAgain ||= wasWell && wellUs === undefined;
@@ -506,7 +505,7 @@ function joined(spans: readonly Span[]): Span[] {
   return all;
 }
 
-/** In an outage, a process rejects a request for a lack of permits only while it holds all of them. */
+/** In an outage, a process rejects a request for lack of permits only while the process itself holds all permits. */
 const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local') return undefined;
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -530,14 +529,16 @@ const fallbackKnowsReleases: Law = ({ plan, outcomes, calls }) => {
   return undefined;
 };
 
-/** Idempotency: the completion of a request is retried for ten leases until it reaches the store. */
+/**
+ * Idempotency: the call that ends a request's claim is sent until the store answers, for at most ten times the lease.
+ */
 const endsArrive: Law = ({ plan, calls, runs }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   const wellUs = Math.max(0, ...plan.faults.map(endOf));
   // A retry is due after a third of a lease, or once a probe has found the store healthy.
   const dueUs = wellUs + plan.leaseMs * 400 + 500_000;
   if ((calls.at(-1)?.sentUs ?? 0) < dueUs) return undefined;
-  // If a renewal was told that the server has lost the claim, the end of the request is sent only once.
+  // If the reply to a renewal says that the server has lost the claim, the end of the request is sent only once.
   const arrived = new Set(
     calls.flatMap(({ steps, answers }) =>
       steps.flatMap(({ op, claim }, at) => {
@@ -569,7 +570,6 @@ const claimsStay: Law = ({ calls, runs }) => {
   return undefined;
 };
 
-/** The requests that ran, by the owners of their claims. */
 function runsByOwner(
   calls: readonly Call[],
   runs: History['runs'],
@@ -596,7 +596,7 @@ function endOf(fault: Plan['faults'][number]): number {
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
-/** A permit lasts until its release, however late that is, if its process can renew it. */
+/** Without faults, no permit expires before its release, even a late one, because its process renews it. */
 const permitsLast: Law = (history) => {
   if (history.plan.faults.length > 0) return undefined;
   const ends = new Map<string, number>();
@@ -621,7 +621,7 @@ function takes({ steps, answers }: Answered): boolean {
   return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
 }
 
-/** No two permits share an id, and no two claims an owner. */
+/** No two permits share an id, and no two claims share an owner. */
 const namesAreNew: Law = ({ calls }) => {
   const names = new Set<string>();
   for (const { steps } of calls) {
@@ -639,11 +639,12 @@ const namesAreNew: Law = ({ calls }) => {
 /** How many timers a process may have for itself: it polls settings, measures its load and checks its store. */
 const IDLE_TIMERS = 12;
 
-/** All stored keys expire, and the number of timers follows the work in flight. */
+/** All stored keys expire, and a process has no more timers than its work in flight needs. */
 const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
   const hasFaults = plan.faults.length > 0;
-  // With faults, what failed at different times is retried at once. With quotas, observers work in the background.
+  // After faults, calls that failed at different times are retried at once. With quotas, observers work in the
+  // background.
   const isCalm = !hasFaults && !plan.quota;
   // A failed release may be pending for a second before the process gives it up.
   const afterwardsUs = hasFaults ? 1_200_000 : 10_000;
@@ -665,7 +666,9 @@ const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   return undefined;
 };
 
-/** The time span in which each permit is released. After an outage many spans can overlap, one per permit. */
+/**
+ * For each permit that the process released, the span from the first release call to the last reply. Spans may overlap.
+ */
 function releasesOf(process: Process, calls: readonly Call[]): readonly Span[] {
   const spans = new Map<string, Span>();
   for (const { process: own, steps, sentUs, endUs = sentUs } of calls) {
@@ -677,7 +680,6 @@ function releasesOf(process: Process, calls: readonly Call[]): readonly Span[] {
   return [...spans.values()];
 }
 
-/** From when until when something lasts. */
 type Span = [fromUs: number, toUs: number];
 
 function openAt(spans: readonly Span[], us: number): number {
@@ -716,8 +718,8 @@ const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a process admits no more units of a key than the limit, including those it admitted before. After the
- * outage the count starts anew, because the store does not know the grants of the fallback.
+ * In an outage, a process admits no more units of a key than the limit, including units that it admitted before. After
+ * the outage the count starts anew, because the store does not know the grants of the fallback.
  */
 const fallbackIsBounded: Law = ({ plan, outcomes }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -768,8 +770,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a process rejects a request by a rate only if the units that all processes may have used in the whole
- * history leave too few.
+ * In an outage, a rate limit rejects a request in one process only if all processes together may have used too many
+ * units in the whole history.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -789,7 +791,7 @@ const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
       if (op === 'record' || (op === 'take' && !isRejected)) add(limiter, key, cost);
     }
   }
-  // Outcomes don't say whether the retry of a rejected request was admitted, so it is counted.
+  // Outcomes don't say whether the retry of a rejected request was admitted, so each retry is counted.
   for (const [act, asked] of plan.acts.entries()) {
     if (!('asks' in asked) || asked.again === undefined) continue;
     const call = calls.find((one) => one.act === act);
@@ -863,8 +865,8 @@ function refillOf(limit: number, calls: readonly Call[]): number {
 }
 
 /**
- * A request that shares its key with no other is charged exactly its cost, up to the limit plus its debt. If a call is
- * lost, its units may be lost too, or be charged twice.
+ * A request that shares its key with no other request is charged exactly its cost, up to the limit plus its debt. If a
+ * call is lost, its units may be lost too, or be charged twice.
  */
 const aloneIsChargedExactly: Law = (history) => {
   const { plan, spent, outcomes, calls, restarts, units } = history;
@@ -894,7 +896,7 @@ const aloneIsChargedExactly: Law = (history) => {
   return undefined;
 };
 
-/** The units of a key's calls for which no reply came in time, so that they may or may not have been charged. */
+/** The units of a key's calls that got no reply in time. It is unknown whether these units were charged. */
 function unheard(calls: readonly Call[], key: string): number {
   return calls
     .filter(({ answers, sentUs, endUs = Infinity }) => !answers || endUs - sentUs > PATIENCE_US / 2)
@@ -916,7 +918,8 @@ const chargesAreSentTwice: Law = ({ plan, calls }) => {
       }
     }
     for (const [cost, count] of sent) {
-      // Several additions may have the same cost. The reservation pays for a part of the first one.
+      // Several additions may have this cost. The reservation pays for a part of the first addition, whose cost is then
+      // lower.
       const { adds, reserve } = act;
       const most = 2 * (1 + adds.filter((units) => [0, reserve].includes(units - cost)).length);
       if (count > most) return `a charge of ${cost} for ${act.key} was sent ${count} times`;
@@ -931,7 +934,7 @@ function isUnsent(error: unknown): boolean {
   return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
 }
 
-/** Within a second, only a few calls release a permit, however many of its renewals fail. */
+/** Within a second, only a few calls release a permit, even if many of its renewals fail. */
 const releasesAreFew: Law = ({ calls }) => {
   const spans = new Map<string, Span[]>();
   for (const { process, steps, sentUs } of calls) {
@@ -951,7 +954,9 @@ const releasesAreFew: Law = ({ calls }) => {
 /** A release without an answer is sent again after a second. */
 const RETRY_US = 1_000_000;
 
-/** A permit is released once, and again after a renewal that overtook the release. Each of the two may be retried. */
+/**
+ * The most calls that release a permit: one, another after a renewal that overtook the release, and a retry of each.
+ */
 const MOST_RELEASES = 4;
 
 /** While a request runs, at least its reservation is charged, or its final cost if that is less. */
@@ -1002,7 +1007,7 @@ function spendingOf(
 
 const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
 
-/** Whether a step counts requests in the calendar limit. Steps of `restoreFrom` do too, without a billing period. */
+/** Whether a step counts requests by calendar, unlike the steps of `restoreFrom`, which have no billing period. */
 function isOfQuota({ limiter, rule, period }: Step): boolean {
   if (limiter !== 'quota' || rule.machine !== 'calendar') return false;
   return period !== undefined || rule.calendar.name !== 'billing';
@@ -1012,7 +1017,9 @@ interface Used extends Grant {
   readonly startUs: number;
 }
 
-/** Quotas: each period admits at most the limit, whatever the clocks show, and none ends before the next one begins. */
+/**
+ * Quotas: each period admits at most the limit, whatever the clocks show, and no earlier period follows a later one.
+ */
 const quotasHold: Law = (history) => {
   const { plan, restarts } = history;
   if (!plan.quota || plan.quota.isSoft) return undefined;
@@ -1049,7 +1056,10 @@ const quotasHold: Law = (history) => {
   return undefined;
 };
 
-/** Quotas: a share of the limit that is used is reported with the id of its period, and without faults only once. */
+/**
+ * Quotas: when a key has used a certain share of its limit, the app gets a report with the period's id; without faults,
+ * only one.
+ */
 const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   if (!plan.quota || !quotas) return undefined;
   const { limit } = plan.quota;
@@ -1082,7 +1092,7 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   return undefined;
 };
 
-/** The period that the id of a report names: its start, or its end if its start is unknown. */
+/** The period in the id of a report, named by its start or, if that is unknown, by its end. */
 function periodOf(id: string): string {
   const period = (JSON.parse(id) as (string | { until: string })[]).at(-1) ?? '';
   return typeof period === 'string' ? period : `until ${period.until}`;
@@ -1092,7 +1102,7 @@ function timeOf(us: number): string {
   return new Date(us / 1_000).toISOString();
 }
 
-/** Quotas: what the store has lost is counted again, and no unit is counted twice. */
+/** Quotas: units that the store has lost are counted again, and no unit is counted twice. */
 const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
   if (!plan.quota || !quotas || repeatsRequests(plan)) return undefined;
   const lost = restarts.filter(({ executions, kept }) => kept < executions);
@@ -1300,7 +1310,7 @@ const pausesHold: Law = ({ plan, outcomes, starts, restarts }) => {
   return undefined;
 };
 
-/** Shapers: if a process has learned of a pause while a job waits, the job waits for its end, even in an outage. */
+/** Shapers: if a process learns of a pause while a job waits, the job waits until the pause ends, even in an outage. */
 const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
   if (restarts.some(({ executions, kept }) => kept < executions)) return undefined;
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
@@ -1341,7 +1351,7 @@ const abortsSettle: Law = ({ outcomes, starts }) => {
   return undefined;
 };
 
-/** Shapers: a job starts once, or is rejected soon after its longest wait. */
+/** Shapers: a job starts once, or is rejected soon after `maxWait`. */
 const jobsSettle: Law = (history) => {
   const { plan, outcomes, starts } = history;
   for (const outcome of outcomes) {
@@ -1380,7 +1390,7 @@ const slotsAreUsed: Law = ({ plan, calls, starts }) => {
   return undefined;
 };
 
-/** Shapers: over all processes, no more jobs of a key run at once than allowed. A killed process runs none. */
+/** Shapers: over all processes, no more jobs of a key run at once than allowed. A killed process runs no jobs. */
 const jobsRunFew: Law = ({ plan, starts }) => {
   const { jobsAtOnce = Infinity, faults } = plan;
   if (faults.some(({ kind }) => kind !== 'kill' && kind !== 'deploy')) return undefined;
@@ -1392,7 +1402,7 @@ const jobsRunFew: Law = ({ plan, starts }) => {
   return undefined;
 };
 
-/** Shapers: a job of a key that no other job uses starts at once, whatever the clock of its process shows. */
+/** Shapers: a job whose key no other job uses starts at once, whatever the clock of its process shows. */
 const idleJobsStart: Law = ({ plan, outcomes, starts }) => {
   if (plan.faults.length > 0) return undefined;
   const jobs = outcomes.filter(({ act }) => plan.acts[act]?.kind === 'job');
@@ -1450,7 +1460,9 @@ const changesApply: Law = ({ plan, outcomes }) => {
   return undefined;
 };
 
-/** The limits that may apply at an instant because of a change. After the change, the declared limit applies. */
+/**
+ * The limits that may apply at an instant because of a change. When the change has ended, the declared limit applies.
+ */
 function limitsIn(
   {
     startUs,
@@ -1465,7 +1477,7 @@ function limitsIn(
   return nowUs < startUs + forUs - APPLIES_US ? [limit] : [limit, declared];
 }
 
-/** When all processes have applied a change, at the latest. By default they poll twice a second. */
+/** After this time, all processes have applied a change. By default they poll twice a second. */
 const APPLIES_US = 600_000;
 
 /** All laws by their names. */

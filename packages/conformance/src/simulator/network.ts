@@ -25,7 +25,9 @@ export interface Server {
 export interface Execution {
   readonly process: Process;
   readonly trueUs: number;
-  /** By the server's clock. Between two restarts, each execution has another time, unless the clock was set back. */
+  /**
+   * By the server's clock. Between two restarts, each execution has a different time, unless the clock was set back.
+   */
   readonly serverUs: number;
   /** How many changes it made. */
   readonly writes: number;
@@ -35,7 +37,7 @@ export interface Execution {
 export interface Restart {
   readonly trueUs: number;
   readonly serverUs: number;
-  /** How many executions there were before it. */
+  /** How many executions there were before the restart. */
   readonly executions: number;
   readonly kept: number;
 }
@@ -55,16 +57,15 @@ export interface Weather {
 const FAIR: Weather = { loseRequest: 0, loseReply: 0, repeat: 0, late: 0 };
 const LATE_US = 2_500_000;
 const SNAPSHOT_EVERY_US = 100_000;
-/** How far a replica lags behind. A failover loses these writes. */
+/** How far a replica lags behind. A failover loses the writes of this time. */
 const LAG_US = 1_000_000;
 
 export class Host {
   readonly executions: Execution[] = [];
   readonly restarts: Restart[] = [];
-  /** How often the clock was set back. */
   backSteps = 0;
   weather: Weather = FAIR;
-  /** Whether to take snapshots, because the server will be restarted. */
+  /** Whether to take snapshots for a later restart. */
   keepsSnapshots = false;
   isDown = false;
   hungUntilUs = 0;
@@ -86,7 +87,6 @@ export class Host {
     this.skewUs = aheadUs;
   }
 
-  /** The time by the server's clock. */
   nowUs(): number {
     return EPOCH_US + this.world.nowUs + this.skewUs;
   }
@@ -114,7 +114,7 @@ export class Host {
     this.weather = FAIR;
   }
 
-  /** Restarts the server: with all data, with none, or with a replica's data of a second ago. */
+  /** Restarts the server with all data, with no data, or with a replica's data of a second ago. */
   restart(keeps: 'all' | 'nothing' | 'replicated'): void {
     const { executions, world } = this;
     this.keepSnapshot(true);
@@ -139,7 +139,7 @@ export class Host {
     for (const link of this.links) link.drop();
   }
 
-  /** Runs a request now, and passes on a function that gives the reply. */
+  /** Runs a request now, and calls `then` with a function that returns the reply or throws the error. */
   run(process: Process, request: unknown, then: (reply: () => unknown) => void): void {
     const { server, world } = this;
     this.keepSnapshot(false);
@@ -203,7 +203,8 @@ export class Link {
   }
 
   /**
-   * Sends a request. Rejects with the server's error, or if the connection ends; never settles if a message is lost.
+   * Sends a request. Rejects with the server's error, or if the connection ends. If a message is lost, the promise
+   * never settles.
    */
   send(request: unknown): Promise<unknown> {
     const { host, process, connection } = this;

@@ -3,7 +3,6 @@
 import { Random } from './random.js';
 import type { ProcessClock } from './world.js';
 
-/** A limit on rates. */
 interface RatePlan {
   readonly name: string;
   readonly algorithm: 'tokenBucket' | 'fixedWindow' | 'slidingWindow' | 'slidingLog' | 'distinct';
@@ -26,7 +25,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       /** The items of the request, for limits on distinct items. */
       readonly items: readonly string[];
       readonly asks: readonly number[];
-      /** When to try again: 0 for exactly after the promised wait, -1 for a microsecond earlier; undefined: never. */
+      /** When to retry: 0 at the end of the promised wait, -1 a microsecond earlier. If undefined, never. */
       readonly again: number | undefined;
     }
   | { readonly kind: 'refund'; readonly of: number; readonly twice: boolean }
@@ -43,7 +42,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
   | {
       readonly kind: 'job';
       readonly key: string;
-      /** When its caller aborts it, if it has not started by then; undefined: never. */
+      /** When its caller aborts the job if it has not started by then; undefined if never. */
       readonly abortUs: number | undefined;
       /** How long the job runs, in plans with `jobsAtOnce`. */
       readonly holdUs: number;
@@ -62,17 +61,17 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly usage: number | undefined;
       /** Whether its client leaves before the end. */
       readonly isCut: boolean;
-      /** How long after its end the request is settled; undefined: before its end. */
+      /** How long after its end the request is settled; undefined if it is settled just before its end. */
       readonly lateUs: number | undefined;
     }
-  /** Consumes many new keys at once. */
+  /** Requests with many new keys at once. */
   | { readonly kind: 'flood'; readonly rate: number; readonly keys: number }
   /** Changes a limit live, in all processes. */
   | {
       readonly kind: 'change';
       readonly rate: number;
       readonly limit: number;
-      /** How long the change lasts; undefined: forever. */
+      /** How long the change lasts; undefined means forever. */
       readonly forMs: number | undefined;
     }
 );
@@ -118,7 +117,7 @@ export interface QuotaPlan {
   readonly endsUs: number;
   /** Whether requests beyond the limit are admitted. */
   readonly isSoft: boolean;
-  /** How long each callback takes: the one that loads from the app's records, and the one that reports. */
+  /** How long each of the two callbacks takes: the load from the app's records, and the report. */
   readonly callbackUs: number;
 }
 
@@ -130,7 +129,7 @@ export interface Plan {
   readonly permits: number;
   readonly leaseMs: number;
   readonly pace: { readonly limit: number; readonly windowMs: number; readonly burst: number };
-  /** How many jobs of a key may run at once; undefined: any number. */
+  /** How many jobs of a key may run at once; undefined means any number. */
   readonly jobsAtOnce: number | undefined;
   /** Undefined without `spend` acts. */
   readonly spend: SpendPlan | undefined;
@@ -149,7 +148,7 @@ const ALGORITHMS = [
 ] as const;
 const SECOND_US = 1_000_000;
 const KEYS = ['ada', 'bob', 'eve'] as const;
-/** So many keys that most have units left when an outage begins. */
+/** With this many keys, most have units left when an outage begins. */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
 /** The main activity of processes. */
@@ -167,7 +166,6 @@ type Activity =
 
 /** Restricts what a history tests. The rest is random. */
 export interface Focus {
-  /** The main activity. */
   readonly focus?: Activity | undefined;
   /** The kinds of faults; empty for none. */
   readonly faults?: readonly FaultKind[] | undefined;
@@ -278,8 +276,8 @@ const FAULT_KINDS: readonly FaultKind[] = [
 ];
 
 /**
- * Half of the histories test one activity, and a third have only one to three kinds of faults: these often reveal bugs
- * that a mix of everything hides. (Groce and others, "Swarm testing", ISSTA 2012.)
+ * Half of the histories test one activity, and a third have only one to three kinds of faults: such histories often
+ * reveal bugs that a mix of everything hides. (Groce and others, "Swarm testing", ISSTA 2012.)
  */
 function swarmOf(seed: number): Focus {
   const random = new Random(seed + 2 ** 26);
@@ -360,7 +358,7 @@ const KINDS: Readonly<Record<Activity, readonly Act['kind'][]>> = {
 
 function actsOf(random: Random, shape: Shape): Act[] {
   const { focus, size, lengthUs, processes, rates } = shape;
-  // Requests, with bodies and responses, take ten times as long to simulate.
+  // Acts of some activities, such as requests with bodies and responses, take longer to simulate.
   const scales = {
     rates: 1,
     changes: 1,
@@ -499,13 +497,13 @@ function faultsOf(
   const isHeld = focus === 'claims' || focus === 'permits';
   let lastUs = 0;
   return Array.from({ length: random.between(1, 4) }, (_, at): Fault | Fault[] => {
-    // Some faults come shortly after another one, and meet the state that it left behind.
+    // Some faults come shortly after another fault, and meet the state that it left behind.
     const follows = at > 0 && random.chance(0.4);
     const ownUs = random.chance(0.15) ? 0 : random.between(0, lengthUs);
     const atUs = follows ? lastUs + random.between(0, 400_000) : ownUs;
     lastUs = atUs;
     if (focus === 'outages') return outageOf(random, atUs);
-    // Outages make charges fail, and they are then sent again.
+    // Outages make charges fail, which are then sent again.
     if (focus === 'spending' && random.chance(0.6)) return outageOf(random, atUs);
     const forUs = random.pick(FAULT_LENGTHS_US);
     const process = random.between(0, processes - 1);
@@ -561,7 +559,7 @@ function faultOf(
         keeps: random.pick(['all', 'nothing', 'replicated'] as const),
       };
       if (random.chance(0.7)) return restart;
-      // The lost messages include those that bring the new server up to date.
+      // Messages that restore lost data on the restarted server may be lost, too.
       const of = random.pick(['loseRequest', 'loseReply'] as const);
       return [restart, { atUs, kind: 'weather', forUs, of, share: random.pick([0.05, 0.5]) }];
     }

@@ -5,7 +5,7 @@ import type { QuotaPlan } from './plan.js';
 import { EPOCH_US, type Process, type World } from './world.js';
 
 const DAY_US = 86_400_000_000;
-/** Billing periods that begin at most this far apart are the same. */
+/** Billing periods whose starts are at most this far apart count as one. */
 const SAME_US = 3_600_000_000;
 
 /** Units with which a request was admitted, as the app stores them. */
@@ -92,7 +92,7 @@ export class QuotaBooks {
     return serverUs < EPOCH_US ? EPOCH_US - lengthUs : EPOCH_US;
   }
 
-  /** The billing period by the clock of a process, which may be a day ahead. The next one is shorter. */
+  /** The billing period by the clock of a process, which may be a day ahead. */
   private billed(process: Process): { id: string; start: number; end: number } {
     const isNext = process.epochUs() >= EPOCH_US;
     const startUs = this.startAt(process.epochUs());
@@ -132,13 +132,12 @@ export class QuotaBooks {
   }
 }
 
-/** The period in the answer of a calendar limit. */
 interface StartAndEnd {
   readonly startUs: number;
   readonly endUs?: number;
 }
 
-/** The start of a period. If only its end is known, the answer has 0 as the start, which is then computed. */
+/** The start of a period, computed from its end if the answer has 0 as the start. */
 export function startOf({ startUs, endUs = 0 }: StartAndEnd): number {
   return startUs || endUs - 31 * DAY_US;
 }

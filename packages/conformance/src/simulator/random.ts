@@ -7,7 +7,7 @@ export class Random {
     this.state = seed >>> 0;
   }
 
-  /** From 0 up to 1. The generator is mulberry32 (T. Ettinger). */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive), by mulberry32 (T. Ettinger). */
   uniform(): number {
     this.state = (this.state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
@@ -28,7 +28,7 @@ export class Random {
     return values[Math.floor(this.uniform() * values.length)] as Value;
   }
 
-  /** Exponentially distributed around a mean, as a whole number. */
+  /** A whole number, exponentially distributed around `mean`. */
   around(mean: number): number {
     return Math.floor(-mean * Math.log(1 - this.uniform()));
   }

@@ -23,13 +23,13 @@ import { QuotaBooks, type QuotaCaller, startOf } from './quotas.js';
 import { Process, World } from './world.js';
 
 /**
- * The exports of a program. Bundle it, including core, into the text of one self-contained CommonJS module. Each
- * process evaluates this module with its own clock, timers and random numbers.
+ * What a program exports. Bundle the program, including core, into the text of one self-contained CommonJS module. Each
+ * process evaluates this text with its own clock, timers and random numbers.
  */
 export interface Program {
   readonly core: typeof import('@spillway/core');
   readonly fetchGuard: typeof import('@spillway/core/fetch').fetchGuard;
-  /** `createShaper` of @spillway/outgoing. Without it no jobs are run. */
+  /** `createShaper` of @spillway/outgoing. Without it, the simulation runs no jobs. */
   readonly createShaper?: (
     options: {
       name: string;
@@ -42,15 +42,14 @@ export interface Program {
     },
     settings: { store: Store; localShare: number; logger: false },
   ) => Shaper;
-  /** Exported by @spillway/core/store. Without it, no limit has debt. */
+  /** `withDebt` of @spillway/core/store. Without it, no limit has debt. */
   readonly withDebt?: typeof import('@spillway/core/store').withDebt;
   /** Opens the store on a connection to the server. */
   open(link: Link): Store;
-  /** Opens a control on a connection to the server. Without it, no limit is changed live. */
+  /** Opens a control on a connection to the server. Without it, the simulation changes no limit live. */
   openControl?(link: Link): LiveControl;
 }
 
-/** A control in which limits can be changed. */
 interface LiveControl extends Control {
   set(
     limiter: string,
@@ -71,7 +70,10 @@ interface Shaper {
 /** The input of {@link simulate}: the text of a {@link Program}, and servers for it. */
 export interface Subject {
   readonly program: string;
-  /** The program of every second process; a deploy switches between the two. Default: `program`. */
+  /**
+   * A second build of the program, which every second process runs. A deploy switches a process to the other build.
+   * Default: `program`.
+   */
   readonly other?: string | undefined;
   /** Makes an empty server. */
   server(): Server;
@@ -79,19 +81,18 @@ export interface Subject {
 
 const SETTLE_US = 6_000_000;
 const RESTART_US = 200_000;
-/** If a key was not locked for this time, its next lock is again the first one. */
+/** If a key was not locked for this time, its next lock is as long as the first one. */
 const FORGET_MS = 3_000;
 /** How long a process waits for its requests before it closes, and how long it may take to close. */
 const DRAIN_US = 4_000_000;
 const CLOSE_US = 5_000_000;
 
-/** The window of the limit of `spend` acts. */
 const SPEND_MS = 86_400_000;
 
-/** More than two periods of `quota` acts. */
+/** More than two periods of the `quota` limit. After this time, its counts have expired. */
 const MONTHS_US = 70 * SPEND_MS * 1_000;
 
-/** The time after which all other counts have expired. */
+/** The time after which all counts except those of quotas have expired. */
 function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
@@ -100,7 +101,6 @@ function forgottenUs({ rates, spend }: Plan): number {
   return 90_000_000 + Math.max(...longest) * 1_000;
 }
 
-/** The app of one process. */
 interface App {
   readonly process: Process;
   readonly store: Store;
@@ -116,7 +116,7 @@ interface App {
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
   readonly control: LiveControl | undefined;
-  /** Whether it has limits on distinct items. A build of an older release may not. */
+  /** Whether the app has limits on distinct items. A build of an older release may not. */
   readonly hasDistinct: boolean;
   /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
@@ -164,9 +164,8 @@ class Running {
   private readonly units: Units[] = [];
   private readonly books: QuotaBooks | undefined;
   private readonly refunds = new Map<object, number>();
-  /** How often each process was replaced by one with the other build. */
+  /** How often each process was replaced by a process with the other build. */
   private readonly deploys = new Map<number, number>();
-  /** The act that is being performed. */
   private acting: number | undefined;
 
   constructor(plan: Plan, subject: Subject) {
@@ -200,7 +199,7 @@ class Running {
       void once.close();
     }
     await world.runUntil(world.nowUs + forgottenUs(plan));
-    // The months until quotas expire are not simulated: the processes would only announce their limiters.
+    // The months until quotas expire are not simulated, because the processes would only announce their limiters.
     const endUs = host.nowUs() + (plan.quota ? MONTHS_US : 0);
     return {
       plan,
@@ -219,7 +218,7 @@ class Running {
     };
   }
 
-  /** Boots a process, at the start or in place of one that has ended. */
+  /** Boots a process, at the start or in place of a process that has ended. */
   private boot(at: number): void {
     const { plan, world, host, subject } = this;
     const clock = plan.clocks[at];
@@ -319,7 +318,7 @@ class Running {
     };
   }
 
-  /** The guard for requests whose cost is known at their end. Each holds a permit. */
+  /** Makes the guard of requests whose cost is known only when they end. Each request holds a permit until then. */
   private spending(core: Program['core'], process: Process, store: Store): App['spending'] {
     const { spend } = this.plan;
     if (!spend) return undefined;
@@ -344,7 +343,7 @@ class Running {
     return { guard, meter };
   }
 
-  /** The store, with its calls recorded. */
+  /** Wraps a store to record its calls. */
   private recorded(store: Store, process: Process): Store {
     const { world, host, calls } = this;
     const apply = store.apply.bind(store);
@@ -509,7 +508,7 @@ class Running {
     return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
-  /** After the work, charges the limits with debt again. */
+  /** Charges the limits with debt once more, as if the rest of the cost was known only after the work. */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {
       const rate = this.plan.rates[one];
@@ -527,7 +526,7 @@ class Running {
     return this.refunds.get(decision) ?? 0;
   }
 
-  /** Retries at exactly the microsecond at which the store has promised to admit the request. */
+  /** Repeats a rejected call at the microsecond at which the store has promised to admit it, or just before. */
   private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
     const { again: by } = asks;
@@ -599,7 +598,7 @@ class Running {
       outcome.added += units;
     }
     const settle = (): void => {
-      // Settles twice, because only the first settlement may count.
+      // Settles twice, although only the first settlement may count.
       if (usage !== undefined) for (const units of [usage, usage + 9]) spent.settle(units);
     };
     if (lateUs === undefined) settle();
@@ -682,7 +681,7 @@ class Running {
     }
   }
 
-  /** Deploys as orchestrators do: a process gets no more requests, finishes those that it has, and closes. */
+  /** Deploys as orchestrators do: a process gets no more requests, finishes its requests, and closes. */
   private deploy(at: number): void {
     const { world, apps, deploys } = this;
     const app = apps[at];
@@ -729,8 +728,8 @@ class Running {
   }
 
   /**
-   * The counts of quotas, after each key was used twice more. The first use comes more than a minute later, when a load
-   * or report that failed is repeated.
+   * Uses each key twice more, then returns the counts of quotas. The first use comes more than a minute later, because
+   * only then may a failed report or load be repeated.
    */
   private async quotas(): Promise<History['quotas']> {
     const { world, apps, plan, books, calls } = this;
@@ -760,7 +759,7 @@ class Running {
     return { records, told, loads, counts };
   }
 
-  /** The units charged, after each live process has sent its pending charges. */
+  /** Makes each live process send its pending charges, then returns the units charged. */
   private async spent(): Promise<History['spent']> {
     const { world, apps, plan } = this;
     if (!plan.spend) return undefined;

@@ -31,7 +31,7 @@ export class World {
     this.random = new Random(seed);
   }
 
-  /** Runs a function at an instant, in a process or outside of all. Returns a function that cancels it. */
+  /** Runs a function at an instant, in a process or outside of all processes. Returns a function that cancels it. */
   at(atUs: number, run: () => void, process?: Process, phase: Phase = 'input'): () => void {
     this.order += 1;
     const event: Event = {
@@ -53,7 +53,6 @@ export class World {
     if (promise instanceof Promise) this.waited.push(promise);
   }
 
-  /** Runs all events up to an instant. */
   async runUntil(untilUs: number): Promise<void> {
     for (;;) {
       const next = this.events[0];
@@ -114,24 +113,22 @@ function isBefore(one: Event, other: Event): boolean {
   return one.phase !== other.phase ? one.phase < other.phase : one.order < other.order;
 }
 
-/** The clock of a process. */
 export interface ProcessClock {
-  /** How fast it is, in parts per million. */
+  /** By how much the clock runs too fast, in parts per million. */
   readonly driftPpm: number;
-  /** Its offset from the epoch at the beginning, in microseconds. */
+  /** How far the clock is ahead when the world begins, in microseconds. */
   readonly offsetUs: number;
 }
 
-/** A process: it can be frozen and killed, and runs a program that sees only the globals made here. */
+/** A process, which can be frozen and killed. Its program sees only the globals that this class makes. */
 export class Process {
   readonly name: string;
   isDead = false;
   frozenUntilUs = 0;
-  /** Timers that are set now. */
+  /** How many timers are set. */
   timers = 0;
-  /** When a timer was set beside at least twelve others, and how many were set then. */
+  /** For each timer that was set while at least twelve others ran: when, and how many then ran. */
   readonly manyTimers: { readonly atUs: number; readonly timers: number }[] = [];
-  /** The lines written to its console. */
   readonly lines: string[] = [];
   private readonly world: World;
   private readonly clock: ProcessClock;

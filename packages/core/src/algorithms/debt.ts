@@ -18,13 +18,13 @@ import {
 } from './bucket/bucket-rule.js';
 
 /**
- * Adds a debt to a rule: `debt` units if its limit is `ofLimit`, and in proportion if a plan or a live setting has
- * another limit. Only for token buckets and limits by calendar: other algorithms would forget the debt when a window
- * ends.
+ * Lets a limit go into debt by `debt` units. If a plan or a live setting has another limit than `ofLimit`, its debt is
+ * in proportion. Only token buckets and limits by calendar can have debt: other algorithms would forget it when a
+ * window ends.
  *
- * In a token bucket, the debt is a time: how long `debt` units take to refill at `ofLimit` per window. The rule's code
- * depends on the debt, because a rule without debt would reduce it to 0. The time to refill burst and debt is at most
- * 2^51 us.
+ * In a token bucket, the debt is the time that `debt` units take to refill at `ofLimit` per window. The code of the
+ * rule contains the debt, so rules without debt have separate counts: they would reduce a stored debt to 0. The time to
+ * refill burst and debt is at most 2^51 us.
  *
  * @param debt an integer from 1 to 10^9
  * @param ofLimit the declared limit

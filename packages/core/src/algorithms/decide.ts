@@ -1,4 +1,4 @@
-/** Makes decisions from a store's answers, and replaces missing answers. All limiters use it. */
+/** Makes decisions from a store's answers, and replaces missing answers. All limiters use this module. */
 
 import type { Answer } from '../contract/ask.js';
 import {
@@ -76,7 +76,7 @@ export function decideStep(
   return isOver(rule, used) ? { ...decision, over: true } : decision;
 }
 
-/** For a limit with `overage`: whether `used` exceeds the declared limit. */
+/** Whether `used` exceeds the declared limit of a rule with `overage`. */
 export function isOver({ soft }: Rule, used: number): boolean {
   return soft !== undefined && used > capacityOf(soft);
 }
@@ -89,8 +89,8 @@ export function measure(rule: Rule, answer: Answer, cost: number): Numbers {
 }
 
 /**
- * Answers a step that the store didn't answer: the policy of the step decides. If its algorithm fails closed, the step
- * passes only with the policy `allow`.
+ * Replaces the missing answer to a step according to `onStoreError`. If the algorithm fails closed, only a `take` or
+ * `look` with `'allow'` passes.
  */
 export function unanswered(step: Step, failure: Error): Answer {
   return { allowed: passes(step), nowUs: 0, tatUs: 0, tatNum: 0, failure };

@@ -5,10 +5,10 @@ import type { Answer } from '../contract/ask.js';
 import { countOf, sameRule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
-/** The merged steps of a group, and which of them stands for each step of the caller. */
+/** The merged steps of a group, and where each step of the caller is among them. */
 export interface UniqueGroup {
   readonly steps: readonly Step[];
-  /** The index of the merged step for each step of the caller; undefined if nothing was merged. */
+  /** For each step of the caller, the index of its merged step; undefined if nothing was merged. */
   readonly places?: readonly number[];
 }
 
@@ -19,11 +19,11 @@ export interface UniqueGroup {
  *
  * @throws SpillwayError `SPW_GROUP_INVALID` if
  *
- * - steps on one count differ in operation or numbers,
- * - a `put` or `hold` names a count twice,
+ * - steps on one count differ in operation or rule,
+ * - two `put` or two `hold` steps are on one count,
  * - a take of a permit or claim is not the only step on its count,
- * - a `hold` is not under a `queue` or `lock` rule, or
- * - a step names a claim incorrectly.
+ * - a `hold` has a rule other than `queue` or `lock`, or
+ * - a claim is invalid, or the rule of its step is not for claims.
  */
 export function uniqueGroup(steps: readonly Step[]): UniqueGroup {
   for (const step of steps) checkStep(step);
@@ -102,7 +102,7 @@ function checkStep(step: Step): void {
 }
 
 /**
- * Whether every binding `take` of a group passes. Only then is each `take` that passes charged.
+ * Whether every binding `take` of a group passes. Only then does a store charge the takes that pass.
  *
  * @param passes whether one step passes, given the state before the group; called only for binding takes
  */
@@ -151,7 +151,7 @@ export const MAX_STEPS = 1_000;
 /** A group of up to this many steps has the timeout of one step. */
 const FREE_STEPS = 128;
 
-/** Each further 512 steps, or part of them, add the same time again. */
+/** Each further 512 steps, or part of them, add the timeout of one step. */
 const EXTRA_STEPS = 512;
 
 /** The error for a group of more than {@link MAX_STEPS} steps, which is not sent. */

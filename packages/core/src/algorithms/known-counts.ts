@@ -1,11 +1,11 @@
-/** The rules registered for each limiter: one rule for each code. */
+/** The rules that each limiter has registered with a store, one for each code (see `countOf`). */
 
 import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /**
- * The most codes for each limiter. Plans may produce any number of codes, so a new code replaces the second oldest. The
- * oldest belongs to the declared rule and stays.
+ * The most rules for each limiter. Plans may produce any number, so a new rule then replaces the second oldest. The
+ * oldest is the declared rule and stays.
  */
 export const MAX_CODES = 64;
 
@@ -39,7 +39,7 @@ export class KnownCounts {
     for (const [limiter, rules] of this.limiters) yield [limiter, [...rules.values()]];
   }
 
-  /** For a `reset`: the steps that reset the other counts of its limiter. */
+  /** Returns the steps with which a `reset` also resets the other counts of the limiter. */
   otherResets(step: Step): Step[] {
     // With a claim, `reset` deletes only that claim, not the counts of its key.
     if (step.claim) return [];

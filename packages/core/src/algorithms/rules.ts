@@ -1,4 +1,4 @@
-/** Algorithms for rate limits by name, for code that reads names from a file or the network. Imports all algorithms. */
+/** Finds algorithms by name, for code that reads names from a file or the network. Imports all algorithms. */
 
 import { oneOf } from '../base/checks.js';
 import type { Algorithm, Anchor, RateAlgorithm, RateRule } from '../contract/rule.js';
@@ -15,7 +15,7 @@ const VALUES: Readonly<Record<Algorithm, RateAlgorithm>> = {
 const NAMES: readonly Algorithm[] = /* @__PURE__ */ Object.keys(VALUES) as Algorithm[];
 
 /**
- * The algorithm with this name in metrics, the command line and the registry.
+ * The algorithm with this name, as in metrics and the command line.
  *
  * @throws SpillwayError `SPW_ALGORITHM_INVALID`
  * @example

@@ -10,16 +10,15 @@ export interface StoredCount {
   step(step: Step, nowUs: number, charge: boolean): Answer;
   /** Whether a step has changed the text: see {@link isWritten}. */
   readonly changed: boolean;
-  /** When the count expires, that is, decides like an unused key. May be in the past. */
+  /** When the count expires and decides like an unused key. This may be in the past. */
   readonly expiresUs: number;
-  /** The state as a text. */
   text(): string;
 }
 
 /**
  * Whether a step changes the stored state. Steps that charge, give back or reset change it.
  *
- * @param acts whether the step passes, or applies without passing
+ * @param acts whether the step passes or, like a `record`, applies anyway
  * @param repairs whether the clock went back so far that even a take that is not charged repairs the state
  */
 export function isWritten(
@@ -50,7 +49,6 @@ export function wholeNumber(value: unknown): number {
   throw unknownFormat();
 }
 
-/** The error for a text in another format. */
 export function unknownFormat(): SpillwayError {
   return new SpillwayError('SPW_STORE_ERROR', 'the stored value is not one of this format');
 }

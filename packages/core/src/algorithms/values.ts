@@ -22,8 +22,8 @@ export const fixedWindow: RateAlgorithm = {
 };
 
 /**
- * At most `limit` per aligned window. The previous window counts too, in proportion to the part of it that is less than
- * one window old.
+ * Admits at most `limit` units per aligned window. The previous window counts too, in proportion to the part of it that
+ * is less than one window old.
  */
 export const slidingWindow: RateAlgorithm = {
   name: 'sliding-window-counter',
@@ -31,6 +31,7 @@ export const slidingWindow: RateAlgorithm = {
 };
 
 /**
- * At most `limit` in any interval of the window's length. This is exact, because the time of each request is stored.
+ * Admits at most `limit` units in any interval of the window's length. This is exact, because the time of each request
+ * is stored.
  */
 export const slidingLog: RateAlgorithm = { name: 'sliding-window-log', makeRule: makeLogRule };

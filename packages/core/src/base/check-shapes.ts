@@ -54,7 +54,7 @@ export function checkList(option: string, list: unknown, what: string): void {
 }
 
 /**
- * Checks that a value has a method of this name, or is undefined.
+ * Checks that a value has the method, or is undefined.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -16,13 +16,13 @@ const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 /** Options of {@link encodeName}. */
 export interface EncodeNameOptions {
   /**
-   * Shortens a string, for example to its SHA-256 in hexadecimal. Applied to limiters and keys of more than 256 UTF-16
-   * units, after escaping, and to the id of every claim. Without `hash`, names contain these texts in full.
+   * Shortens a string, for example to its SHA-256 in hexadecimal. It is applied to limiters and keys of more than 256
+   * UTF-16 units, after escaping, and to the id of every claim. Without `hash`, names contain these texts in full.
    */
   readonly hash?: ((text: string) => string) | undefined;
   /**
-   * Returns the replacement of each key and id, for keys that must not be readable in the store. The result must begin
-   * with `#` and contain no braces.
+   * Returns the replacement of each key and claim id, for keys that must not be readable in the store. The result must
+   * begin with `#` and contain no braces.
    */
   readonly hide?: ((key: string) => string) | undefined;
 }
@@ -33,7 +33,7 @@ export interface EncodeNameOptions {
  *
  * - Different counts have different names.
  * - Hashed and hidden keys begin with `#`; other keys don't.
- * - In a code with a `:` (steps with a claim), the part after it is hidden or hashed like a key, and `#` replaces the
+ * - In the code of a step with a claim, the part after the `:` is hidden or hashed like a key, and `#` replaces the
  *   `:`.
  * - Names are valid Unicode without control characters, so any database can store them. The database must compare them
  *   exactly: `Ada` and `ada` differ.
@@ -56,7 +56,7 @@ export function encodeName(
   return `${FORMAT}{${shown}}${encodeText(limiter, hash)}}${encodeCode(code, hash, hide)}`;
 }
 
-/** Clients may choose the text after a `:`. If there is a hash function, it is applied even to a short text. */
+/** Clients may choose the text after a `:`, so it is hidden or hashed even if it is short. */
 function encodeCode(
   code: string,
   hash: EncodeNameOptions['hash'],

@@ -1,4 +1,4 @@
-/** The error class of Spillway: a stable code, a message with option and value, and a link to the documentation. */
+/** The error class of Spillway. An error has a stable code, a message with option and value, and a link to the docs. */
 
 /** Each code has a heading in docs/errors.md. */
 export type SpillwayErrorCode =
@@ -65,8 +65,8 @@ export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
 }
 
 /**
- * Wrong use of Spillway, or a store that can't answer. Rejections are returned as decisions, with one exception: a
- * shaper's `schedule` throws them, because it otherwise returns the result of the job.
+ * The error for wrong use of Spillway, or for a store that can't answer. Rejections are returned as decisions, with one
+ * exception: a shaper's `schedule` throws them, because it returns the result of the job.
  *
  * @example
  * ```ts run
@@ -84,7 +84,7 @@ export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
 export class SpillwayError extends Error {
   /** Stable across releases: compare this, not the message. */
   readonly code: SpillwayErrorCode;
-  /** For errors of a store, the kind of failure, such as `readonly` or `oom`; has few values. */
+  /** For a store's error, one of a few kinds of failure, such as `readonly` or `oom`. */
   declare readonly kind?: string;
   /** For `SPW_SHAPER_WAIT`: how long the job would have waited, in milliseconds. */
   declare readonly wouldWaitMs?: number;
@@ -141,17 +141,17 @@ export function mustBe(
   return new SpillwayError(code, `${option} must be ${what}, got ${show(value)}${hint}`);
 }
 
-/** A hint if a function was passed as a number of a limit; otherwise empty. */
+/** A hint if a function was passed where a limit needs a number; otherwise empty. */
 export function planHint(value: unknown): string {
   return typeof value === 'function' ? ': for limits that differ between callers use plan' : '';
 }
 
-/** The end of a log line about an error: the URL that explains it, for a SpillwayError. */
+/** The end of a log line about an error: the URL that explains it, or nothing if it is no SpillwayError. */
 export function seeHelp(error: unknown): string {
   return isSpillwayError(error) ? ` See ${helpFor(error.code)}` : '';
 }
 
-/** The thrown value as an Error: itself if it is one, otherwise an Error whose message shows it. */
+/** Returns an Error unchanged. For any other thrown value, returns an Error whose message shows it. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(show(thrown));
 }

@@ -7,7 +7,7 @@ export interface Quotient {
 }
 
 /**
- * Computes a x b / c of non-negative integers exactly; with BigInt only if the product exceeds 2^53. A whole part
+ * Computes a x b / c of non-negative integers exactly. BigInt is used only if the product exceeds 2^53. A whole part
  * beyond 2^53 is returned as `Number.MAX_SAFE_INTEGER`, with remainder 0.
  */
 export function mulDiv(a: number, b: number, c: number): Quotient {

@@ -1,9 +1,9 @@
 /**
- * Fingerprints: 64-bit hashes of a limiter and a key, stored in place of the strings.
+ * Fingerprints are 64-bit hashes of a limiter and a key, stored in place of the strings.
  *
- * HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein; the variant that Linux uses for its hash tables) over UTF-16
- * code units, with a random seed per process, so clients can't construct collisions. Among n keys tracked at once, two
- * share a count with probability n^2 / 2^65: 3 in 10^8 for a million.
+ * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein; the variant that Linux uses for its hash
+ * tables) over UTF-16 code units, with a random seed per process, so clients can't construct collisions. Among n keys
+ * tracked at once, two share a count with probability n^2 / 2^65. For a million keys, this is 3 in 10^8.
  */
 
 declare const crypto: { getRandomValues(array: Int32Array): Int32Array };
@@ -14,7 +14,7 @@ export interface Fingerprint {
   readonly hi: number;
 }
 
-/** A random seed. Call it on first use: some runtimes don't allow random values at import. */
+/** Returns a random seed. Call it on first use, because some runtimes don't allow random values at import. */
 export function randomSeed(): Fingerprint {
   const words = crypto.getRandomValues(new Int32Array(2));
   return { lo: words[0] as number, hi: words[1] as number };
@@ -29,8 +29,8 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   let v3 = seed.hi ^ 0x74656462;
   let lo = 0;
 
-  // Two code units per word. The last word has the length and, if the length is odd, the last code unit. Then two
-  // finalization passes.
+  // Each word has two code units. The last word has the length and, if the length is odd, the last code unit. Two
+  // finalization passes follow.
   const words = (length >> 1) + 1;
   for (let step = 0; step < words + 2; step += 1) {
     let word = 0;
@@ -69,8 +69,8 @@ export function shortened(text: string, seed: Fingerprint): string {
 }
 
 /**
- * Copies a string, by way of JSON. Engines represent a substring as a slice that keeps the whole string, such as a
- * header, alive. A map with slices as keys also takes 1.5 times as long per lookup.
+ * Copies a string through JSON. Engines represent a substring as a slice that keeps the whole string, such as a header,
+ * alive. A map with slices as keys also takes 1.5 times as long per lookup.
  */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string;

@@ -1,4 +1,4 @@
-/** The features of the host, besides the clock, that core uses, with fallbacks for hosts that lack them. */
+/** The host's features that core uses, except the clock, with fallbacks for hosts without them. */
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
 declare function clearTimeout(timer: unknown): void;
@@ -79,25 +79,26 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
   );
 }
 
-/** Ignores `value`: if it is a promise that rejects, it must not end the process as an unhandled rejection. */
+/** If `value` is a promise, ignores its rejection, which would otherwise end the process. */
 export function disregard(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => undefined);
 }
 
 /** Receives log lines. */
 export interface Logger {
-  /** Takes one line. */
   warn(message: string): void;
 }
 
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
-/** The console as a logger, if there is one. Always the same object, because loggers are compared. */
+/**
+ * A logger that writes to the host's console. Always the same object, because repeated lines are suppressed for each
+ * logger.
+ */
 export function consoleLogger(): Logger {
   return toConsole;
 }
 
-/** Writes a line to the console with `console.log`. */
 export function toConsoleLine(line: string): void {
   globalConsole()?.log(line);
 }
@@ -124,7 +125,7 @@ export function oneOfMany(): string | undefined {
     : undefined;
 }
 
-/** Whether the console may show colours: it is a terminal, and its user has not set `NO_COLOR`. */
+/** Whether the console may show colours: only if it is a terminal whose user has not set `NO_COLOR`. */
 export function showsColors(): boolean {
   const { process } = globalThis as { process?: Process };
   try {
@@ -153,8 +154,8 @@ function globalConsole(): Console | undefined {
 declare function setTimeout(callback: () => void, ms: number): unknown;
 
 /**
- * The units of work between two turns of the event loop. An answer without I/O takes a few microseconds, so 512 take a
- * few milliseconds.
+ * The units of work between two turns of the event loop. A unit, such as an answer without I/O, takes a few
+ * microseconds, so 512 units take a few milliseconds.
  */
 const EVERY = 512;
 

@@ -1,4 +1,4 @@
-/** Writes log lines, and remembers a value for each recent subject of log lines. */
+/** Writes log lines, and stores a value for each recent subject of log lines. */
 
 import { disregard, type Logger } from './host.js';
 

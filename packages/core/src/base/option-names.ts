@@ -7,7 +7,7 @@ import { SpillwayError } from './errors.js';
  */
 export type NamesOf<Options> = { readonly [Name in keyof Options]-?: 1 };
 
-/** Options that are often passed in the wrong place, by the place where they belong. */
+/** Options that are often passed in the wrong place. The keys are the right places. */
 const PLACES: Readonly<Record<string, string>> = {
   'the limiter, as in rateLimit()':
     'limit plan window burst algorithm anchor penalty overage status key cost refundIf name share',

@@ -1,4 +1,4 @@
-/** The outcome of a guard for one request: the response, and the release when the response has closed. */
+/** What a guard decided about a request: the response, and what to call when the response has closed. */
 
 import type { Decision } from './decision.js';
 import type { ResponseEnd } from './limiter-turn.js';
@@ -9,19 +9,19 @@ import type { Header } from './request.js';
 export interface Admission {
   /** Whether the request may go on. */
   readonly allowed: boolean;
-  /** One for each limiter, in the order of the guard. */
+  /** One decision for each limiter, in the order of the guard. */
   readonly decisions: readonly Decision[];
   /**
-   * The rejection that determines the response; among equals, the one with the longest wait. Undefined if the request
-   * is allowed or replayed.
+   * The rejection that determines the response. If several rank equally, it is the one with the longest wait. Undefined
+   * if the request is allowed or replayed.
    */
   readonly binding: Decision | undefined;
   /**
-   * The stored response to send instead of running a handler, if the request is a replay. `status` and `headers` are
-   * then those of that response.
+   * The stored response to send instead of running a handler, if the request is a replay. Then `status` and `headers`
+   * come from this response.
    */
   readonly replay?: StoredResponse | undefined;
-  /** 200 if allowed. If rejected: 429, 403 (blocked key), 503, or the status of another reason. */
+  /** 200 if allowed. For a rejection, the status of its reason, such as 429, 403 (blocked key) or 503. */
   readonly status: number;
   /** Headers for the response, whether the request is allowed or rejected. */
   readonly headers: readonly Header[];

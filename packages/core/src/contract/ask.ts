@@ -11,7 +11,7 @@ import type { Period } from './calendar.js';
  * - `look`: changes nothing. Answers what `take` would.
  * - `put`: gives back the part of an earlier charge that still counts.
  * - `hold`: with a `queue` rule, starts or extends a pause in which nothing starts. With a `lock` rule, starts or
- *   extends a lock. Never shortens it.
+ *   extends a lock. A `hold` shortens neither.
  * - `done`: only with a `claims` rule. Marks a claim as done and stores it with its note.
  * - `reset`: resets the key in every count of its limiter that the store knows: see {@link Store.register}. With a
  *   claim, it deletes only that claim, even if another owner has it. Without a claim, it deletes no claims, because a
@@ -29,7 +29,10 @@ export interface Lease {
 
 /** The claim of a step with a `claims` rule. */
 export interface Claim {
-  /** The claimed id: an idempotency key as the caller sent it, any text. Different keys may have equal ids. */
+  /**
+   * The claimed id, such as an idempotency key as the caller sent it. Any text is valid. Different keys may have equal
+   * ids.
+   */
   readonly id: string;
   /**
    * Identifies the attempt that claims the id: 16 characters of `A-Z a-z 0-9 _ -`, from 96 random bits that are new for
@@ -60,13 +63,13 @@ export interface Ask<Rule> {
   readonly limiter: string;
   readonly key: string;
   readonly rule: Rule;
-  /** Units: an integer from 0 to 2^53 - 1. */
+  /** The units, an integer from 0 to 2^53 - 1. */
   readonly cost: number;
   /** See {@link Step.binding}. */
   readonly binding?: boolean;
   /**
-   * Further units to charge with the cost, an integer from 0. They never cause a rejection. Only for a `take` or
-   * `record` of a cost above 0 under a rule with debt; otherwise stores ignore it.
+   * Further units to charge with the cost, an integer from 0. They never cause a rejection. Stores use them only for a
+   * `take` or `record` with a cost above 0 and a rule with debt.
    */
   readonly owed?: number | undefined;
   /** For `put`: the grant to give back. */
@@ -81,7 +84,10 @@ export interface Ask<Rule> {
    * last of them can start, rounded up to a microsecond. Each is charged as if it came at that time.
    */
   readonly together?: boolean;
-  /** Set by stores after judging the group once: the common start, in microseconds since the epoch. */
+  /**
+   * The common start of takes with {@link together}, in microseconds since the epoch. Stores set it after judging the
+   * group once.
+   */
   readonly startUs?: number;
   /**
    * With a `leases` rule: the permit to take, to renew (`record`) or to release (`put`). Without it, the step only
@@ -97,7 +103,7 @@ export interface Ask<Rule> {
   readonly period?: Period | undefined;
   /**
    * With a `distinct` rule: the distinct items of the request, as the first 16 bytes of a SHA-256 in lower-case
-   * hexadecimal. The cost must be their number. More than 100 never pass.
+   * hexadecimal. The cost must be their number. More than 100 items never pass.
    */
   readonly items?: readonly string[] | undefined;
 }
@@ -115,7 +121,7 @@ export interface Receipt {
    * - `leases`, `claims`: 0, because {@link Step.lease} and {@link Step.claim} identify the grant.
    */
   readonly atUs: number;
-  /** `bucket`, `queue`: the fraction of the bucket's state ({@link BucketAnswer.tatNum}). Others: 0. */
+  /** For `bucket` and `queue`, the fraction of the bucket's state ({@link BucketAnswer.tatNum}); otherwise 0. */
   readonly num: number;
   /** The units charged. A `put` gives back at most this many. */
   readonly units: number;
@@ -132,8 +138,8 @@ interface AnswerBase {
   /** The store's clock at the decision, whole microseconds since the epoch. */
   readonly nowUs: number;
   /**
-   * `take`, `record`: units that were not charged, because the count has reached the limit and the debt of its rule.
-   * Rounded up. Omitted if there are none, and under rules without debt.
+   * For a `take` or `record`, the units that were not charged, because the count has reached the limit and the debt of
+   * its rule. Rounded up. Omitted if all were charged or the rule has no debt.
    */
   readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
@@ -158,7 +164,7 @@ export interface BucketAnswer extends AnswerBase {
  * than the tolerance.
  */
 export interface QueueAnswer extends BucketAnswer {
-  /** The end of a pause, in microseconds since the epoch; 0 if there is none now. */
+  /** The end of the running pause, in microseconds since the epoch; 0 if no pause runs. */
   readonly pausedUntilUs: number;
 }
 
@@ -180,10 +186,10 @@ export interface CalendarAnswer extends AnswerBase {
 
 /** State of a limit with a penalty after the step. */
 export interface LockAnswer extends AnswerBase {
-  /** The first instant after the window. During a lock: after the window in which the lock began. */
+  /** The first instant after the window. During a lock, this is the window in which the lock began. */
   readonly endUs: number;
   readonly current: number;
-  /** When the running lock ends; 0 if there is none. */
+  /** When the running lock ends; 0 if no lock runs. */
   readonly untilUs: number;
 }
 
@@ -193,7 +199,7 @@ export interface LogAnswer extends AnswerBase {
   readonly used: number;
   /** Time of the entry or item that must expire before this step passes; -1 if it passes now or never can. */
   readonly freesUs: number;
-  /** Time of the newest entry that counts, 0 if there is none. */
+  /** Time of the newest entry that counts; 0 if no entry counts. */
   readonly lastUs: number;
 }
 
@@ -201,19 +207,19 @@ export interface LogAnswer extends AnswerBase {
 export interface LeasesAnswer extends AnswerBase {
   /** Permits held now, by all holders. */
   readonly used: number;
-  /** How many of them are held by critical holders. */
+  /** Permits held now by critical holders. */
   readonly critical: number;
 }
 
 /** State of the claim after the step. */
 export interface ClaimsAnswer extends AnswerBase {
-  /** `running`: its owner holds it under a lease. `done`: the work is finished. */
+  /** `running`: its owner holds the claim under a lease. `done`: the work is finished. */
   readonly state: 'free' | 'running' | 'done';
   /** The owner of the running or done claim; `''` if it is free. */
   readonly owner: string;
   /** When the lease or the stored claim expires, in microseconds since the epoch; 0 if the claim is free. */
   readonly endsUs: number;
-  /** The note of `done`; `''` unless the claim is done. */
+  /** The note that `done` has stored; `''` unless the claim is done. */
   readonly note: string;
 }
 

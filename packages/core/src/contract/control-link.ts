@@ -1,4 +1,4 @@
-/** How guards and limiters read live settings. Each control brings the code for this. */
+/** How guards and limiters read live settings. Each control supplies the code for this. */
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
@@ -14,7 +14,6 @@ export type LinkedControl = Control & ControlLinked;
 
 /** The part of a {@link LinkedControl} that links it to guards and limiters. */
 export interface ControlLinked {
-  /** Connects one guard or limiter to this control. */
   link(user: ControlUser): ControlLink;
 }
 
@@ -36,7 +35,7 @@ export interface ControlLink extends Control, LiveLink {
 /** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
-   * The variant of a limiter for a caller, with its live limits. Limits that don't make a valid rule are reported as a
+   * The variant of a limiter for a caller, with live limits. Limits that don't make a valid rule are reported as a
    * fault and ignored.
    *
    * @param from the variant of the caller's plan, or the declared one
@@ -65,7 +64,6 @@ export interface LiveVariants<Declared extends Numbers> {
 /** The rules and the policy made from the numbers of a limit. */
 export interface RuleVariant<Declared extends Numbers> {
   readonly numbers: Declared;
-  /** The name of the plan, if it has one. */
   readonly plan: string | undefined;
   readonly rule: Rule;
   /** The rule of the fallback counter, used when the store fails. */

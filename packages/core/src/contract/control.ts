@@ -34,7 +34,7 @@ export interface LimiterSettings {
    * limiter is in shadow mode.
    */
   readonly share?: number;
-  /** Must be the same object as long as the numbers don't change: guards make a rule from each object once. */
+  /** Must be the same object as long as the numbers don't change: a guard makes a rule only once for each object. */
   readonly limits?: LiveLimits;
 }
 
@@ -42,7 +42,7 @@ export interface LimiterSettings {
 export interface KeyOverride {
   /** `allow`: the limiter neither counts nor rejects the key. `block`: the limiter rejects it. */
   readonly verdict: 'allow' | 'block';
-  /** Milliseconds until it expires. */
+  /** Milliseconds until the override expires. */
   readonly endsInMs: number;
 }
 
@@ -69,11 +69,11 @@ export interface Control {
    * keys are hashes, as the control stores them.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
-  /** True if the storage has lost the settings. The last known settings stay in effect. Shown in metrics. */
+  /** True if the storage has lost the settings. The last known settings stay in effect. */
   readonly settingsLost?: boolean;
   /**
-   * Called for each limiter of a new guard, with the declared rule if the limiter has counts. The control can use it to
-   * warn operators about limiter names that don't exist. Must return at once and never throw.
+   * Called for each limiter of a new guard, with the declared rule if the limiter has counts. The control can warn
+   * operators about limiter names that don't exist. Must return at once and never throw.
    */
   register?(limiter: string, rule?: Rule): void;
 }

@@ -7,7 +7,7 @@
  * the number of requests.
  *
  * - `allowed`: it passed. It was charged if all limiters of the guard let it pass.
- * - `denied`: rejected.
+ * - `denied`: it was rejected.
  * - `would-deny`: a limiter in shadow mode would have rejected it.
  * - `replayed`: it retries a finished request. If no limiter rejected it, it got the stored response, and nothing was
  *   charged.
@@ -99,7 +99,7 @@ export interface Decision extends Numbers {
   /** Whether this limiter lets the request pass. Also true for `would-deny`, `would-replay` and `skipped`. */
   readonly allowed: boolean;
   readonly outcome: Outcome;
-  /** Why it was rejected, or would have been outside shadow mode; null if it passes. */
+  /** Why the request was rejected, or would have been outside shadow mode; null if it passes. */
   readonly reason: Reason | null;
   /** The HTTP status of the rejection, if it differs from the default for the reason. */
   readonly status?: number | undefined;
@@ -150,9 +150,10 @@ export function statusOf({ reason, status }: Decision): number {
 /**
  * The decision that determines the response.
  *
- * - If any limiter rejects, in this order: a rejection of the caller (429, 403, 402); overload (503); any other
- *   rejection, such as of an idempotency key; a replay. Among equals, the one with the longest wait.
- * - If all pass: the decision with the least `remaining`. Skipped decisions come last, because they have none.
+ * - If any limiter rejects: a rejection of the caller (429, 403, 402) comes first, then overload (503), any other
+ *   rejection, such as of an idempotency key, and a replay. Among equals, the longest wait decides.
+ * - If all pass, the decision with the least `remaining`. Skipped decisions come last, because their `remaining` is
+ *   NaN.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {

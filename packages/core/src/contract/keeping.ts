@@ -28,21 +28,20 @@ export interface StoredExchange {
 export interface KeepContext extends StepContext {
   readonly clock: Clock;
   readonly values: Values;
-  /** How long a request waits for the store, in milliseconds. */
   readonly storeTimeoutMs: number;
   /** Sends one step to the store. The answer has a `failure` if the store can't answer. */
   ask(step: Step): Answer | Promise<Answer>;
-  /** Calls `lost` if another owner turns out to have the claim before it has ended. */
+  /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Step, lost: () => void): void;
   /** Stops the renewal of a claim. */
   abandon(step: Step): void;
-  /** Retries writing `value`, together with `last`, the step that ends its claim. */
+  /** Retries to write `value`. `last` is the step that ends its claim. */
   writeLater(last: Step, value: LateValue): void;
   /** Sends `last`, the step that ends the claim of `step`, after the request has ended. */
   end(step: Step, last: Step): Promise<void> | undefined;
 }
 
-/** The result for a request whose claim was rejected by the store. */
+/** The result of a request whose claim the store rejected. */
 export interface Settled {
   readonly decision: Decision;
   /** For a replay: the stored response to send. */
@@ -52,7 +51,7 @@ export interface Settled {
 }
 
 /**
- * The result for a request whose claim was rejected, or the next action of the guard:
+ * The result of a request whose claim the store rejected, or what the guard must do next:
  *
  * - `again`: the claim may be free, so the guard must ask all limiters again.
  * - `own`: the request already holds the claim through an earlier guard, so the guard must ask the other limiters
@@ -66,13 +65,13 @@ export interface RecordedExchange {
   isGone(): boolean;
 }
 
-/** The parts of a guard that its keeper needs. */
+/** The parts of a guard that its {@link Keeper} needs. */
 export interface KeeperParts {
   readonly context: StepContext;
   readonly client: {
     readonly clock: Clock;
     readonly store: { readonly values?: Values | undefined };
-    /** The number of limiters that have no store and so use the shared memory; 0 if the guard has a store. */
+    /** How many limiters of this process have no store; 0 if the guard has a store. */
     readonly withoutStore: number;
     readonly link: {
       ask<Value>(
@@ -86,7 +85,7 @@ export interface KeeperParts {
     giveBack(steps: readonly Step[]): Promise<void> | undefined;
   };
   readonly storeTimeoutMs: number;
-  /** Other limiters of the guard that store responses. Must be empty, because a guard has at most one. */
+  /** Other limiters of the guard that store responses. A guard has at most one, so this must be empty. */
   readonly others: readonly unknown[];
 }
 
@@ -102,7 +101,6 @@ export interface ClaimTurn<Raw> {
   readonly step?: Step | undefined;
   readonly answer?: Answer | undefined;
   readonly decision?: Decision | undefined;
-  /** The result for a claim that the store rejected. */
   readonly settled?: Settled | undefined;
 }
 
@@ -136,20 +134,18 @@ export interface Keeper<Raw> {
    * error is reported as a fault and the response is not stored.
    */
   begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined;
-  /** The stored response to send, if the request is a replay. */
+  /** The stored response of a replay. */
   answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined;
-  /** The problem document of a rejection by such a limiter; undefined for other rejections. */
+  /** The problem document of a rejection by this limiter; undefined for other rejections. */
   problemOf(decision: Decision): OwnProblem | undefined;
-  /** Headers to add to a rejection. */
   headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined;
 }
 
 /** The part of a limiter that stores responses and replays them. */
 export interface Keeping<Raw> {
-  /** Returns the parts of the exchange that the limiter needs. */
   readonly see: (exchange: RecordedExchange, holder: object) => StoredExchange;
   /**
-   * Makes the keeper of a guard. Only guards with such a limiter have the code for it.
+   * Makes the keeper of a guard. Only guards with a limiter that stores responses contain its code.
    *
    * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
    */

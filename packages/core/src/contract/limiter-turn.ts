@@ -29,7 +29,6 @@ export interface StepContext {
   /** The warnings and the store of the guard, which {@link Machine.complete} needs. */
   readonly notices?: FaultSink['notices'];
   readonly store?: FaultSink['store'];
-  /** Reads live limits; undefined without a control. */
   readonly live?: LiveLink | undefined;
   /** How long to wait for the promise of a callback, in milliseconds. Default 1,000. */
   readonly callbackTimeoutMs?: number | undefined;
@@ -40,14 +39,12 @@ export interface LimiterTurn<Raw = unknown> {
   readonly request: LimitRequest<Raw>;
   /** The mode in effect: the declared one or a live setting. */
   readonly mode: Mode;
-  /** The step for the store, if the limiter is a stored one. */
   readonly step?: Step | undefined;
-  /** The answer of the store, if the limiter is a stored one. */
   readonly answer?: Answer | undefined;
   readonly decision: Decision;
 }
 
-/** The parts of a guard with which a meter settles what its limiter has charged. */
+/** What a meter needs of a guard to settle the units that its limiter has charged. */
 export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;

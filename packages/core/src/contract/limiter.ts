@@ -24,7 +24,7 @@ export interface RequestOutcome extends ResponseEnd {
 /** The step that a stored limiter sends to the store, or its decision if it needs no store. */
 export type Question = Step | Decision;
 
-/** Steps that give back units, or a promise of them; undefined for none. */
+/** Steps that give back units, or a promise of them; undefined if nothing is given back. */
 export type StepsBack = readonly Step[] | undefined | Promise<readonly Step[] | undefined>;
 
 interface LimiterBase<Raw> {
@@ -61,7 +61,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly named: boolean;
   /** The share of keys for which the limit is enforced, 0 to 1. Default 1. */
   readonly share?: number;
-  /** The limiter's own setting for when the store can't answer, if it has one. Used in the log line about an outage. */
+  /** The limiter's own setting, if it has one. Used in the log line about an outage. */
   readonly onStoreError?: OnStoreError | undefined;
   /** True if a function of the app returns the key. The guard then warns if all requests have the same key. */
   readonly isKeyed?: boolean | undefined;
@@ -70,7 +70,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   /** Set for a limiter that stores responses. A guard has at most one. */
   readonly keeping?: Keeping<Raw> | undefined;
   /**
-   * Returns the step for the store, or the decision if no store is needed; a promise of it if a callback returns a
+   * Returns the step for the store, or the decision if no store is needed; a promise of either if a callback returns a
    * promise. Must not throw, and the promise must not reject. If the limit of the rule is 0, the request is rejected
    * without calling the store.
    *
@@ -83,7 +83,6 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
     context: StepContext,
     live?: LiveLimits,
   ): Question | Promise<Question>;
-  /** Makes the decision from the store's answer. */
   decide(step: Step, answer: Answer): Decision;
 }
 
@@ -93,5 +92,5 @@ export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
   decide(request: LimitRequest<Raw>, context: StepContext): Decision;
 }
 
-/** A limiter of a guard: with a count in a store, or without a store. */
+/** A limiter of a guard, with or without a count in a store. */
 export type Limiter<Raw = unknown> = StoredLimiter<Raw> | LocalLimiter<Raw>;

@@ -1,6 +1,6 @@
 /**
- * Costs that are known only after the request. The value of the option `cost` brings the code, so other limiters don't
- * contain it.
+ * Costs that are known only after the request. The value of the option `cost` carries the code for them, so limiters
+ * with other costs don't contain it.
  */
 
 import type { Answer } from './ask.js';
@@ -35,7 +35,7 @@ export interface MeterHooks<Raw = unknown> {
   /**
    * Adds the method `settle` to a limiter without HTTP, and lets it accept reservations.
    *
-   * @param limit its `Limit`, and `client` its `DirectClient`
+   * @param limit the limiter's `Limit`; `client` is its `DirectClient`
    */
   extend(limiter: object, limit: unknown, client: unknown): void;
 }

@@ -25,16 +25,16 @@ export interface StoreCallEvent {
 /** A circuit breaker has opened or closed. It opens when a part of the store fails or is slow. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
-  /** Why it opened: too many calls failed or were slow. */
+  /** Why the breaker opened: too many calls failed or were slow. */
   readonly reason: 'failures' | 'slow';
   /**
-   * The part of the store, such as the address of a cluster node; undefined if the store has no parts. Beyond 1,000
-   * parts, `other parts`.
+   * The part of the store, such as the address of a cluster node; undefined if the store has no parts. After the first
+   * 1,000 parts, `other parts`.
    */
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */
   readonly openMs: number;
-  /** The error that opened it. */
+  /** The error that opened the breaker. */
   readonly error?: Error;
 }
 
@@ -62,8 +62,8 @@ export interface Overflowing {
 }
 
 /**
- * Observes guards. Methods are called while the request waits, so they must be quick. If one throws, that is reported
- * as a fault.
+ * Observes guards. Methods are called while the request waits, so they must be quick. If a method throws, the error is
+ * reported as a fault.
  */
 export interface Observer {
   /**
@@ -139,7 +139,7 @@ export interface Fault {
     | 'step'
     | 'finish'
     | 'adapter';
-  /** The thrown error, or one that describes the invalid return value. */
+  /** The thrown error, or an error that describes the invalid return value. */
   readonly error: unknown;
 }
 

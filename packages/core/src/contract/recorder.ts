@@ -22,7 +22,7 @@ export interface BodyWatcher {
 /** Sees the response of a handler. */
 export interface ResponseWatcher {
   /**
-   * Called first, with the status and headers set by the handler. If the handler fails before they are sent, it is
+   * Called first, with the status and headers set by the handler. If the handler fails before they are sent, this is
    * called again with those of the next response.
    *
    * @param field returns the value of a header, or undefined if it is missing
@@ -55,14 +55,14 @@ export type BodyEnd = 'whole' | 'too-large' | 'late' | 'unknown';
 
 /** Sees the body of one request and the response of its handler. */
 export interface Recorder {
-  /** The query of the request as the client sent it, without `?`; empty if there is none. */
+  /** The query of the request as the client sent it, without `?`; empty if the request has none. */
   readonly query: string;
-  /** The host that the client sent, with the port if it sent one; empty if it sent none. */
+  /** The host that the client sent, with the port if given; empty if the client sent no host. */
   readonly host: string;
-  /** The body as parsed by a body parser before the guard; undefined if none has run. */
+  /** The body as parsed by a body parser before the guard; undefined if no parser has run. */
   parsedBody(): unknown;
   /**
-   * Passes the body to the watcher while the handler reads it, without reading it itself. If the body was read before,
+   * Passes the body to the watcher while the handler reads it; reads nothing itself. If the body was read before,
    * returns a promise that settles when the watcher has seen all of it; the handler must wait.
    */
   watchBody(watcher: BodyWatcher): void | Promise<void>;
@@ -73,8 +73,8 @@ export interface Recorder {
 }
 
 /**
- * Makes the recorders for node:http and fetch. `idempotency()` supplies them: a guard without it doesn't have the code
- * that sees bodies and responses.
+ * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without it don't
+ * contain the code.
  */
 export interface Recorders {
   /**
@@ -89,8 +89,8 @@ export interface Recorders {
 /** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
   /**
-   * Returns the response to send instead of `response`. If that response has no body, `kept` is set: send the response
-   * only after `kept` settles.
+   * Returns the response to send instead of `response`. If that response has no body, send it only after `kept`
+   * settles.
    */
   see<Res>(
     response: Res,

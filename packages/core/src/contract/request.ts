@@ -18,10 +18,10 @@ export interface LimitRequest<Raw = unknown> {
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   readonly raw: Raw;
-  /** For adapters: the object that handlers pass to `of` of a meter, if it is not {@link raw}. */
+  /** For adapters: the object that handlers pass to a meter's `of`, if it is not {@link raw}. */
   readonly holder?: object | undefined;
   /**
-   * For adapters: called by the guard if a limiter counts by address and the address can't be known. `enforced`:
+   * For adapters: called by the guard if a limiter counts by address and the address can't be known. `enforced` says
    * whether the limiter is in the mode `enforce`. Returns true if the adapter reports the problem to the app.
    */
   missesAddress?(enforced: boolean): boolean;
@@ -80,5 +80,5 @@ export type PlanOption<Raw> = (
   request: LimitRequest<Raw>,
 ) => Plan | null | undefined | PromiseLike<Plan | null | undefined>;
 
-/** Name and value. */
+/** The name and value of a header. */
 export type Header = readonly [name: string, value: string];

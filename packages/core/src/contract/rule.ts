@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * Set for a limit with `overage`: the rule with the declared limit. A rule with `soft` counts and admits more units,
-   * up to a higher limit, and its steps are not binding. Stores ignore this property.
+   * Set for a limit with `overage`: the rule with the declared limit. This rule has a higher limit, so it counts and
+   * admits more units, and its steps are not binding. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -38,8 +38,8 @@ export interface BucketNumbers extends Tolerance {
   readonly limit: number;
   readonly windowUs: number;
   /**
-   * The capacity of the bucket in units. Less than the declared burst only if the tolerance would otherwise exceed 2^51
-   * us.
+   * The capacity of the bucket in units. It is less than the declared burst only if the tolerance would otherwise
+   * exceed 2^51 us.
    */
   readonly burst: number;
   /** Denominator of all fractions of a microsecond in this rule: limit / gcd(limit, windowUs). */
@@ -76,7 +76,7 @@ export interface QueueRule extends RuleBase, BucketNumbers {
   readonly spanUs: number;
   /** The refill time of `burst` - 1 units, in whole microseconds, rounded down. */
   readonly leadUs: number;
-  /** The fraction of that time, a numerator over `den`. */
+  /** The fraction that `leadUs` omits, as a numerator over `den`. */
   readonly leadNum: number;
 }
 
@@ -95,7 +95,7 @@ export interface WindowRule extends RuleBase {
 export interface CalendarRule extends RuleBase {
   readonly machine: 'calendar';
   readonly limit: number;
-  /** Finds the period of an instant of the store's clock, unless the step has its own {@link Ask.period}. */
+  /** Finds the period in which a step counts, unless the step has its own {@link Ask.period}. */
   readonly calendar: Calendar;
 }
 
@@ -109,7 +109,7 @@ export interface LockRule extends RuleBase {
   readonly windowUs: number;
   /** The lengths of the first, second and further locks, in microseconds; at least one. The last length is repeated. */
   readonly locksUs: readonly number[];
-  /** This many microseconds after the end of the last lock, the next lock has the first length again. */
+  /** A lock that starts this many microseconds after the end of the last one has the first length again. */
   readonly forgetUs: number;
 }
 
@@ -130,7 +130,8 @@ export interface DistinctRule extends RuleBase {
 
 /**
  * Permits for requests in flight. Each is held under a lease, which expires unless it is renewed. Critical holders
- * always get a permit. Others get one if fewer than `limit` are held in total, and fewer than `open` by others.
+ * always get a permit. Another holder gets one if fewer than `limit` permits are held in total, and fewer than `open`
+ * of them by holders that are not critical.
  */
 export interface LeasesRule extends RuleBase {
   readonly machine: 'leases';
@@ -138,7 +139,6 @@ export interface LeasesRule extends RuleBase {
   readonly limit: number;
   /** The most permits at once for holders that are not critical, 0 to `limit`. */
   readonly open: number;
-  /** Length of a lease in microseconds. */
   readonly leaseUs: number;
 }
 
@@ -162,7 +162,7 @@ export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 /** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
-/** The names of the algorithms in metrics, the registry and the command line. */
+/** The names of the algorithms, as in metrics and the command line. */
 export type Algorithm =
   | 'token-bucket'
   | 'fixed-window'
@@ -199,7 +199,6 @@ export interface RateAlgorithm {
 export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
   readonly name: 'distinct';
   readonly maxLimit: number;
-  /** Finds the items of a request. */
   readonly itemOf?: ((request: LimitRequest<Raw>) => Items | PromiseLike<Items>) | undefined;
 }
 
@@ -209,13 +208,13 @@ export type Item = string | number | bigint;
 /** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
-/** The options of a limiter in which a callback for {@link Given} can be. */
+/** Limiter options that can contain a callback for {@link Given}. */
 interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;
 }
 
-/** Data of a request beside its key. A missing property was not supplied, or its callback failed. */
+/** Data of a request besides its key. A missing property was not supplied, or its callback failed. */
 interface Given {
   readonly cost?: unknown;
   readonly period?: unknown;
@@ -225,7 +224,6 @@ interface Given {
 /** A window by calendar, as passed to the option `window`. `calendar()` returns it. */
 export interface CalendarWindow<Raw = unknown> {
   readonly calendar: Calendar;
-  /** Looks up the billing period of a request. */
   readonly periodOf?:
     | ((request: LimitRequest<Raw>) => BillingPeriod | PromiseLike<BillingPeriod>)
     | undefined;
@@ -240,7 +238,6 @@ export interface CalendarWindow<Raw = unknown> {
     readonly burst?: unknown;
     readonly anchor?: unknown;
   }): CalendarRule;
-  /** The name of the calendar. */
   toString(): string;
 }
 
@@ -285,26 +282,24 @@ export interface Machine {
   /** A rule that also counts units beyond the limit; the caller sets {@link RuleBase.soft}. */
   soften?(rule: Rule): Rule;
   /**
-   * Throws if a plan has numbers that must not replace the declared ones.
+   * Checks a plan.
    *
-   * @throws SpillwayError `SPW_OPTION_INVALID`
+   * @throws SpillwayError `SPW_OPTION_INVALID` for numbers that must not replace the declared ones
    */
   checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
   /** For buckets with debt: charges a granted `take` or a `record` to the state of the count. */
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
-  /** The numbers of the rule as clients see them. */
   policy(name: string, rule: Rule): Policy;
   /** The numbers of the rule as operators see them. */
   declared(rule: Rule): DeclaredNumbers;
   /** After this many microseconds without a step, a count has expired: it decides like the count of an unused key. */
   expiresAfterUs(rule: Rule): number;
-  /** The numbers of a decision, from the store's answer to a step of `cost` units. */
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
   /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
   /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
-  /** The receipt of what is left after `given` units were given back. Omitted if only the number of units differs. */
+  /** The receipt of the rest of a grant, after `given` units were given back. Omitted if only the units differ. */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
@@ -330,9 +325,9 @@ export interface Machine {
    */
   readonly checkStep?: (step: Ask<Rule> & { readonly onStoreError?: unknown }) => void;
   /**
-   * Adds the data of the request that the rule needs to a step.
+   * Adds to a step the data of the request that its rule needs.
    *
-   * @param given undefined if the callback failed, which was reported
+   * @param given undefined if the callback failed; the fault was already reported
    * @param limiter the name of the limiter, for faults
    */
   complete?<S extends Ask<Rule>>(
@@ -341,9 +336,9 @@ export interface Machine {
     limiter: string,
     sink: FaultSink,
   ): S;
-  /** The callback in the options that finds a property of {@link Given}, and its name in faults. */
+  /** Finds the option whose callback supplies a property of {@link Given}. Faults name that property as `source`. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** Properties of the merged step if two steps on one count are merged, such as a cost that differs from the sum. */
+  /** What to set in the result of merging two steps on one count, such as a cost other than their sum. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
@@ -360,7 +355,7 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm, without spaces, because the registry separates its entries with them:
+   * The algorithm. It has no spaces, because spaces separate the values that processes announce in Redis:
    *
    * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;
@@ -402,7 +397,7 @@ export interface DenialMemory {
  *
  * - buckets with the same tolerance in time, debt included, and the same denominator,
  * - windows of the same kind and length, logs and limits on distinct items with the same window,
- * - limits with a penalty with the same `forgetUs`,
+ * - limits with a penalty and the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
  * A step with a claim uses a separate count for the id of the claim. The code is then the rule's code, `:` and the id,

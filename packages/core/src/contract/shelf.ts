@@ -2,49 +2,47 @@
 
 import type { Answer, Ask } from './ask.js';
 
-/** One step on a shelf, the table of one algorithm. */
+/** One step on a shelf. */
 export interface ShelfStep<Rule, Count = unknown> {
   readonly ask: Ask<Rule>;
   readonly nowUs: number;
   /** If false, a `take` only answers whether it would pass. */
   readonly charge: boolean;
-  /** If false, new units join an existing entry and may count longer than they should. */
+  /** If false, new units must join an entry of an existing count, and may count too long. */
   readonly mayGrow: boolean;
   /** The result of {@link Shelf.find} for this `ask`, called immediately before. */
   readonly count?: Count | undefined;
   /**
-   * The count of the same key on the store's other shelf. A key without a separate count starts with the state of
-   * `other`, and permits held there count too. Steps on a shared count always have this property, but its value may be
-   * undefined.
+   * The count of the same key on the store's other shelf. If `count` is missing, the new count starts as a copy of
+   * `other`. Permits in `other` count too. A step on a shared count always has this property, perhaps undefined.
    */
   readonly other?: Count | undefined;
 }
 
 /**
- * The counts of one algorithm, by limiter, code and key. A memory store has up to two shelves for each algorithm: one
- * for counts of single keys and, once the store is full, one for counts that several keys share. `Count` is opaque to
- * the store.
+ * The counts of one algorithm, by limiter, rule code and key. A memory store has up to two shelves for each algorithm:
+ * one for counts of single keys and, once the store is full, one for counts that several keys share. `Count` is opaque
+ * to the store.
  */
 export interface Shelf<Rule, Count = unknown> {
   /** Entries held. The size of the store is limited by this number. */
   readonly size: number;
   /** Whether a step may add entries to an existing count. */
   readonly grows: boolean;
-  /** True if keys can't share a count. If there is no room for a key, its step is then answered with a `failure`. */
+  /** True if keys can't share a count. If the store has no room for a key, it answers the step with a `failure`. */
   readonly alone?: boolean;
   /** The count of `ask`, if it is stored. Valid until the next call of any method except {@link step}. */
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
-   * {@link find} and {@link step} in one call, which is faster; undefined if no count is stored. Omitted if a key may
-   * also have a shared count: see {@link holds}.
+   * Does the work of {@link find} and {@link step} in one call, which is faster. Returns undefined if no count is
+   * stored. Shelves with {@link holds} don't have it, because a permit may be in another count.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
   /** Whether `count` holds the permit of `ask`. Only for algorithms with permits. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
-  /** Applies the step and stores the changed count. */
   step(step: ShelfStep<Rule, Count>): Answer;
   /** When the count of `answer` expires if there are no further steps. */
   expiresAtUs(rule: Rule, answer: Answer): number;
-  /** Checks the next few counts and evicts those that have expired. */
+  /** Evicts expired counts among the next few. */
   reclaim(nowUs: number): void;
 }

@@ -1,4 +1,4 @@
-/** How guards and limiters call a store. Each store brings the code for this, including the handling of failures. */
+/** How guards and limiters call a store. The store supplies this code, so apps don't bundle code for other stores. */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
@@ -7,7 +7,7 @@ import type { OnStoreError } from './decision.js';
 import type { BreakerEvent, StoreCallEvent } from './observer.js';
 import type { ApplyOptions, Step, Store } from './store.js';
 
-/** A store that guards and limiters accept: `memoryStore()`, or one wrapped by `remoteStore`. */
+/** A store that guards and limiters accept: `memoryStore()`, or a store wrapped by `remoteStore`. */
 export type LinkedStore = Store & Linked;
 
 /** The part of a {@link LinkedStore} that links it to guards and limiters. */
@@ -22,7 +22,6 @@ export interface StoreUser {
   /** Whether rejections are cached for this user. */
   readonly cachesDenials: boolean;
   readonly logger: Logger | false;
-  /** The clock, if the app has set one. */
   readonly clock: Clock | undefined;
   readonly observers: StoreObservers | undefined;
 }
@@ -49,7 +48,7 @@ type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
 
 /**
  * The link of one guard or limiter to a store. Its methods neither throw nor reject: if the store fails, each step is
- * answered by its policy, with the reason in `failure`.
+ * answered as its `onStoreError` says, with the reason in `failure`.
  */
 export interface StoreLink {
   /** For a memory store: the clock by which it decides. */
@@ -58,20 +57,20 @@ export interface StoreLink {
   askNow(step: Step): Answer | undefined;
   /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
-  /** A promise of a value that is known without calling the store. Some of these promises yield to the event loop. */
+  /** Returns `value` as a promise. Some of these promises wait for a turn of the event loop, so that I/O can run. */
   soon<Value>(value: Value): Promise<Value>;
-  /** Sends the steps to the store and returns the result of `then` with the answers. */
+  /** Sends the steps to the store. Returns what `then` returns for the answers. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
-   * {@link ask} for steps that give back, `put` and `reset`. Their keys are removed from the denial cache, before the
-   * call and again after it, because an answer may arrive in between.
+   * Like {@link ask}, for steps that refund, release or reset. Their keys are removed from the denial cache before the
+   * call and again after it, because a rejection may arrive in between.
    *
-   * @param forUs the time limit of the store. If it is set, no request waits, and a failure doesn't count as an outage
+   * @param forUs how long the store may take. If it is set, no request waits, and a failure doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
   /**
-   * Renews permits. No request waits for it, and a failure doesn't count as an outage. `forUs` is the time limit of the
-   * store.
+   * Renews permits in the background: no request waits, and a failure doesn't count as an outage. The store may take
+   * `forUs`.
    */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
@@ -86,9 +85,9 @@ export type Policies = readonly (readonly [limiter: string, policy: OnStoreError
 export interface BreakerSettings {
   /** Failed calls in a row after which a part of the store is considered down. */
   readonly failures: number;
-  /** The shortest time between two probes while it is down, in microseconds. */
+  /** The shortest time between two probes of a part that is down, in microseconds. */
   readonly probeUs: number;
-  /** The duration above which a call is slow, in microseconds. If omitted, it is learned from healthy minutes. */
+  /** The duration above which a call is slow, in microseconds. If omitted, it is learned from the usual latency. */
   readonly slowUs?: number | undefined;
 }
 

@@ -41,21 +41,21 @@ export interface Store {
   /** The clock by which the store decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less for a store that may
-   * reject a key because of units that other steps have taken and will soon give back.
+   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less for a store in which
+   * other steps may hold units for a moment and then give them back.
    */
   readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */
   readonly label?: string;
   /**
    * The name of the part of the store that a step depends on, such as a shard. Parts can fail independently. Without
-   * it, the store is one part.
+   * this method, the store is one part.
    */
   domainOf?(step: Step): string;
   /**
-   * Registers a rule of a limiter, before the first step under it. The first rule is the declared one. A `reset` then
-   * resets the key in the counts of all registered rules. Without `register`, it resets only the count of the step's
-   * rule. Must return at once and never throw.
+   * Called for each rule of a limiter before the first step under it; the declared rule comes first. A `reset` of a key
+   * then resets its counts under all these rules; without `register`, only under the step's rule. Must return at once
+   * and never throw.
    */
   register?(limiter: string, rule: Rule): void;
   /** Decides all steps as one group. Returns one answer for each step, in the same order. */
@@ -63,7 +63,7 @@ export interface Store {
     steps: readonly Step[],
     options?: ApplyOptions,
   ): readonly Answer[] | Promise<readonly Answer[]>;
-  /** Stores bytes beside the counts. Required only for `idempotency()`, which stores responses in it. */
+  /** Stores bytes beside the counts. Required only for `idempotency()`, which stores responses. */
   readonly values?: Values | undefined;
 }
 
@@ -93,8 +93,8 @@ export interface ValueName {
   readonly limiter: string;
   readonly key: string;
   /**
-   * Any text. It contains the owner of the claim, so an owner that has lost its claim can't overwrite the value of the
-   * next owner.
+   * Any text that contains the owner of the claim. An owner that has lost its claim then can't overwrite the value of
+   * the next owner.
    */
   readonly id: string;
 }
@@ -116,7 +116,7 @@ export interface Values {
     ttlUs: number,
     options?: ApplyOptions,
   ): void | Promise<void>;
-  /** The value of this name; undefined if there is none. The caller may change the returned bytes. */
+  /** The value of this name; undefined if none is stored. The caller may change the returned bytes. */
   get(
     name: ValueName,
     options?: ApplyOptions,
@@ -134,7 +134,7 @@ export const MAX_VALUE_BYTES = 1_048_576;
 
 const MAX_TTL_US = 400 * 86_400_000_000;
 
-/** The code of a value, for stores that name it with `encodeName`. */
+/** The `code` of a value, for stores that name values with `encodeName`. */
 export function valueCode(id: string): string {
   return `v:${encodeText(id)}`;
 }

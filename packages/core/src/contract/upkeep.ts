@@ -24,8 +24,8 @@ export interface Room {
 }
 
 /**
- * Makes the upkeep of all permits and claims of one guard. A rule brings it to the guard, so guards without such rules
- * don't have its code.
+ * Makes the {@link Upkeep} of one guard. Only the rules of permits and claims import its code, so other apps don't
+ * bundle it.
  *
  * @param track registers calls in flight, which `close` waits for
  */
@@ -39,16 +39,13 @@ export interface Upkeep<Held> {
   /** Permits held now. */
   readonly size: number;
   /**
-   * Returns whether a permit or claim was granted, or may have been granted although the answer was lost. If the
-   * request is allowed, starts to renew the permit or claim.
+   * Returns whether a permit or claim was granted, or may have been granted although the answer was lost. If all
+   * limiters allow the request, also starts to renew it.
    *
    * @param turns the turns of all limiters for the request
    */
   begin(turn: HeldTurn<Held>, turns: readonly HeldTurn<Held>[]): boolean;
-  /**
-   * Stops the renewal of a permit or claim. Returns the step that releases the permit or ends the claim: `last`, if
-   * given.
-   */
+  /** Stops renewing a permit or claim. Returns the step to send: `last`, or by default a step that releases it. */
   release(step: Held, last?: Held): Held;
   /** Stops the renewal of a claim without sending anything. */
   abandon(step: Held): void;
@@ -59,7 +56,9 @@ export interface Upkeep<Held> {
    * `last` is no longer retried.
    */
   writeLater(last: Held, value: LateValue): void;
-  /** Notes the answers to steps that give back, and retries steps that did not reach the store. */
+  /**
+   * Reads the answers to steps that release permits or end claims. Steps that did not reach the store are sent again.
+   */
   noteAnswers(steps: readonly Held[], answers: readonly Answer[]): void;
   /**
    * Call when the store is back. Renews leases that it may have lost, and retries releases that it may not have
@@ -67,7 +66,7 @@ export interface Upkeep<Held> {
    */
   catchUp(): void;
   /**
-   * Does overdue work. Each request calls it, because some platforms stop a timer when the request that set it ends.
+   * Sends overdue renewals and retries. Each request calls it, because some platforms stop a timer with its request.
    */
   keepUp(): void;
   /**
@@ -75,15 +74,15 @@ export interface Upkeep<Held> {
    * when the store has answered, or at `endUs`.
    */
   close(endUs: number): Promise<void>;
-  /** Ends the claim of a step with the steps that `ask` returns. If `ask` reports a fault, the claim is abandoned. */
+  /** Returns the steps of `ask`, which end a claim, and stops renewing the claim. A fault of `ask` stops it too. */
   endClaim<Context extends ClaimContext>(
     step: Held,
     context: Context,
     ask: (context: Context) => Later<readonly Held[]>,
   ): Later<readonly Held[]>;
   /**
-   * Sends `steps` in one call with the steps that end a claim. If these take longer than `patienceMs`, sends `steps`
-   * without them.
+   * Sends `steps` in one call with the steps that `claim` resolves to. If `claim` takes longer than `patienceMs`,
+   * `steps` are sent first.
    */
   giveBackWith(
     claim: Promise<readonly Held[]>,
@@ -95,30 +94,25 @@ export interface Upkeep<Held> {
 
 type Later<Value> = Value | Promise<Value>;
 
-/** One limiter's part in a decision. */
 export interface HeldTurn<Held> {
   readonly step?: (Held & { readonly binding: boolean }) | undefined;
   readonly answer?: Answer | undefined;
   readonly decision: { readonly allowed: boolean };
 }
 
-/** The context for the limiter that ends its claim. */
 export interface ClaimContext {
   // `never`, because upkeep only passes faults on to the caller.
   fault(fault: never): void;
   readonly callbackTimeoutMs?: number | undefined;
 }
 
-/**
- * A value that could not be written yet. It is retried together with the step that ends its claim, for as long as that
- * step.
- */
+/** A value that could not be written yet: see {@link Upkeep.writeLater}. */
 export interface LateValue {
-  /** Whether its claim has ended. */
+  /** Whether the claim of the value has ended. */
   readonly isMarked: boolean;
-  /** Marks its claim as ended. */
+  /** Marks the claim as ended. */
   mark(): void;
-  /** Reserves memory for the value, unless some is reserved. Returns false if there is no room. */
+  /** Reserves memory for the value, unless this was done before. Returns false if there is no room. */
   hold(): boolean;
   /** Tries to write the value. Resolves to true if it is written or no longer needed. Never rejects. */
   write(): Promise<boolean>;

@@ -23,8 +23,8 @@ const NONE: InForce = {
 };
 
 /**
- * Keeps the latest override of each setting. `settingsOf` returns the same object until an override of the limiter, or
- * of all limiters, changes, so callers can detect changes by comparing objects.
+ * Keeps the latest override of each setting. `settingsOf` returns the same object until an override of the limiter or
+ * of `*` changes. Callers compare the objects to detect changes.
  */
 export class ActiveOverrides implements Control {
   private readonly overrides = new Map<string, Override>();

@@ -1,7 +1,7 @@
 /**
- * Connects guards and limiters to a control: validates what it returns, reports mistakes as faults, and invalidates
- * caches when something changes. Only controls import this module (ADR 32), so bundles without a control are 1.5 kB
- * smaller.
+ * Connects guards and limiters to a control: validates what the control returns, reports mistakes as faults, and
+ * invalidates caches when something changes. Only controls import this module (ADR 32), so bundles without a control
+ * are 1.5 kB smaller.
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
@@ -56,11 +56,9 @@ class Link implements ControlLink {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /** The resets that the control last returned, by limiter name. The fallback counters know all of them. */
+  /** The resets that the control last returned, by limiter name. The fallback counters have applied all of them. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
-  /**
-   * Changed variants, by live limits and then by original variant. Weak, so they are garbage-collected with the limits.
-   */
+  /** Variants with live numbers, by live limits and original variant. Entries are garbage-collected with the limits. */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;
   private readonly user: ControlUser;
@@ -152,7 +150,6 @@ class Link implements ControlLink {
     }
   }
 
-  /** The valid part of the settings that the control returned. */
   private checked(limiter: string, said: unknown): LimiterSettings | undefined {
     if (said === undefined || said === null) return undefined;
     if (typeof said !== 'object') {

@@ -57,8 +57,8 @@ export interface MemoryControl extends Control {
   /** Lets a key pass: the limiter doesn't reject or count it. */
   allow(limiter: string, key: string, note: OverrideNote): void;
   /**
-   * Sets limits for one key. They replace the limiter's declared or live limits. Numbers that you omit are as declared.
-   * `*` stands for all limiters that have no limits for that key, and only allows a factor.
+   * Sets limits for one key. They replace the limiter's declared or live limits. Numbers that you omit stay as
+   * declared. `*` stands for all limiters that have no limits for that key; then only a factor is allowed.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void;
   /**

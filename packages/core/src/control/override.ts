@@ -30,7 +30,7 @@ export interface ChangeNote {
 
 /** Who sets an override, why, and for how long. */
 export interface OverrideNote extends ChangeNote {
-  /** How long it lasts: 1 s to 30 days, or `'forever'`. Default `'1h'`. */
+  /** How long the override lasts: 1 s to 30 days, or `'forever'`. Default `'1h'`. */
   readonly for?: Duration | 'forever';
 }
 
@@ -81,7 +81,9 @@ export interface CheckedChange {
   readonly durationMs: number | null;
 }
 
-/** The identifier of one live setting. Written as JSON, so that no names of limiters and keys can collide. */
+/**
+ * The identifier of one live setting. Written as JSON, so different limiters and keys never have the same identifier.
+ */
 export function fieldOf(
   limiter: string,
   { what, key }: { readonly what: string; readonly key?: string },

@@ -11,11 +11,9 @@ import { checkClientOptions } from '../stores/check-store.js';
 import type { KeyedLimiterOptions, LimitOptions } from './limiter-options.js';
 
 /**
- * Checks the second argument of a function that creates limits.
- *
- * @param of the function's name in messages, as in `createLimiter()`
+ * @param of names the function in messages, as in `createLimiter()`
  * @param names the known options
- * @param first the known options of the first argument, for suggestions
+ * @param first the options of the first argument. If one of them is in `settings`, the message says where it belongs
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkSettings(

@@ -32,7 +32,6 @@ type Answers = readonly Answer[];
 type Then<Value> = (decisions: readonly Decision[], allowed: boolean) => Eventually<Value>;
 type DirectOptions = KeyedLimiterOptions<Store>;
 
-/** A limit as it was declared. */
 interface Made {
   readonly name: string;
   readonly window: LimitOptions['window'];
@@ -70,7 +69,6 @@ export class DirectClient {
     this.pipeline = new Pipeline(this.store, this.control, this.observers, context);
   }
 
-  /** Whether decisions are passed to observers. */
   get isObserved(): boolean {
     return this.observers.wantsDecisions;
   }
@@ -89,8 +87,8 @@ export class DirectClient {
   /**
    * Creates a limit.
    *
-   * @param declared the declared numbers, for plans and live settings. Shapers omit them, because they make these rules
-   * themselves
+   * @param declared the declared numbers, for plans and live settings. Shapers omit them, because they apply plans and
+   * live settings themselves
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {

@@ -1,4 +1,4 @@
-/** `createLimiter`: a limit by key, without HTTP. */
+/** `createLimiter` creates a limiter for keys, without HTTP. */
 
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCost, checkName } from '../base/checks.js';
@@ -167,7 +167,7 @@ class Keyed {
   }
 }
 
-/** Checks for a method, because the limiter can come from another copy of this package. Shedders count as limiters. */
+/** Doesn't use `instanceof`, because the limiter may come from another copy of this package. Also true for shedders. */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }

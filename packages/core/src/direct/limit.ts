@@ -1,4 +1,4 @@
-/** One keyed limit: turns a key into a part of a decision, and the store's answer into the decision. */
+/** Turns a key into one limit's part of a decision, and the store's answer into the decision. */
 
 import { decideStep, measure, policyOf } from '../algorithms/decide.js';
 import { receiptOfStep } from '../algorithms/receipt.js';
@@ -22,7 +22,6 @@ import type { CostOptions, LimitOptions } from './limiter-options.js';
 
 const COST: NamesOf<CostOptions> = { cost: 1, plan: 1, period: 1, item: 1 };
 
-/** Where a limit reads live settings and reports faults. */
 interface LimitOwner extends FaultSink {
   readonly control: ControlLink | undefined;
   fault(fault: Fault): void;
@@ -73,7 +72,7 @@ export class Limit implements Decider {
     client.claim(this, rule);
   }
 
-  /** Whether only the numbers matter: the limit is enforced for all keys, and there is no control. */
+  /** Whether decisions depend only on the numbers: the limit is enforced for all keys, and there is no control. */
   get isPlain(): boolean {
     return this.mode === 'enforce' && this.share === 1 && !this.owner.control;
   }
@@ -184,8 +183,8 @@ export class Limit implements Decider {
 }
 
 /**
- * Reads the option `cost`. Throws for a number in place of the options: other libraries accept it, but here the cost
- * would be 1.
+ * Reads the option `cost`. A number in place of the options throws. Otherwise, a call written for another library, such
+ * as `consume(key, 5)`, would charge 1.
  *
  * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */

@@ -30,7 +30,7 @@ export interface LimiterOptions extends LimitOptions {
   readonly name?: string | undefined;
 }
 
-/** Options of a limiter whose cost is known afterwards. */
+/** Options of a limiter whose costs are known only after the work. */
 export interface MeteredLimiterOptions<Usage = number> extends LimiterOptions {
   /** The return value of `cost()` of a `meter()`. */
   readonly cost: MeteredCost<never, Usage>;
@@ -104,26 +104,26 @@ export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
 
 /** Options of a call to a limiter. */
 export interface CostOptions {
-  /** Units: an integer from 0. Default 1. */
+  /** The units, an integer from 0. Default 1. */
   readonly cost?: number | undefined;
   /**
-   * The key's plan, whose numbers replace the declared ones; null for none. If they are invalid, the declared numbers
-   * apply and a fault is reported. Plans with another window or burst have separate counts.
+   * The key's plan, whose numbers replace the declared ones; null means no plan. If its numbers are invalid, the
+   * declared numbers apply and a fault is reported. Plans with another window or burst have separate counts.
    */
   readonly plan?: Plan | null | undefined;
   /** The key's billing period, for a limit whose window is `calendar` with a function. */
   readonly period?: BillingPeriod | undefined;
-  /** The items that the key touches, for a limit with `distinct()`: at most 100. Null or undefined: none. */
+  /** The items that the key touches, for a limit with `distinct()`: at most 100. Null and undefined mean no items. */
   readonly item?: Items;
 }
 
-/** Options of a call to a limiter whose cost is known afterwards. */
+/** Options of a call to a limiter whose costs are known only after the work. */
 export interface ReserveOptions extends Omit<CostOptions, 'cost'> {
   /** Units, or a reservation that `reserve()` of the meter returned. Default 1. */
   readonly cost?: number | Reservation | undefined;
 }
 
-/** A limiter whose cost is known afterwards. */
+/** A limiter whose costs are known only after the work. */
 export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> {
   /**
    * Like {@link KeyedLimiter.consume}, but also accepts a reservation. Only the first `maxReserve` units of a
@@ -143,14 +143,12 @@ export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> 
 export interface GroupDecision {
   /** Whether all keys pass. If not, `consumeAll` has charged none. */
   readonly allowed: boolean;
-  /**
-   * The decisive one: the rejection with the longest wait. Without a rejection, the decision with the least remaining.
-   */
+  /** The rejection with the longest wait. Without a rejection, the decision with the least `remaining`. */
   readonly binding: Decision;
   /**
-   * One for each key, in the order given. If a key is given twice, both entries are the decision on the summed cost. If
-   * a key is rejected without calling the store, because it is blocked or in the denial cache, the other keys are
-   * `skipped`.
+   * One decision for each key, in the given order. If a key is given twice, both entries are the decision on the summed
+   * cost. If a key is rejected without calling the store, because it is blocked or in the denial cache, the other keys
+   * are `skipped`.
    */
   readonly decisions: readonly Decision[];
 }

@@ -14,11 +14,11 @@ export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
 
 /** Options of a call to several limits. */
 export interface LimitCosts<Name extends string> {
-  /** Units, for all limits in the call or for some by name: integers from 0. Default 1. */
+  /** The units for all limits in the call, or for some of them by name: integers from 0. Default 1. */
   readonly cost?: number | { readonly [Of in Name]?: number | undefined } | undefined;
   /**
    * The plans of the keys, by the names of the limits: see {@link CostOptions.plan}. Default: none. `refund` ignores
-   * it.
+   * plans.
    */
   readonly plan?: { readonly [Of in Name]?: Plan | null | undefined } | undefined;
   /** The billing periods of the keys, by the names of the limits: see {@link CostOptions.period}. */
@@ -57,13 +57,11 @@ export const LIMITERS_OPTIONS: NamesOf<LimitersOptions<Store>> = {
 export interface LimitersDecision<Name extends string> {
   /** Whether all limits pass. If not, `consume` has charged none. */
   readonly allowed: boolean;
-  /**
-   * The decisive one: the rejection with the longest wait. Without a rejection, the decision with the least remaining.
-   */
+  /** The rejection with the longest wait. Without a rejection, the decision with the least `remaining`. */
   readonly binding: Decision;
   /**
-   * One for each limit in the call, by name. If a limit rejects without calling the store, because its key is blocked
-   * or in the denial cache, the other limits are `skipped`.
+   * One decision for each limit in the call, by name. If a limit rejects without calling the store, because its key is
+   * blocked or in the denial cache, the other limits are `skipped`.
    */
   readonly decisions: { readonly [Of in Name]: Decision };
   /** Headers for the response, if the option `headers` is set; otherwise empty. */

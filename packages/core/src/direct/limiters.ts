@@ -1,4 +1,4 @@
-/** `createLimiters`: several keyed limits that decide together. */
+/** `createLimiters` creates several keyed limits that decide together. */
 
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
@@ -117,7 +117,6 @@ class Several {
     return this.takeFirst(this.limits.alternatives(given, options), []);
   }
 
-  /** @param rejected the decisions of the earlier alternatives */
   private takeFirst(
     alternatives: readonly (readonly KeyedPart[])[],
     rejected: readonly Group[],
@@ -152,7 +151,6 @@ class Several {
     );
   }
 
-  /** `allowed`: whether the group passes. */
   private groupOf(
     parts: readonly KeyedPart[],
     decisions: readonly Decision[],

@@ -11,7 +11,6 @@ import type { Op } from '../contract/store.js';
 import { costIn, type KeyedPart, type Limit } from './limit.js';
 import type { LimitCosts } from './limiters-options.js';
 
-/** Returns the cost of a limit by its name; undefined if none is given. */
 type CostOf = (name: string) => number | undefined;
 type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
 
@@ -32,7 +31,7 @@ export class NamedLimits {
   }
 
   /**
-   * A part for each limit in `keys`.
+   * Makes a {@link KeyedPart} for each limit in `keys`.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID`
    */
@@ -41,7 +40,7 @@ export class NamedLimits {
   }
 
   /**
-   * The parts of each alternative. All must name the same limits.
+   * Makes the parts of each alternative. All alternatives must name the same limits.
    *
    * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_GROUP_TOO_LARGE`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`,
    * `SPW_OPTION_INVALID`
@@ -121,7 +120,6 @@ export class NamedLimits {
     });
   }
 
-  /** Costs, plans, periods and items in `options`, and live settings, for the limits `names`. */
   private asked(options: LimitCosts<string> | undefined, names: readonly string[]): Asked {
     return {
       costOf: this.costs(options, names),

@@ -22,7 +22,6 @@ import type { Host } from '../contract/store-link.js';
 import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
 
-/** One limiter's part in one decision. */
 export interface Part {
   /** A {@link Decider} if the part has a step. */
   readonly limiter: { readonly name: string };
@@ -34,7 +33,7 @@ export interface Part {
   decision: Decision | undefined;
 }
 
-/** Turns the answer of a store into a decision: a stored limiter of a guard, or a keyed limit. */
+/** A stored limiter of a guard, or a keyed limit. It turns the answer of a store into a decision. */
 export interface Decider {
   readonly name: string;
   readonly share?: number;
@@ -86,7 +85,7 @@ export class Pipeline<P extends Part> {
     return isRejected ? undefined : open;
   }
 
-  /** Decides by a synchronous call for a single part; false if {@link askStore} is needed. */
+  /** Decides a single part by a synchronous store call. Returns false if {@link askStore} must be called instead. */
   decideNow(open: Open<P>): boolean {
     if (Array.isArray(open)) return false;
     const answer = this.client.link.askNow(open.step as Step);
@@ -94,11 +93,7 @@ export class Pipeline<P extends Part> {
     return answer !== undefined;
   }
 
-  /**
-   * Calls the store once for all `open` parts, decides them, and returns the result of `then`.
-   *
-   * @param host the host of the request
-   */
+  /** Calls the store once for all `open` parts, decides them, and returns the result of `then`. */
   askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);
@@ -145,7 +140,6 @@ export class Pipeline<P extends Part> {
     }
   }
 
-  /** Decides a part if it is in the denial cache. */
   protected decideByCache(part: P, limiter: Decider, step: Step): void {
     if (part.mode !== 'enforce' || step.op !== 'take') return;
     const known = this.client.link.known(step);

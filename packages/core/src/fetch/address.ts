@@ -29,7 +29,7 @@ export interface PeerOptions<Args extends readonly unknown[]> extends AddressOpt
   readonly clientIp?: ((...args: Args) => string | null | undefined) | undefined;
   /** Called when `clientIp` throws, returns a promise, or is missing. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Logs these faults, at most once a minute, if there is no `onFault`. Default: the console. */
+  /** Logs faults of `clientIp`, at most once a minute, if there is no `onFault`. Default: the console. */
   readonly logger?: Logger | false | undefined;
 }
 
@@ -41,7 +41,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
   private readonly options: PeerOptions<Args>;
 
   /**
-   * @param notices the notices of the gate, for warnings about proxy headers
+   * @param notices receives warnings about proxy headers
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
    */
   constructor(options: PeerOptions<Args>, notices?: Notices) {
@@ -128,8 +128,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
 
   /**
    * If `clientIp` is missing and an enforcing limiter needed the address, releases `admission` and throws. If only
-   * other limiters read it, reports a fault. Call this after the guard, because the guard catches errors that limiters
-   * throw.
+   * other limiters read the address, reports a fault. Call this after the guard, because the guard catches errors that
+   * limiters throw.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */

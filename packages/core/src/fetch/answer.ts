@@ -13,7 +13,7 @@ import {
 /** The response to send in place of `response`, and when it may be sent. */
 interface WatchedResponse<Res> {
   readonly response: Res;
-  /** Set for a response without a body, which must not be sent before this settles. */
+  /** Set for a response without a body: settles when the response may be sent. */
   readonly kept: Promise<void> | undefined;
 }
 

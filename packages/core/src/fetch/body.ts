@@ -13,7 +13,7 @@ import {
 
 type Read = () => Promise<unknown>;
 
-/** Further members of `Request`. Every runtime has `body` and all reading methods except `bytes`. */
+/** Further members of `Request`. Only `bytes` is missing in some runtimes. */
 interface ReadableRequest extends WebRequest {
   readonly body?: object | null;
   readonly bodyUsed?: boolean;
@@ -87,7 +87,7 @@ function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promi
 }
 
 /**
- * A body that is read as a stream. The original is looked up at the first read, because `request.clone()` replaces it.
+ * A body that is read as a stream. The first read looks up the original stream, because `request.clone()` replaces it.
  */
 class WatchedBody implements WebSource {
   private reader: WebReader | undefined;

@@ -1,4 +1,4 @@
-/** The exchange of fetch. It collects headers until the handler has returned its response. */
+/** Implements `Exchange` for fetch. Headers are collected until the handler has returned its response. */
 
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';
@@ -8,7 +8,7 @@ import type { Permit, ResponsePermits, WaitUntil } from './permit.js';
 import { rejectionResponse, replayedResponse, withHeaders } from './response.js';
 import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
-/** A request of fetch and the response to it; for adapters. */
+/** A fetch request and the response to it; for adapters. */
 export class FetchExchange implements Exchange {
   /** The response to a rejected request. */
   response: HostResponse | undefined;
@@ -37,7 +37,7 @@ export class FetchExchange implements Exchange {
     this.permit = this.permits.hold(closed, this.request.signal, this.waitUntil());
   }
 
-  /** Always undefined, because there is no response yet. `finish` merges the headers with those of the response. */
+  // Always undefined, because there is no response yet. `finish` merges the headers with those of the response.
   getHeader(): undefined {
     return undefined;
   }
@@ -81,7 +81,8 @@ export class FetchExchange implements Exchange {
   }
 
   /**
-   * For platforms that stop all work when the response ends: a function that keeps them alive until a promise settles.
+   * For platforms that stop all work when the response ends: returns a function that prevents this until a promise
+   * settles.
    */
   protected waitUntil(): WaitUntil | undefined {
     return undefined;

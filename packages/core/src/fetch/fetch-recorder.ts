@@ -27,12 +27,11 @@ export class FetchRecorder implements Recorder {
     return queryOf(this.request.url);
   }
 
-  /** Runtimes build the URL from the host that the client sent. */
+  // Runtimes build the URL from the host that the client sent.
   get host(): string {
     return hostOf(this.request.url);
   }
 
-  /** Fetch requests have no parsed body. */
   parsedBody(): unknown {
     return undefined;
   }

@@ -20,7 +20,7 @@ export interface FetchGuardOptions<
 > extends GuardOptions<Req>,
     PeerOptions<readonly [request: Req, ...rest: Rest]> {
   /**
-   * Keeps the platform alive until permits are released and other work ends, such as the probe of a failed store:
+   * Keeps the platform alive until permits are released and other work ends, such as the probe of a failed store, as in
    * `(promise, request, env, ctx) => ctx.waitUntil(promise)`.
    */
   readonly waitUntil?:
@@ -97,7 +97,6 @@ class RequestGuard<Req extends WebRequest, Rest extends readonly unknown[]>
 {
   private readonly gate: Gate<Req>;
   private readonly permits: ResponsePermits;
-  /** Requests that wait for their decision. */
   private readonly undecided = new WeakMap<Req, Promise<Passage>>();
   private readonly finder: AddressFinder<readonly [Req, ...Rest]>;
   private readonly waitUntil: KeepAlive<Req, Rest> | undefined;

@@ -11,7 +11,7 @@ import { type WebResponse, type WebSignal, webClasses } from './web.js';
 /** Keeps the platform alive until a promise settles, even if the response is complete. */
 export type WaitUntil = (promise: Promise<unknown>) => void;
 
-/** Watches those responses of one guard that hold permits; for adapters. */
+/** Releases the permits of one guard's requests when their responses end; for adapters. */
 export class ResponsePermits {
   // Garbage collection is the only sign that other middleware has dropped a response unread.
   private readonly losses: FinalizationRegistry<Permit> | undefined;

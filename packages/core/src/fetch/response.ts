@@ -71,7 +71,7 @@ export function goneResponse(): HostResponse {
   return new Response(null, { status: 499 }) as HostResponse;
 }
 
-/** Existing values come from inner guards. In headers that are lists, they follow the new values. */
+/** Existing values were set by guards that ran inside this one. In list headers, the new values come first. */
 function setFields(headers: WebHeaders, fields: readonly Header[]): void {
   const theirs: Header[] = [];
   for (const [name] of fields) {

@@ -44,7 +44,9 @@ export function checkLimiters<Raw>(
   }
 }
 
-/** The error for a value that is not a limiter. Usually it is the options of a limiter, without the function call. */
+/**
+ * The error for a value that is not a limiter. Usually the value is a limiter's options, passed without `rateLimit()`.
+ */
 function noLimiter(given: unknown): SpillwayError {
   const looksLikeOptions = isPlainObject(given) && ('limit' in given || 'window' in given);
   const what = looksLikeOptions
@@ -60,7 +62,7 @@ function noLimiter(given: unknown): SpillwayError {
  * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object): void {
-  // Common mistakes: to pass a limiter, a store, or an argument that a framework passes to handlers.
+  // The names catch common mistakes: a limiter, a store, or a framework's argument was passed as the options.
   if (['kind', 'apply', 'req'].some((name) => name in Object(options))) {
     throw mustBe('options', 'as in app.use(spillway([a, b], { store }))', options);
   }

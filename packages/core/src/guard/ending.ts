@@ -1,4 +1,4 @@
-/** The end of a request: calls `finish` of limiters and sends refunds, permits and claims back to the store. */
+/** The end of a request: calls `finish` of limiters, and sends refunds and releases to the store. */
 
 import type { Clock } from '../base/clock.js';
 import { isThenable } from '../base/host.js';
@@ -15,9 +15,9 @@ export class Ending<Raw> {
   readonly releases: Releases;
   private readonly clock: Clock;
   private readonly context: StepContext;
-  /** Whether any limiter has `finish`, which gets the duration. */
+  /** Whether any limiter has `finish`, which needs the duration of the request. */
   private readonly isTimed: boolean;
-  /** How long permits and refunds wait to be sent together with the end of a claim. */
+  /** How long refunds and releases of permits wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;
   readonly observers: Observers;
 
@@ -37,12 +37,15 @@ export class Ending<Raw> {
     this.isTimed = limiters.some(({ finish }) => finish !== undefined);
   }
 
-  /** When the request arrived, in microseconds; 0 if no limiter needs the duration. */
+  /** When the request arrived, in microseconds; 0 if no limiter needs its duration. */
   startUs(): number {
     return this.isTimed ? this.clock.nowUs() : 0;
   }
 
-  /** Starts renewing the permits and claims of a request. Returns the turns that need work at its end, if any. */
+  /**
+   * Starts renewing the permits and claims of a request. Returns the turns that need work when the request ends, if
+   * any.
+   */
   beginTurns(
     turns: readonly DecidedTurn<Raw>[],
     admission: Admission,
@@ -72,7 +75,6 @@ export class Ending<Raw> {
     return open;
   }
 
-  /** An empty list if observers wait for the end of an admitted request; otherwise undefined. */
   private watched(allowed: boolean): DecidedTurn<Raw>[] | undefined {
     return allowed && this.observers.hearsEnds ? [] : undefined;
   }
@@ -115,7 +117,7 @@ export class Ending<Raw> {
     return later.length === 0 ? given : releases.track(this.endLater(given, later));
   }
 
-  /** Returns the steps that end a claim: those of its limiter or, if no handler ran, a release. */
+  /** The steps that end a claim: a release if no handler ran, otherwise the steps that its limiter returns. */
   private endClaim(
     turn: DecidedTurn<Raw>,
     step: Step,

@@ -12,7 +12,6 @@ import type { StoreClient } from '../stores/store-client.js';
 import type { Ending } from './ending.js';
 import type { DecidedTurn } from './turn.js';
 
-/** Shared by all admissions of a guard. */
 interface Shared<Raw> {
   readonly writer: ResponseWriter;
   readonly ending: Ending<Raw>;
@@ -20,7 +19,7 @@ interface Shared<Raw> {
   readonly keeper: Keeper<Raw> | undefined;
 }
 
-/** Created for each request: `declare` avoids initializing each property twice. */
+/** Every request creates an admission, so its properties use `declare`, which avoids initializing them twice. */
 export class GuardAdmission<Raw> implements Admission {
   declare readonly allowed: boolean;
   declare readonly guard: object;
@@ -102,7 +101,8 @@ export class GuardAdmission<Raw> implements Admission {
   }
 
   /**
-   * The name of a limiter whose count was charged twice: by this admission, and by `other`, which is of another guard.
+   * The name of a limiter whose count was charged twice: by this admission and by `other`, an admission of another
+   * guard.
    */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;

@@ -15,30 +15,27 @@ import type { StoreClientOptions } from '../stores/store-client.js';
 /** The options of every guard and of every adapter. */
 export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
   /**
-   * Which rate limit headers to send. Default `['draft-11']`. `'draft-6'` replaces it, `'legacy'` adds `X-RateLimit-*`,
-   * and `[]` sends none. See {@link HeaderStyle}.
+   * Which rate limit headers to send. Default `['draft-11']`. Use `'draft-6'` instead of `'draft-11'`, add `'legacy'`
+   * for `X-RateLimit-*`, or pass `[]` to send none. See {@link HeaderStyle}.
    */
   readonly headers?: readonly HeaderStyle[] | undefined;
-  /** The status for a key that is blocked live. Default 403. Choose 429 for clients that only handle 429. */
+  /** The status for keys that a live setting blocks. Default 403. Choose 429 for clients that only handle 429. */
   readonly blockedStatus?: 403 | 429 | undefined;
-  /** `enforce` (default), `shadow` or `off`: the upper bound for the modes of all limiters of the guard. */
+  /** `enforce` (default), `shadow` or `off`. A limiter uses the weaker of this mode and its own. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /** The source of live settings: modes, shares, limits, blocked and allowed keys. Default: no live settings. */
   readonly control?: Control | undefined;
   /**
    * How to treat CORS preflights (`OPTIONS` with `Origin` and `Access-Control-Request-Method`). `pass` (default) lets
-   * them through uncounted; `count` treats them like any request, for handlers that do work for any method.
+   * them through uncounted. `count` treats them like other requests; choose it if handlers do work for `OPTIONS` too.
    */
   readonly preflights?: 'pass' | 'count' | undefined;
-  /**
-   * Decides which requests, besides preflights, bypass all limiters: those for which it returns `true` or a promise of
-   * `true`.
-   */
+  /** A request bypasses all limiters if this function returns `true` or a promise of `true`. */
   readonly skip?:
     | ((request: LimitRequest<Raw>) => boolean | undefined | PromiseLike<boolean | undefined>)
     | undefined;
   /**
-   * How long one request waits for the promises of all its callbacks together: 1 ms to 60 s. A late or rejected promise
+   * The time limit for the promises of all callbacks of one request together: 1 ms to 60 s. A late or rejected promise
    * is treated like a callback that throws. Default 1 s.
    */
   readonly callbackTimeout?: Duration | undefined;
@@ -47,8 +44,8 @@ export interface GuardOptions<Raw = unknown> extends StoreClientOptions {
     | ((event: DecisionEvent, key: string | undefined, request: LimitRequest<Raw>) => void)
     | undefined;
   /**
-   * Called when one of your callbacks throws or returns an invalid value, and when the store fails. Without it,
-   * `logger` gets a line, at most one per minute for each limiter and source.
+   * Called when one of your callbacks throws or returns an invalid value, and when the store fails. Without `onFault`,
+   * faults are logged: at most one line per minute for each limiter and source.
    */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /** More observers, such as those of `@spillway/prometheus` and `@spillway/opentelemetry`. */
@@ -84,7 +81,7 @@ export interface GuardLimiter {
   readonly rule: Rule | undefined;
   /** The declared mode, without live settings; undefined if it is a function. */
   readonly mode: Mode | undefined;
-  /** Whether it may refund units at the end of a request, as with `refundIf`. */
+  /** Whether the limiter may refund units at the end of a request, as with `refundIf`. */
   readonly refunds: boolean;
 }
 
@@ -93,8 +90,8 @@ export interface Guard<Raw = unknown> {
   /** Decides about a request. Returns a promise only if the store or a callback does. Never throws or rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
-   * Releases the permits of all requests in flight, so other processes don't have to wait until they expire. Waits at
-   * most 5 s for the store. Call it at shutdown, once the server accepts no more requests. Never rejects.
+   * Releases the permits of all requests in flight. Otherwise, other processes have to wait until the permits expire.
+   * Waits at most 5 s for the store. Call it at shutdown, once the server accepts no more requests. Never rejects.
    */
   close(): Promise<void>;
   /** The number of permits that requests of this process hold now, for a gauge. */
@@ -111,7 +108,6 @@ export interface Guard<Raw = unknown> {
   withOptions(options: GuardOptions<Raw>): Guard<Raw>;
 }
 
-/** The descriptions for {@link Guard.limiters}. */
 export function listed<Raw>(limiters: readonly Limiter<Raw>[]): readonly GuardLimiter[] {
   return Object.freeze(
     limiters.map((limiter) => {

@@ -1,6 +1,4 @@
-/**
- * Extends the pipeline of decisions for HTTP by local limiters, custom limiters and a warning about unknown addresses.
- */
+/** Adds to the decision pipeline what HTTP needs: local and custom limiters, and a warning about unknown addresses. */
 
 import { Junk } from '../base/junk.js';
 import type { Answer } from '../contract/ask.js';
@@ -31,7 +29,6 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     this.notices = notices;
   }
 
-  /** Local limiters decide without a step and without the store. */
   protected override decideHere(turn: Turn<Raw>): void {
     const { limiter, mode, request } = turn;
     if (limiter.kind !== 'local') super.decideHere(turn);
@@ -67,7 +64,6 @@ function unknownAddress(limiter: string): string {
   );
 }
 
-/** The decision of a stored limiter on an answer of the store. */
 function decideStored(
   limiter: Decider,
   mode: Mode,
@@ -77,7 +73,7 @@ function decideStored(
 ): Decision {
   try {
     const decision = decided(limiter.name, limiter.decide(step, answer));
-    // A custom limiter may copy the name from its step. Without a store, that name differs from the limiter's name.
+    // A custom limiter may copy the name from its step. Without a store, the step has another name than the limiter.
     return decision.limiter === limiter.name ? decision : { ...decision, limiter: limiter.name };
   } catch (error) {
     context.fault({ limiter: limiter.name, source: 'decide', error });
@@ -100,7 +96,7 @@ export function brokenDecision(
   };
 }
 
-/** The decision of a limiter without a store. In shadow mode it never rejects. */
+/** The decision of a limiter that needs no store. In shadow mode it never rejects. */
 function decideLocally<Raw>(
   limiter: LocalLimiter<Raw>,
   mode: Mode,
@@ -118,7 +114,6 @@ function decideLocally<Raw>(
   return { ...decision, allowed: true, outcome: 'would-deny' };
 }
 
-/** Throws if a custom limiter returned something that is not a decision. */
 function decided(limiter: string, own: Decision): Decision {
   if (typeof own?.allowed === 'boolean') return own;
   throw new Junk(`decide of limiter "${limiter}"`, own);

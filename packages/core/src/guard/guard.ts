@@ -51,7 +51,7 @@ type Admitted<Raw> = GuardAdmission<Raw> | Promise<GuardAdmission<Raw>>;
 
 /** The guard that adapters use, which may contain an `idempotency()`. */
 export class ListGuard<Raw> implements Guard<Raw> {
-  /** Set if a limiter stores responses: then `admit` needs an exchange. */
+  /** Set if a limiter stores responses. Callers must then pass an exchange to `admit`. */
   readonly keeping: Keeping<Raw> | undefined;
   readonly limiters: readonly GuardLimiter[];
   private readonly options: GuardOptions<Raw>;
@@ -108,9 +108,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return this.parts.releases.drain();
   }
 
-  /**
-   * From now on, a warning is logged if no request arrives. Not called if a framework runs the guard for every route.
-   */
+  /** Logs a warning if no request arrives. Adapters don't call it if their framework runs the guard for every route. */
   expectRequests(): this {
     this.parts.presence.expect();
     return this;
@@ -134,8 +132,7 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   /**
-   * If only a claim rejects the request, its limiter chooses between a replay, a rejection and another attempt of all
-   * limiters.
+   * If only a claim rejects the request, its limiter replays a response, rejects, or makes all limiters decide again.
    */
   private settleClaim(
     request: LimitRequest<Raw>,
@@ -160,7 +157,6 @@ export class ListGuard<Raw> implements Guard<Raw> {
     return isLater(settled) ? settled.then(go) : go(settled);
   }
 
-  /** 4. The decisions are passed to observers, and the admission is created. */
   private conclude(turns: Turn<Raw>[], startUs: number): GuardAdmission<Raw> {
     const { pipeline } = this.parts;
     for (let i = 0; i < turns.length; i += 1) {

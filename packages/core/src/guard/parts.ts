@@ -100,7 +100,6 @@ export function partsOf<Raw>(
   };
 }
 
-/** The `onStoreError` of each stored limiter. */
 function policiesOf<Raw>(
   limiters: readonly Limiter<Raw>[],
   { onStoreError }: StepContext,

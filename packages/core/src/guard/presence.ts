@@ -1,4 +1,4 @@
-/** Warns of guards that receive no requests although other guards of their store do. */
+/** Warns about guards that receive no requests although other guards of their store do. */
 
 import type { Clock } from '../base/clock.js';
 import type { Store } from '../contract/store.js';
@@ -7,7 +7,6 @@ import type { Notices } from '../observe/notices.js';
 /** How long a guard may wait for its first request before the warning. */
 const PATIENCE_US = 600_000_000;
 
-/** At most this many guards of one store are watched. */
 const MAX_WATCHED = 1_000;
 
 /** The guards that wait for their first request, oldest first. */
@@ -35,7 +34,7 @@ export class Presence {
     this.madeUs = notices.reports('SPW_GUARD_UNUSED') ? clock.nowUs() : 0;
   }
 
-  /** From now on, a warning is logged if no request arrives. */
+  /** Starts the watch: a warning is logged if no request arrives. */
   expect(): void {
     if (this.waiting.size < MAX_WATCHED && this.notices.reports('SPW_GUARD_UNUSED'))
       this.waiting.add(this);
@@ -46,7 +45,7 @@ export class Presence {
    */
   seen(): void {
     const { waiting } = this;
-    if (waiting.size === 0) return; // nearly always
+    if (waiting.size === 0) return; // the usual case
     waiting.delete(this);
     const before = this.clock.nowUs() - PATIENCE_US;
     const missed: Presence[] = [];

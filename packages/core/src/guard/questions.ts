@@ -1,7 +1,4 @@
-/**
- * Asks the limiters of a guard for their steps, after checking whether the request is exempt and the mode of each
- * limiter.
- */
+/** Asks the limiters of a guard for their steps. Before that, checks modes and whether the request is exempt. */
 
 import { isThenable } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -23,7 +20,7 @@ import { Turn } from './turn.js';
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
-  /** Checks whether all keys are the same; undefined without a check, or after it has ended. */
+  /** Checks whether all keys are the same; undefined if there is nothing to check, or after the check has ended. */
   private same: SameKey | undefined;
 
   constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {
@@ -34,7 +31,7 @@ export class Asker<Raw> {
       this.same = new SameKey(limiter.name, notices);
   }
 
-  /** Checks the key of a step. */
+  /** Adds the key of a request to the check for constant keys. */
   asksFor(key: string, request: LimitRequest<Raw>): void {
     if (this.same && !this.same.isLooking(key, request)) this.same = undefined;
   }
@@ -67,7 +64,7 @@ export class Questions<Raw> {
       : askers.map((asker) => this.turnOf(asker, request, ofGuard));
   }
 
-  /** Settles when async callbacks have answered; undefined if there are none. Never rejects. */
+  /** Settles when all async callbacks have settled or are late; undefined if there are none. Never rejects. */
   later(
     turns: readonly Turn<Raw>[],
     isExempt: boolean | Promise<boolean>,
@@ -183,12 +180,12 @@ export class Modes<Raw> {
     this.context = context;
   }
 
-  /** The guard's mode: the upper bound for all its limiters. */
+  /** The guard's mode. No limiter has a stronger mode. */
   ofGuard(request: LimitRequest<Raw>): Mode {
     return this.resolveMode('', this.guardMode, request);
   }
 
-  /** The weaker of two modes: that of the guard, and that of the limiter. */
+  /** The weaker of the guard's mode and the limiter's mode. */
   modeFor(
     limiter: Limiter<Raw>,
     settings: LimiterSettings | undefined,

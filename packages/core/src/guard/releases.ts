@@ -1,4 +1,4 @@
-/** Sends refunds, and the permits of finished requests, to the store. */
+/** Sends refunds and releases of permits to the store. */
 
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly, isLater } from '../base/host.js';
@@ -14,7 +14,7 @@ export class Releases {
   /** Undefined until a step takes a permit or a claim. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
-  /** {@link drain} calls it first. It resends settlements that did not reach the store. */
+  /** Called first by {@link drain}, to resend settlements that did not reach the store. */
   onDrain: (() => void) | undefined;
   readonly client: StoreClient;
 
@@ -22,7 +22,7 @@ export class Releases {
     this.client = client;
   }
 
-  /** The upkeep of permits and claims. The rule imports its code, so guards without permits don't load it. */
+  /** The upkeep of permits and claims. Only their rules import its code, so guards without permits don't load it. */
   permitsOf({ rule }: Step): Upkeep<Step> {
     this.permits ??= (rule.logic.upkeep as UpkeepOf<Step>)(this.client, (call) => this.track(call));
     return this.permits;
@@ -30,8 +30,7 @@ export class Releases {
 
   /**
    * Sends releases and refunds to the store in one call. Releases that don't reach the store are resent later. Returns
-   * undefined if the store has already answered. Otherwise returns a promise that never rejects, and no response waits
-   * for it.
+   * undefined if the store has already answered, otherwise a promise that never rejects. No response waits for it.
    */
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;
@@ -63,7 +62,6 @@ export class Releases {
     await this.settled(endUs - clock.nowUs());
   }
 
-  /** Waits for calls in flight, at most `forUs` microseconds. */
   private async settled(forUs: number): Promise<void> {
     if (this.underWay.size === 0) return;
     let cancel = (): void => undefined;

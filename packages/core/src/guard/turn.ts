@@ -9,20 +9,20 @@ import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
-/** A turn once it is decided. */
+/** A turn after its decision. */
 export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly settled: Settled | undefined;
 }
 
-/** Created for each limiter and request: `declare` avoids initializing each property twice. */
+/** Created for each limiter and request, so its properties use `declare`, which avoids initializing them twice. */
 export class Turn<Raw> {
   declare readonly limiter: Limiter<Raw>;
   declare readonly request: LimitRequest<Raw>;
   declare mode: Mode;
-  /** The live settings. Read once, so that a change during the request cannot mix two states in one decision. */
+  /** The live settings. Read only once: otherwise a change during the request could mix two states in one decision. */
   declare readonly settings: LimiterSettings | undefined;
-  /** Set if callbacks are async: settles when `step` is known. Never rejects. */
+  /** Set if callbacks are async. Settles when `step` is known. Never rejects. */
   declare asking: Promise<void> | undefined;
   declare step: Step | undefined;
   declare answer: Answer | undefined;
@@ -71,7 +71,10 @@ export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
   return step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/** Whether the limiter's `finish` is called at the end of the request. `rejected`: whether the guard rejected it. */
+/**
+ * Whether the limiter's `finish` is called at the end of the request. `rejected` says whether the guard rejected the
+ * request.
+ */
 export function needsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,
   rejected: boolean,

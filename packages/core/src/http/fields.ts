@@ -1,17 +1,16 @@
 /**
- * Response headers: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11), `RateLimit-Limit` and
- * similar (version 06 of the draft), `Retry-After`, legacy `X-RateLimit-*`.
+ * Builds response headers: `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-11),
+ * `RateLimit-Limit` and similar (version 06 of the draft), `Retry-After`, legacy `X-RateLimit-*`.
  */
 
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Header } from '../contract/request.js';
 
-/** The value of `Retry-After`: whole seconds until a request of the same cost is admitted, rounded up, at least 1. */
+/** The value of `Retry-After`: the seconds until a request of the same cost is admitted, rounded up, at least 1. */
 export function retryAfterSeconds(retryAfterMs: number): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1000));
 }
 
-/** The `RateLimit-Policy` item of a policy. */
 export function policyItem(policy: Policy): string {
   const { name, unit, limit, burst, windowMs } = policy;
   if (unit !== 'requests')
@@ -23,15 +22,12 @@ export function policyItem(policy: Policy): string {
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
 }
 
-/**
- * The `RateLimit` item of a decision. `prefix` is its text up to `;r=`, which is the same for all decisions of a
- * policy.
- */
+/** The `RateLimit` item of a decision. It starts with `prefix`, which is the same for all decisions of a policy. */
 export function limitItem(prefix: string, decision: Decision): string {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));
-  // `t` is omitted if waiting doesn't help, or if the time is unknown. When a `distinct` limit is used up, repeats pass
-  // at once, and stores don't say when the next item expires.
+  // `t` is omitted if waiting doesn't help, or if the time is unknown. It is unknown when a `distinct` limit is used
+  // up: known items still pass at once, and stores don't say when the oldest item expires.
   const isUsedUp = allowed && cost && !(leftAfter(decision) || retryAfterMs);
   if (isUsedUp || (retryAfterMs === Infinity && !allowed) || Number.isNaN(resetMs)) return item;
   return `${item};t=${integerItem(secondsUntilMore(decision))}`;
@@ -42,13 +38,13 @@ function leftAfter({ allowed, remaining }: Decision): number {
 }
 
 /**
- * If nothing remains, the seconds until a retry can succeed. Otherwise, or if no retry can succeed, until the full
- * quota is back.
+ * If nothing remains, the seconds until a retry can succeed. If something remains, or no retry can ever succeed, the
+ * seconds until the full quota is back.
  */
 function secondsUntilMore(decision: Decision): number {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
-  // A request without a cost never has to wait, and neither do repeats of a `distinct` limit. So their `retryAfterMs`
-  // says nothing about requests that count.
+  // A request without a cost, or with a known item of a `distinct` limit, never has to wait. So its `retryAfterMs` says
+  // nothing about requests that count.
   const isFree = allowed && !(cost * retryAfterMs);
   const isWait = !leftAfter(decision) && retryAfterMs !== Infinity && !isFree;
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
@@ -62,7 +58,7 @@ export function policyItem06({ limit, burst, windowMs }: Policy): string {
   return `${integerItem(burst)};w=${integerItem(Math.ceil((burst * windowMs) / limit / 1000))}`;
 }
 
-/** The headers of version 06 of the draft. `policies` are the items of all limits that are shown. */
+/** The headers of version 06 of the draft. `policies` are the items of all limits shown. */
 export function fields06(decision: Decision, policies: string): readonly Header[] {
   return [
     ['RateLimit-Policy', policies],
@@ -94,15 +90,15 @@ interface FieldHolder {
 
 /**
  * Sets headers on a response that may already have headers of other guards. Items of `RateLimit` and `RateLimit-Policy`
- * are appended. For headers that describe a single limit, the guard with less remaining wins. Other headers are
- * replaced. Runs for every response, so it allocates nothing.
+ * are appended. For headers that describe a single limit, the lowest remaining quota wins. Other headers are replaced.
+ * Runs for every response, so it allocates nothing.
  *
  * @param except the name of a header to leave out
  */
 export function setFields(fields: readonly Header[], response: FieldHolder, except?: string): void {
   const looser = isLooser(fields, response, 'RateLimit-Remaining');
   const looserX = isLooser(fields, response, 'X-RateLimit-Remaining');
-  // An index loop without destructuring: iterating costs more than setting a header.
+  // An index loop without destructuring, because an iterator costs more than setting a header.
   for (let i = 0; i < fields.length; i += 1) {
     const field = fields[i] as Header;
     const name = field[0];

@@ -1,4 +1,4 @@
-/** The body of a rejection, by its reason: an RFC 9457 problem document that tells the client what to do. */
+/** Writes the body of a rejection: an RFC 9457 problem document that tells the client what to do. */
 
 import { helpFor } from '../base/errors.js';
 import { type Decision, type Reason, statusOf } from '../contract/decision.js';
@@ -20,7 +20,7 @@ const BLOCKED: Problem = {
   title: 'Blocked',
 };
 
-/** The problem for each reason. All other reasons, and rejections by custom limiters, use {@link FULL}. */
+/** The problems of some reasons. All other reasons, and rejections by custom limiters, use {@link FULL}. */
 const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
   rate: QUOTA,
   concurrency: QUOTA,
@@ -43,7 +43,7 @@ export function problemBody(
 }
 
 /**
- * The beginning of the body. It is the same for all `rate` rejections by one policy. `name` is the limiter's name in
+ * The beginning of the body, which is the same for all `rate` rejections by one policy. `name` is the limiter's name in
  * JSON.
  */
 export function problemHead(
@@ -57,7 +57,7 @@ export function problemHead(
   return `{"type":"${type}","title":"${title}","status":${status},"detail":"${sentence} `;
 }
 
-/** The result, like `limiter`, is escaped for use inside a JSON string. */
+/** `limiter` and the result are already escaped for a JSON string. */
 function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':

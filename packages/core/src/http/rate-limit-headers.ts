@@ -11,8 +11,8 @@ export type RateLimitHeaders = (
 ) => readonly Header[];
 
 /**
- * For the option `headers` of `createLimiters`: adds to each decision the headers that a guard would send, which are
- * `RateLimit`, `RateLimit-Policy`, and `Retry-After` for a rejection. Limits in shadow mode are not shown.
+ * Makes the option `headers` of `createLimiters`. Each decision then contains the headers that a guard would send:
+ * `RateLimit`, `RateLimit-Policy`, and for a rejection `Retry-After`. Limits in shadow mode are not shown.
  *
  * @param styles like the option `headers` of a guard. Default `['draft-11']`
  * @throws SpillwayError `SPW_OPTION_INVALID`

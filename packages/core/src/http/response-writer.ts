@@ -18,10 +18,10 @@ import {
 import { PROBLEM_TYPE, problemBody, problemHead } from './problem.js';
 
 /**
- * `draft-11`: `RateLimit` and `RateLimit-Policy`. `draft-6`: `RateLimit-Limit`, `RateLimit-Remaining`,
- * `RateLimit-Reset` in seconds from now, and `RateLimit-Policy` in that version's form, so it can't be combined with
- * `draft-11`. `legacy`: `X-RateLimit-*`. With several limits, `draft-6` and `legacy` describe the limit that rejects.
- * If none rejects, they describe the one with the least remaining.
+ * `draft-11` sends `RateLimit` and `RateLimit-Policy`. `draft-6` sends `RateLimit-Limit`, `RateLimit-Remaining`,
+ * `RateLimit-Reset` in seconds from now, and an older form of `RateLimit-Policy`; it can't be combined with `draft-11`.
+ * `legacy` sends `X-RateLimit-*`. With several limits, `draft-6` and `legacy` describe the limit that rejects. If none
+ * rejects, they describe the one with the least remaining.
  */
 export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
 
@@ -32,13 +32,13 @@ export const STYLE_NAMES = "'draft-11' or 'draft-6', and 'legacy'";
 
 /** Cached texts of a policy. */
 interface PolicyTexts {
-  /** The beginning of its `RateLimit` item. */
+  /** The beginning of the policy's `RateLimit` item. */
   readonly limit: string;
   /** Its name in JSON. */
   readonly json: string;
   /** Its `RateLimit-Policy` item. */
   readonly item: string;
-  /** The beginning of the body if its quota is exceeded; undefined until first used. */
+  /** The beginning of a rejection's body; undefined until first used. */
   quota: string | undefined;
 }
 
@@ -90,8 +90,8 @@ export class ResponseWriter {
   ): readonly Header[] {
     const fields = this.limitFields(turns, binding, nowMs);
     if (!binding) return fields;
-    // New pairs each time. Shared pairs would have to be frozen, and reading frozen pairs makes a decision a fifth
-    // slower in V8.
+    // Each call creates these pairs. Shared pairs would have to be frozen, and reading frozen pairs makes a decision a
+    // fifth slower in V8.
     fields.push(['Cache-Control', 'no-store'], ['Content-Type', PROBLEM_TYPE]);
     return fields;
   }

@@ -37,8 +37,8 @@ export interface CachedOptions {
 /** A function that returns cached values; made by {@link cached}. */
 export interface Cached<Value> {
   /**
-   * The value of a key: synchronously if it is cached, else a promise, which rejects if the load does. A key is a
-   * string of 1 to 8,192 UTF-16 units; anything else throws `SPW_KEY_INVALID`.
+   * Returns the value of a key if it is cached, otherwise a promise, which rejects if the load fails. A key is a string
+   * of 1 to 8,192 UTF-16 units; anything else throws `SPW_KEY_INVALID`.
    */
   (key: string): Eventually<Value>;
   /**
@@ -46,26 +46,25 @@ export interface Cached<Value> {
    * the key after `ttl`.
    */
   invalidate(key: string): void;
-  /** {@link invalidate} for all keys. */
+  /** Evicts all keys, like {@link invalidate}. */
   invalidateAll(): void;
-  /** For a gauge: the age in milliseconds of the oldest value that was returned in the last one to two minutes. */
+  /** The age in milliseconds of the oldest value that was returned in the last one to two minutes, for a gauge. */
   readonly oldestMs: number;
 }
 
 const NAMES: NamesOf<CachedOptions> = { ttl: 1, staleFor: 1, max: 1, concurrent: 1, clock: 1 };
 
-/** A load that takes longer than this counts as failed, and another may run in its place. */
+/** A load that takes longer than this counts as failed, and another load may run in its place. */
 const LOAD_MS = 5_000;
 /** How long to wait after a failed load before the key is loaded again. */
 const PAUSE_US = 1_000_000;
 const GAUGE_US = 60_000_000;
 
 /**
- * Makes a function that loads values through a cache, for callbacks that query a database, such as the plan of a
- * tenant. A value older than `ttl` is reloaded in the background; while that fails, the stale value is used for
- * `staleFor`. At most one load runs per key, and at most `concurrent` in total. A load fails after 5 s; a key whose
- * load failed is loaded again after a second. `undefined` is cached like any value. Loads run outside of any request's
- * async context.
+ * Makes a function that loads values through a cache, for callbacks that query a database, such as for a tenant's plan.
+ * A value older than `ttl` is reloaded in the background; while reloads fail, the stale value is used for `staleFor`.
+ * At most one load runs per key, and at most `concurrent` in total. A load fails after 5 s; a key whose load failed is
+ * loaded again after a second. `undefined` is cached like any value. Loads run outside of any request's async context.
  *
  * The method follows RFC 5861, sections 3 and 4 (`stale-while-revalidate` and `stale-if-error`).
  *
@@ -193,7 +192,9 @@ class Cache<Value> {
     return !failed || nowUs - failed.atUs >= PAUSE_US;
   }
 
-  /** Whether a load is overdue. On Workers it may never settle, because it ends with the request that started it. */
+  /**
+   * Whether a load is overdue. On Workers, a load may never settle, because it stops with the request that started it.
+   */
   private isLost({ startUs }: Load<Value>, nowUs: number): boolean {
     return nowUs - startUs > 2_000 * LOAD_MS;
   }
@@ -232,7 +233,7 @@ class Cache<Value> {
     return value;
   }
 
-  /** Queues a load. It starts when another load has ended. */
+  /** Queues a load, which starts when another load has ended. */
   private queued(key: string, entry: Entry<Value>): Promise<Value> {
     if (this.waiting.length >= 2 * this.half) {
       return this.keepError(entry, new Error(`more than ${2 * this.half} keys wait to be loaded`));

@@ -12,7 +12,7 @@ import type { Fault } from '../contract/observer.js';
 import type { KeyParts, LimitRequest, PerLater } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
-/** Prefix of client addresses, so that they never collide with keys that apps choose: see {@link asKey}. */
+/** The prefix of client addresses. It keeps them apart from keys that apps choose: see {@link asKey}. */
 const ADDRESS_MARK = '@';
 
 /** All requests with an unknown address share this key. */
@@ -20,7 +20,7 @@ export const UNKNOWN_ADDRESS = '@unknown';
 
 export const CALLBACK_TIMEOUT_MS = 1_000;
 
-/** The limiter and request that a callback is called for, and where its faults are reported. */
+/** The limiter and the request of a callback, and the recipient of its faults. */
 export interface CallbackContext<Raw> {
   readonly limiter: string;
   readonly request: LimitRequest<Raw>;
@@ -28,15 +28,15 @@ export interface CallbackContext<Raw> {
 }
 
 /**
- * The value of an option for a request. If its function is async, returns a promise that never rejects. If the function
- * throws, or its promise rejects or is late, reports a fault and returns undefined.
+ * The value of an option for a request. If the option is an async function, returns a promise that never rejects. If
+ * the function throws, or its promise rejects or is late, reports a fault and returns undefined.
  */
 export function readOption<Raw, Value>(
   asking: CallbackContext<Raw>,
   source: Fault['source'],
   option: PerLater<Raw, Value> | undefined,
 ): Value | undefined | Promise<Value | undefined> {
-  // This function is small, so V8 inlines it, which makes the usual case fast: most options are constants.
+  // Most options are constants. This function is small, so that V8 inlines it and constants are read fast.
   return typeof option === 'function'
     ? call(asking, source, option as PerRequest<Raw, Value>)
     : option;
@@ -69,7 +69,6 @@ async function inTime<Raw, Value>(
   return undefined;
 }
 
-/** Reports an invalid return value of a callback. */
 function junk<Raw>(
   { limiter, context }: CallbackContext<Raw>,
   source: Fault['source'],
@@ -105,7 +104,7 @@ export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): strin
 }
 
 /**
- * One key for a list of parts, `@["acme","ada"]`. JSON is unambiguous, and the prefix keeps it apart from keys that are
+ * One key for a list of parts, such as `@["acme","ada"]`. JSON is unambiguous, and the prefix keeps lists apart from
  * strings. Undefined if a part is not a valid key.
  */
 function keyOfParts(parts: readonly unknown[]): string | undefined {

@@ -15,7 +15,7 @@ export interface ConcurrencyLimitOptions<Raw = unknown> extends LeaseOptions<Raw
    * Required if the guard has a store. Default: the number, as in `20-at-once`.
    */
   readonly name?: string | undefined;
-  /** Requests in flight at once: an integer from 1 to 1,000,000,000. */
+  /** The most requests in flight: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
   /**
    * Looks up the `limit` of the caller's plan, and a `name` for metrics. May be async. The declared limit applies to

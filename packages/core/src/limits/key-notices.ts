@@ -5,10 +5,12 @@
 
 import type { Notice } from '../contract/observer.js';
 
-/** A raw address in the source of a function: a property such as `raw.ip`, or a header that contains an address. */
+/**
+ * Matches the source of a function that reads a raw address: a property such as `raw.ip`, or a header with an address.
+ */
 const ADDRESS = /\b(?:ip|remoteAddress|x-forwarded-for)\b/i;
 
-/** Expressions that return a canonical address, with IPv6 cut to /64. */
+/** Matches expressions that return a canonical address, with IPv6 cut to /64. */
 const CANONICAL = /clientIp|canonicalAddress/;
 
 /** Properties that frameworks set on their requests: they are on `raw`, not on the limit request. */
@@ -17,7 +19,7 @@ const OF_RAW = 'user|session|auth|body|query|params|headers|cookies';
 /** Finds the first parameter of a function, with or without parentheses, as a name or as a destructuring pattern. */
 const PARAMETER = /^(?:async\s+)?(?:([\w$]+)\s*=>|[^(]*\(\s*(?:([\w$]+)|(\{[^)]*)))/;
 
-/** A string that says where a caller's key is, given in place of a function that reads it. */
+/** Matches a `key` that is a string such as `'x-api-key'`, where a function that reads the key was probably meant. */
 const PLACE =
   /^(?:x-[\w-]+|(?:[\w-]*api)?[-_]?key|authorization|cookie|(?:client|remote)?[-_]?(?:ip|address)|(?:user|session|account|tenant)[-_]?(?:id)?|(?:re?q|request|raw)\..+)$/i;
 
@@ -39,7 +41,7 @@ export function keyNotices(name: string, key: unknown): readonly Notice[] {
   return [{ code: 'SPW_KEY_RAW_ADDRESS', message }];
 }
 
-/** The property that a function reads from the limit request, as if it were the framework's request. */
+/** The name of a property that a function reads from the limit request as if it were the framework's request. */
 function misread(text: string): string | undefined {
   const [, bare, named, pattern] = PARAMETER.exec(text) ?? [];
   const parameter = (bare ?? named)?.replaceAll('$', '\\$');

@@ -45,8 +45,8 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
-   * shadow mode. Default 1.
+   * The share of keys for which the limit is enforced, 0 to 1, for rollouts. The keys are always the same; other keys
+   * are in shadow mode. Default 1.
    */
   readonly share?: number | undefined;
 }
@@ -55,17 +55,14 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
 interface LeaseKind<Raw> {
   readonly name: string;
   readonly named: boolean;
-  /** The reason of its rejections. */
   readonly reason: 'concurrency' | 'capacity';
   readonly limitOption: 'limit' | 'capacity';
-  /** The declared limit. */
   readonly limit: number;
   /** Looks up a limit that replaces the declared limit for a request. */
   readonly plan: PlanOption<Raw> | undefined;
-  /** The option that set `plan`, as faults name it. */
+  /** The name of the option that set `plan`, for faults. */
   readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
-  /** The name of the critical class. */
   readonly criticalClass?: string | undefined;
   readonly key: KeyOption<Raw> | undefined;
   isCritical(asking: CallbackContext<Raw>): boolean;
@@ -124,8 +121,8 @@ export class LeaseLimiter<Raw> implements StoredLimiter<Raw> {
     const critical = isCritical(asking);
     const make = (ownPlan: Plan | null | undefined, ownKey: KeyParts): Step => {
       const counted = keyFrom(asking, ownKey);
-      // Critical requests are counted and never rejected. A rule with limit 0 cannot count, so with such a plan they
-      // use the declared limit.
+      // Critical requests are counted and never rejected. A rule with limit 0 can't count, so for a plan with limit 0,
+      // critical requests use the declared limit.
       const applied = critical && ownPlan?.limit === 0 ? undefined : ownPlan;
       const { rule, local } = this.variants.variantFor(
         counted,

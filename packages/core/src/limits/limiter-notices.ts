@@ -5,8 +5,8 @@ import type { Notice } from '../contract/observer.js';
 const SECOND_MS = 1_000;
 
 /**
- * Matches stack traces that contain a file whose functions call handlers, in Express 4 and 5, Koa, Hono, Fastify,
- * NestJS and Node.
+ * Matches stack traces from request handlers: they contain a file that calls handlers in Express 4 and 5, Koa, Hono,
+ * Fastify, NestJS or Node.
  */
 const IN_HANDLER =
   /router.(lib.)?layer\.js|koa-compose.index|hono.dist.(cjs.)?(compose|hono-base)|fastify.lib.handle-?request|core.router.router-(execution-context|proxy)|parserOnIncoming/i;
@@ -25,8 +25,8 @@ export function noticesOn(name: string, window?: unknown): readonly Notice[] {
 }
 
 /**
- * Warns about a number below 1,000, which was probably meant in seconds. A short window with a unit, as in `'500ms'`,
- * is intended.
+ * Warns about a number below 1,000, because it was probably meant in seconds. A short window with a unit, as in
+ * `'500ms'`, is intended.
  */
 export function shortWindow(what: string, name: string, window?: unknown): readonly Notice[] {
   if (typeof window !== 'number' || window >= SECOND_MS) return [];

@@ -24,7 +24,7 @@ export function checkShare(share: number | undefined): number {
 export interface StoreErrorOptions {
   /** What to do when the store cannot answer. Default: the setting of the guard, which is `local` by default. */
   readonly onStoreError?: OnStoreError | undefined;
-  /** With `onStoreError: 'local'`: this process's share of the limit, above 0 up to 1. Default 1. */
+  /** This process's share of the limit with `onStoreError: 'local'`, above 0 up to 1. Default 1. */
   readonly localShare?: number | undefined;
 }
 

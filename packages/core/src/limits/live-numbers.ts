@@ -6,7 +6,7 @@ import type { LiveLimits } from '../contract/control.js';
 import type { Numbers } from '../contract/control-link.js';
 
 /**
- * Replaces declared numbers by live numbers. Checks only the factor, and that no window replaces a calendar.
+ * Replaces declared numbers with live numbers. Checks only the factor, and that no window replaces a calendar.
  * `rateLimit` and other limiters check the resulting numbers.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_WINDOW_INVALID` for a window of a limit by calendar

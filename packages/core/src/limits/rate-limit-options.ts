@@ -35,7 +35,7 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
    * unless the key has its own live limit. With `overage`, a limit of 0 admits every request as `over`.
    */
   readonly plan?: PlanOption<Raw> | undefined;
-  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days. Or `calendar('month')`, which you import. */
+  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
   readonly window: Duration | CalendarWindow<Raw>;
   /** The most units at once, for `tokenBucket` only. Default: the limit. */
   readonly burst?: number | undefined;
@@ -47,15 +47,14 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
-   * A penalty after a rejection: `lockFor(['15m', '1h', '1d'])`, which you import, locks the key, longer each time. It
-   * implies `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
+   * A penalty after a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. It implies
+   * `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * `'allow'`: requests above the limit are counted and admitted, with `over: true`. The limit rejects nobody, even
+   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. The limit rejects nobody, even
    * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units
-   * beyond its burst, a window 4,294,967,295 units, and a calendar 2^51. Default: requests above the limit are
-   * rejected.
+   * beyond its burst, a window 4,294,967,295, and a calendar 2^51. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */
@@ -71,8 +70,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
-   * For rollouts: the share of keys for which the limit is enforced, 0 to 1, always the same keys. Other keys are in
-   * shadow mode. Default 1.
+   * The share of keys for which the limit is enforced, 0 to 1, for rollouts. The keys are always the same; other keys
+   * are in shadow mode. Default 1.
    */
   readonly share?: number | undefined;
   /**

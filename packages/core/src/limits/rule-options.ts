@@ -21,7 +21,7 @@ import {
 export interface RuleOptions {
   /** Units per window: an integer from 1 to 1,000,000,000. */
   readonly limit: number;
-  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days. Or `calendar('month')`, which you import. */
+  /** A duration such as `'1m'`, or milliseconds, from 1 ms to 400 days; or an imported `calendar('month')`. */
   readonly window: Duration | CalendarWindow<never>;
   /** The most units at once, for `tokenBucket` only: an integer from 1 to 1,000,000,000. Default: the limit. */
   readonly burst?: number | undefined;
@@ -33,15 +33,14 @@ export interface RuleOptions {
   /** When windows of `fixedWindow` start: aligned to 1970 (`epoch`, default), or with the first request of a key. */
   readonly anchor?: Anchor | undefined;
   /**
-   * A penalty after a rejection: `lockFor(['15m', '1h', '1d'])`, which you import, locks the key, longer each time. It
-   * implies `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
+   * A penalty after a rejection: an imported `lockFor(['15m', '1h', '1d'])` locks the key, longer each time. It implies
+   * `fixedWindow` with `anchor: 'first-request'`. Default: no penalty.
    */
   readonly penalty?: Penalty | undefined;
   /**
-   * `'allow'`: requests above the limit are counted and admitted, with `over: true`. The limit rejects nobody, even
+   * With `'allow'`, requests above the limit are counted and admitted as `over: true`. The limit rejects nobody, even
    * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units
-   * beyond its burst, a window 4,294,967,295 units, and a calendar 2^51. Default: requests above the limit are
-   * rejected.
+   * beyond its burst, a window 4,294,967,295, and a calendar 2^51. Default: requests above the limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }
@@ -86,7 +85,7 @@ function hardRuleFrom(
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch', options);
 }
 
-/** Checks for a method, because the algorithm may come from another copy of this package. */
+/** Doesn't use `instanceof`, because the algorithm may come from another copy of this package. */
 function checkAlgorithm(algorithm: RateAlgorithm): void {
   if (typeof algorithm?.makeRule === 'function') return;
   throw mustBe(
@@ -115,7 +114,7 @@ interface Named {
   readonly window: RuleOptions['window'];
 }
 
-/** Checks for a method, because the value may come from another copy of this package. */
+/** Doesn't use `instanceof`, because the value may come from another copy of this package. */
 function makesRule(
   value: RuleOptions['window'] | Penalty | null,
 ): value is CalendarWindow<never> | Penalty {

@@ -14,7 +14,6 @@ interface FaultSink {
   fault(fault: Fault): void;
 }
 
-/** At most this many variants for plans are cached. */
 const MAX_PLANS = 256;
 
 export class RuleVariants<Declared extends Numbers> implements LiveVariants<Declared> {
@@ -117,8 +116,8 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
 }
 
 /**
- * Sets the limit of a rule to 0, for plans that include nothing. Every request is rejected without calling the store,
- * except with `overage`: then the rule counts beyond its limit.
+ * Sets the limit of a rule to 0, for plans that include nothing. With `overage`, requests are counted beyond the limit.
+ * Without it, they are rejected without calling the store.
  */
 function closed(rule: Rule): Rule {
   // Algorithms ignore the numbers that they don't use.

@@ -8,9 +8,8 @@ import type { Answer } from '../contract/ask.js';
 import type { Step, SyncStore } from '../contract/store.js';
 import type { StoreLink } from '../contract/store-link.js';
 
-/** A memory store that can also apply one step without lists for the step and its answer. */
+/** A memory store that can also apply a single step, which saves the arrays for the step and its answer. */
 export interface OneStepStore extends SyncStore {
-  /** The clock by which the store decides. */
   readonly clock: Clock;
   applyOne(step: Step): Answer;
 }
@@ -22,7 +21,9 @@ export class LocalLink implements StoreLink {
   private readonly store: OneStepStore;
   private readonly ownApply: SyncStore['apply'];
 
-  /** @param ownApply the method `apply` of the store's class */
+  /**
+   * @param ownApply the class's `apply`. If `store.apply` is another function, such as a spy, that is called instead
+   */
   constructor(store: OneStepStore, ownApply: SyncStore['apply']) {
     this.store = store;
     this.clock = store.clock;
@@ -64,7 +65,7 @@ export class LocalLink implements StoreLink {
     try {
       return this.store.apply(steps);
     } catch (error) {
-      // For example, the group may be invalid.
+      // The store throws if the group is invalid, for example.
       const failure = asError(error);
       return steps.map((step) => unanswered(step, failure));
     }

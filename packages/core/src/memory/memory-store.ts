@@ -17,13 +17,13 @@ export interface MemoryStoreOptions {
    * Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, or 180 MB with penalties).
    *
    * In a full store, new keys share 1,024 counts per kind of limit, so they may be limited too early, never too late.
-   * These counts may exceed the maximum, and so may further permits of keys that already hold some. A claim takes
-   * about 900 bytes. Without room it is rejected, as if the store couldn't answer.
+   * The shared counts may exceed the maximum; so may new permits of keys that already hold permits. A claim takes about
+   * 900 bytes. Without room, claims are rejected as if the store couldn't answer.
    */
   readonly maxEntries?: number | undefined;
   /**
-   * The most bytes of values to store, such as the responses of claims: 1 to 2^40. Default 64 MiB. Each value also
-   * takes the bytes of its name and 128 bytes. When there is no room, the oldest values are evicted.
+   * The most bytes of values to store, such as the responses of claims: 1 to 2^40. Default 64 MiB. The name of a value
+   * counts too, plus 128 bytes. When there is no room, the oldest values are evicted.
    */
   readonly valueBytes?: number | undefined;
   /** The clock. Default: the process's monotonic clock. */
@@ -35,12 +35,9 @@ const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock
 /** The store that {@link memoryStore} returns. */
 export interface MemoryStore extends SyncStore, Linked {
   readonly values: SyncValues;
-  /** Entries held now. */
+  /** The number of entries held now. */
   readonly size: number;
-  /**
-   * Decisions that used a shared count because the store was full. Watch this number, and raise `maxEntries` if it
-   * grows.
-   */
+  /** The number of decisions that used a shared count because the store was full. If it grows, raise `maxEntries`. */
   readonly overflowed: number;
 }
 

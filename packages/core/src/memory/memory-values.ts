@@ -65,7 +65,7 @@ export class MemoryValues implements SyncValues {
   }
 }
 
-/** The lengths prevent collisions of different names. */
+/** The lengths in the text keep different names from colliding. */
 function textOf({ limiter, key, id }: ValueName): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${id}`;
 }

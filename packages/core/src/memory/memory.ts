@@ -24,9 +24,9 @@ export class Memory implements OneStepStore {
   readonly sync = true;
 
   private readonly own = new Shelves();
-  // A separate field, because nearly all decisions use the buckets.
+  // Cached in a field, because nearly all decisions use the buckets.
   private readonly buckets = this.own.buckets;
-  /** A separate object, which can change even if the store is frozen. */
+  /** Kept in a separate object, which can change even if the store is frozen. */
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
@@ -84,8 +84,7 @@ export class Memory implements OneStepStore {
    * Applies one step. With `charge` false, a `take` only answers whether it would pass. With `others`, a `reset` also
    * resets the other counts of its limiter.
    *
-   * The fast path of a bucket is written out here, and everything else is in other methods, so that V8 inlines only
-   * this path. With other splits, decisions took a fifth longer.
+   * Contains only the fast path of a bucket, so that V8 inlines it. With other splits, decisions took a fifth longer.
    */
   applyOne(step: Step, nowUs: number = this.clock.nowUs(), charge = true, others = true): Answer {
     const { op, rule } = step;
@@ -101,7 +100,7 @@ export class Memory implements OneStepStore {
       : this.performBucket(step, slot, nowUs, charge);
   }
 
-  /** Separate from {@link performOn}, because calls on one known class are faster than calls on any shelf. */
+  /** Separate from {@link performOn}, because calls on a known class are faster than calls through `Shelf`. */
   private performBucket(step: Step, slot: number, nowUs: number, charge: boolean): Answer {
     const { buckets } = this;
     const count = buckets.load(slot);
@@ -110,7 +109,6 @@ export class Memory implements OneStepStore {
       : this.performOn(step, buckets, count, nowUs, charge, false);
   }
 
-  /** Applies a step of any other algorithm. */
   private perform(step: Step, shelf: Shelf<Rule>, nowUs: number, charge: boolean): Answer {
     // Must run before the count is looked up, because it may evict the count.
     const isFull = shelf.grows && this.overflows(nowUs);
@@ -121,7 +119,6 @@ export class Memory implements OneStepStore {
     return answer ?? this.performOn(step, shelf, undefined, nowUs, charge, isFull);
   }
 
-  /** Applies a step to a shelf, with the count of its key if there is one. */
   private performOn(
     step: Step,
     shelf: Shelf<Rule>,
@@ -138,7 +135,7 @@ export class Memory implements OneStepStore {
         : shelf.step({ ask: step, nowUs, charge, mayGrow: true, count });
     }
     if (full && count === undefined && this.forgives) {
-      // The step becomes a `look`, because the units of an uncounted charge couldn't be refunded.
+      // New keys are not counted, and units that were never counted couldn't be refunded. So the step becomes a `look`.
       const looked = shelf.step({ ask: asLook(step), nowUs, charge: false, mayGrow: false });
       return { ...looked, provisional: true };
     }
@@ -150,8 +147,8 @@ export class Memory implements OneStepStore {
   }
 
   /**
-   * Runs a step of a key that may have been charged on a shared count. A permit is looked up in the count that granted
-   * it. The key's permits in its separate and in the shared count are added up.
+   * Runs a step of a key that may have been charged on a shared count. A step on a permit goes to the count that
+   * granted the permit. Permits in the key's own count and in the shared count are added up.
    */
   private performShared(
     step: Step,
@@ -194,13 +191,13 @@ export class Memory implements OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The key of the shared count that the step uses. It is the number of that count. */
+  /** The key of the shared count that the step uses: the number of that count. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 }
 
-/** Whether the step, if it is alone in a group, needs no group checks. */
+/** Whether a group of only this step needs no checks. */
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';

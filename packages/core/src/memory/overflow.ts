@@ -7,14 +7,17 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** The number of shared counts for each code of a rule, and for each calendar. */
+/** The number of shared counts for each kind of limit (rule code), and for each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 /** The shared counts of one store, made when it is first full. */
 export class Overflow {
-  /** Decisions that used a shared count. */
+  /** How many decisions used a shared count. */
   uses = 0;
-  /** Kept until all have expired, because any key without a separate count may have been charged on one of them. */
+  /**
+   * Kept until all shared counts have expired, because any key without a separate count may have been charged on one of
+   * them.
+   */
   private counts: Shelves | undefined;
   private untilUs = 0;
 
@@ -36,8 +39,10 @@ export class Overflow {
   }
 
   /**
-   * Adjusts the answer to a step, and notes the use of a shared count. `isShared`: whether the step was applied to a
-   * shared count. `restsUs`: when that count expires.
+   * Adjusts the answer to a step, and notes the use of a shared count.
+   *
+   * @param isShared whether the step was applied to a shared count
+   * @param restsUs when that count expires
    */
   noted({ op, rule }: Step, answer: Answer, isShared: boolean, restsUs: number): Answer {
     if (op === 'reset' || (op === 'put' && rule.logic.merges)) {
@@ -56,9 +61,9 @@ export function asLook(step: Step): Step {
 }
 
 /**
- * The step on a shared count. All limiters use the same shared counts: otherwise, limiters that are created for each
- * request would keep adding counts. But each calendar has separate ones, because in a count shared with a daily limit,
- * a month would end after a day.
+ * Directs a step to a shared count. All limiters use the same shared counts. Otherwise, an app that creates a limiter
+ * for each request would keep adding counts. Each calendar has separate ones: in a count shared with a daily limit, a
+ * month would end after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;
@@ -66,8 +71,8 @@ export function onShared(step: Step, place: string): Step {
 }
 
 /**
- * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The
- * exception is the `put` of a permit, which has an id, so it certainly belongs to the key.
+ * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. Exception:
+ * the `put` of a permit, because a permit has an id and so belongs to the key.
  */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
@@ -75,14 +80,13 @@ export function keepingShared(step: Step): Step {
   return gives ? { ...step, op: 'look' } : step;
 }
 
-/** Whether the step may add a count. */
 export function needsRoom({ op }: Step): boolean {
   return op !== 'look' && op !== 'put' && op !== 'reset';
 }
 
 /**
- * The answer to a claim if there is no room: claims can't share counts. Unless `onStoreError` is `allow`, it rejects,
- * because a claim that is not stored protects nothing.
+ * The answer to a claim for which the store has no room. It rejects, because a claim that is not stored protects
+ * nothing. With `onStoreError: 'allow'`, it admits.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
   const failure = new SpillwayError(

@@ -33,7 +33,7 @@ export class Shelves {
     return shelf;
   }
 
-  /** Evicts the expired ones among the next few entries. */
+  /** Evicts expired entries among the next few entries. */
   reclaim(nowUs: number): void {
     for (const shelf of this.all) shelf.reclaim(nowUs);
   }

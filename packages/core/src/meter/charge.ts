@@ -10,7 +10,7 @@ import type { UnitsKind } from '../contract/observer.js';
 import type { Step } from '../contract/store.js';
 import type { Resends } from './resends.js';
 
-/** The limit of a charge, and where its steps are sent. */
+/** The limiter of a charge, and what sends or resends its steps. */
 export interface ChargeContext {
   readonly limiter: string;
   readonly settling: Settling;
@@ -34,18 +34,14 @@ export class Charge {
   private waiting = 0;
   /** The units of `waiting` to refund once the store has charged them. */
   private surplus = 0;
-  /** The steps whose answers have not arrived. */
   private inFlight = 0;
   private readonly whenHeard: (() => void)[] = [];
   private readonly step: Step;
-  /**
-   * Whether the request was admitted without the store. Then only the fallback counters have the charge and can correct
-   * it.
-   */
+  /** Whether this process admitted the request without the store. Then only its fallback counters have the charge. */
   private readonly isLocal: boolean;
   private readonly context: ChargeContext;
 
-  /** @param step the step that has charged the reservation, with the answer to it and its numbers */
+  /** @param step the step that has charged the reservation; `answer` and `numbers` belong to it */
   constructor(step: Step, answer: Answer, numbers: Numbers, context: ChargeContext) {
     this.step = step;
     this.context = context;
@@ -58,7 +54,7 @@ export class Charge {
     this.forgive(answer.forgiven);
   }
 
-  /** How many more units than `units` this process has told the store to charge. */
+  /** The units that this process has told the store to charge, minus `units`. Negative if it has told fewer. */
   excessOver(units: number): number {
     return this.told - units;
   }
@@ -70,7 +66,8 @@ export class Charge {
 
   /**
    * Changes the charge to `units`. Returns the step to send, or a promise if the step depends on an answer in flight.
-   * In rare cases a second step is needed. It is sent separately, because one group can't refund the same count twice.
+   * In rare cases a second step is needed. This method sends it in another call, because one group can't refund the
+   * same count twice.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
     if (units >= this.told || this.inFlight === 0) return this.stepsTo(units);
@@ -90,7 +87,7 @@ export class Charge {
     return releases.track(steps.then((own) => releases.giveBack(own)));
   }
 
-  /** Tells observers how many units a settlement at `units` adds or returns. */
+  /** Tells observers how many units a settlement at `units` charges or refunds. */
   tellDifference(units: number): void {
     const more = units - this.told;
     this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
@@ -113,11 +110,11 @@ export class Charge {
   }
 
   /**
-   * Refunds `units` in this order, and returns the steps for the last kind:
+   * Takes back `units` of charges in this order, and returns the `put` steps, which only the third kind needs:
    *
    * 1. units that were never charged
-   * 2. charges that wait to be resent, which the store may still forgive
-   * 3. all other charges, the newest first, because older ones may have refilled since
+   * 2. charges that wait to be resent, because the store may forgive them
+   * 3. all others, newest first, because a bucket may have refilled older ones
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);
@@ -167,8 +164,8 @@ export class Charge {
   }
 
   /**
-   * Resends a step later if it certainly was not sent. If it may have been sent, a charge is resent once, and may count
-   * twice; a refund is not resent.
+   * Resends a step later if it certainly was not sent. If it may have been sent, a charge is resent once and may count
+   * twice, but a refund is not resent.
    */
   private retry(step: Step, failure: Error, isLastTry: boolean): void {
     const isCharge = step.op === 'record';

@@ -1,4 +1,4 @@
-/** Limiters without HTTP whose cost is known only afterwards. */
+/** Limiters for use without HTTP whose costs are known only afterwards. */
 
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
@@ -20,12 +20,11 @@ export interface Extended<Usage> {
   readonly limit: Limit;
   readonly client: DirectClient;
   readonly price: (usage: Usage) => number;
-  /** Sets the cost of a step. */
   readonly complete: (step: Step, reservation: Reservation<Usage>) => Step;
   readonly resendsOf: (settling: Settling) => Resends;
 }
 
-/** Replaces `consume` and `peek` of a limiter by versions that accept reservations, and adds `settle`. */
+/** Replaces `consume` and `peek` of a limiter with versions that accept reservations, and adds `settle`. */
 export function extendLimiter<Usage>(own: Extended<Usage>): void {
   const { limiter, limit, client, price, complete } = own;
   const settling = settlingOf(client);
@@ -75,7 +74,7 @@ function settlingOf({ store, observers }: DirectClient): Settling {
         const sent = store.link.giveBack(steps, tell, GIVE_BACK_US);
         return isLater(sent) ? sent : undefined;
       },
-      track: (call) => call, // such a limiter is never closed, so nothing waits for the call
+      track: (call) => call, // this limiter is never closed, so nothing waits for the call
     },
     observers,
   };

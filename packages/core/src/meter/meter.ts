@@ -1,4 +1,4 @@
-/** `meter`: costs that are known only afterwards. */
+/** `meter` measures costs that are known only after the work. */
 
 import { withDebt } from '../algorithms/debt.js';
 import { checkOptions } from '../base/check-shapes.js';
@@ -34,7 +34,7 @@ export interface MeterOptions<Usage = number, Raw = unknown> {
     | ((reserved: Usage, request: LimitRequest<Raw> | undefined) => Usage)
     | undefined;
   /**
-   * The cost of a request that is not settled because the client has left, or because of a status from 500. The request
+   * The cost of a request that is not settled because the client has left or the status is 500 or higher. The request
    * owes its `atLeast` and all usage passed to `add`. `'keep'` (default) charges the reservation, or the owed usage if
    * that is more, because the work may go on unseen. {@link partial} charges the owed usage.
    */
@@ -46,7 +46,7 @@ export interface Partially<Usage> {
   readonly perSecond?: Usage | undefined;
 }
 
-/** Options of the cost of one limit. */
+/** Options for the cost of one limit. */
 export interface PriceOptions {
   /**
    * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, so that no
@@ -63,8 +63,8 @@ export interface PriceOptions {
 /** Measures the cost of requests; returned by {@link meter}. */
 export interface Meter<Usage, Raw = unknown> {
   /**
-   * The cost of one limit, for its option `cost`. `price` turns a usage into units: an integer from 0. The limit needs
-   * a `key` function in a guard, and a token bucket or a calendar; it can't have `refundIf`.
+   * Makes the option `cost` of one limit. `price` turns a usage into units: an integer from 0. The limit needs a `key`
+   * function in a guard, and a token bucket or a calendar; it can't have `refundIf`.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
    */
@@ -75,7 +75,7 @@ export interface Meter<Usage, Raw = unknown> {
    */
   of(request: object | Admission): Spent<Usage>;
   /**
-   * Makes a reservation for a call without HTTP: for the option `cost` of `consume`.
+   * Makes a reservation for a call without HTTP. Pass it as the option `cost` of `consume`.
    *
    * @throws SpillwayError `SPW_COST_INVALID`
    */
@@ -87,7 +87,7 @@ const PRICE_OPTIONS: NamesOf<PriceOptions> = { maxReserve: 1, debt: 1 };
 
 /**
  * Creates a meter, for costs that are known only after a request: tokens of a language model, rows, bytes, seconds of a
- * database. At admission, each limit charges its price of an estimate. The handler reports the real usage, and the
+ * database. At admission, each limit charges the price of an estimate. The handler reports the real usage, and the
  * limits correct their charges in the store call that ends the request.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
@@ -118,8 +118,8 @@ export function meter<Usage = number, Raw = unknown>(
 }
 
 /**
- * For `onCut`: a request that is cut off costs the usage that it owes, but at least `perSecond` for each second that it
- * ran. Use it only if your app stops the work when the client leaves.
+ * Makes a value for `onCut`. A request that is cut off then costs the usage that it owes, but at least `perSecond` for
+ * each second that it ran. Use it only if your app stops the work when the client leaves.
  *
  * @example
  * ```ts
@@ -137,10 +137,10 @@ export function partial<Usage>(options: Partially<Usage> = {}): Partially<Usage>
 class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly options: MeterOptions<Usage, Raw>;
   private readonly floor: Floor<Usage>;
-  /** The usage of each request, by the object that its handler gets and by its admission. */
+  /** The usage of each request, found by its admission or by the object that its handler gets. */
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** Settlements to resend, by the `releases` of each guard. */
+  /** Maps the `releases` of each guard to the settlements of that guard that must be resent. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {
@@ -229,7 +229,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     return spending;
   }
 
-  /** The reservation of a request. It is estimated once, for all limits. */
+  /** The reservation of a request, estimated once for all limits. */
   private reservedFor(
     request: LimitRequest<Raw>,
   ): Reservation<Usage> | undefined | Promise<Reservation<Usage>> {
@@ -252,7 +252,6 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     return later;
   }
 
-  /** @throws SpillwayError `SPW_COST_INVALID` */
   private reserved(given: Usage, request: LimitRequest<Raw> | undefined): Reservation<Usage> {
     const usage = checkUsage('the reserved usage', given);
     const atLeast = this.options.atLeast?.(usage, request);
@@ -269,7 +268,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   }
 }
 
-/** The object that identifies a request: the one that its handler gets, or else the limit request. */
+/** The object that identifies a request: what its handler gets or, if that is no object, the limit request. */
 function keyOf<Raw>(request: LimitRequest<Raw>): object {
   const { holder, raw } = request;
   return holder ?? (typeof raw === 'object' && raw !== null ? raw : request);
@@ -300,7 +299,10 @@ function checkMaxReserve(maxReserve: number, rule: Rule): void {
   if (maxReserve > most) throw mustBe('maxReserve', `at most the burst, ${most}`, maxReserve);
 }
 
-/** Caps the cost of a step. Only the cost can cause a rejection; units that are owed beyond it can't. */
+/**
+ * Caps the cost of a step at `maxReserve`. The step still charges units that are owed beyond the cap, but only the
+ * capped cost can cause a rejection.
+ */
 function limited(step: Step, units: number, atLeast: number, maxReserve: number | undefined): Step {
   const most = capacityOf(step.rule);
   const limit = Math.min(maxReserve ?? Math.max(1, Math.floor(most / 2)), most);

@@ -1,4 +1,4 @@
-/** Settlements that did not reach the store: kept within the memory limit for lost releases, and resent. */
+/** Resends settlements that did not reach the store. They share the memory limit of lost releases. */
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';
@@ -7,14 +7,14 @@ import type { Step } from '../contract/store.js';
 
 const EVERY_US = 1_000_000;
 
-/** How long a settlement is resent. After this time, hardly any window would still count it. */
+/** How long a settlement is resent. After this time, hardly any window would still count its units. */
 const KEPT_US = 3_600_000_000;
 
 export class Resends {
   private readonly lost: LostReleases;
   private readonly onGivenUp = new WeakMap<Step, () => void>();
   private readonly releases: Settling['releases'];
-  /** When the timer is due; 0 if no timer is set. */
+  /** When the timer fires; 0 if no timer is set. */
   private dueUs = 0;
 
   constructor(releases: Settling['releases']) {
@@ -41,7 +41,7 @@ export class Resends {
     this.lost.delete(step);
   }
 
-  /** Sends overdue steps, because some platforms stop a timer when the request that set it ends. */
+  /** Sends overdue steps. Some platforms stop the timer when the request that set it ends. */
   keepUp(): void {
     if (this.dueUs > 0 && this.nowUs > this.dueUs + EVERY_US) this.resend();
   }

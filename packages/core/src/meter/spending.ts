@@ -1,6 +1,4 @@
-/**
- * The usage of one request: its reservation, the usage added while it runs, and its settlement or its end without one.
- */
+/** The usage of one request: its reservation, the usage added while it runs, and its settlement, if any. */
 
 import { isCost } from '../base/checks.js';
 import { asError, mustBe } from '../base/errors.js';
@@ -30,7 +28,7 @@ export interface SpentOnLimit {
   readonly remaining: number;
   /** Milliseconds until all units are available again. */
   readonly resetMs: number;
-  /** True if the store has not confirmed the numbers: changes since its last answer are calculated. */
+  /** True if the numbers are estimated: the last answer of the store, plus the changes since then. */
   readonly estimated: boolean;
 }
 
@@ -38,19 +36,18 @@ export interface SpentOnLimit {
 export interface Spent<Usage> {
   /**
    * Adds usage that was delivered since the last call. Usage beyond the reservation is charged while the request runs,
-   * at most once a second. An object may name only some of the components. An invalid usage is a fault and adds
-   * nothing.
+   * at most once a second. An object may omit components. An invalid usage is a fault and adds nothing.
    */
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
-   * the response ends. After the end, it is charged or refunded at once, but only within one window. Only the first
-   * call counts; further calls return false. An invalid usage is a fault and settles nothing.
+   * the response ends. Within one window after the end, `settle` still works, and changes the charge at once. Only the
+   * first call counts; further calls return false. An invalid usage is a fault and settles nothing.
    */
   settle(usage: Usage): boolean;
   /**
-   * Aborts when the request is beyond the limit and the debt of an enforced limiter, because further usage would be
-   * free. Pass it to the call that causes the costs, such as `fetch`.
+   * Aborts when the request has exceeded the limit and the debt of an enforced limiter, because further usage would be
+   * free. Pass the signal to the call that causes the costs, such as `fetch`.
    */
   readonly signal: HostSignal;
   /**
@@ -68,7 +65,6 @@ interface Line<Usage> {
   readonly price: (usage: Usage) => number;
   readonly charge: Charge;
   readonly settling: Settling;
-  /** When the charge was last sent. */
   sentUs: number;
   /** When the response ended; undefined until then. */
   endedUs: number | undefined;
@@ -80,7 +76,8 @@ export class Spending<Usage> implements Spent<Usage> {
   private added: Usage | undefined;
   private settled: Usage | undefined;
   /**
-   * Set when the response has ended. If nothing is settled, `owed` is charged; with `keeps`, at least the reservation.
+   * Set when the response has ended. Without a settlement, `owed` is charged or, with `keeps`, at least the
+   * reservation.
    */
   private end: { readonly owed: Usage | undefined; readonly keeps: boolean } | undefined;
   private readonly lines: Line<Usage>[] = [];
@@ -92,12 +89,11 @@ export class Spending<Usage> implements Spent<Usage> {
     this.floor = floor;
   }
 
-  /** Whether its request has ended. */
   get hasEnded(): boolean {
     return this.end !== undefined;
   }
 
-  /** Call it when a limit has charged the reservation. */
+  /** Call it after a limit has charged the reservation. */
   begin(
     turn: LimiterTurn<never>,
     price: (usage: Usage) => number,
@@ -142,7 +138,7 @@ export class Spending<Usage> implements Spent<Usage> {
     const { lines, reserved } = this;
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
-    // For the price functions, a component that is left out must be 0 and not undefined.
+    // The price functions must not read undefined from a component that is left out. So it becomes 0.
     this.settled = reserved ? sumOf(usage, timesOf(reserved.usage, 0)) : usage;
     for (const line of late) {
       const units = this.unitsOf(line);
@@ -176,7 +172,7 @@ export class Spending<Usage> implements Spent<Usage> {
     );
   }
 
-  /** Call it when the response has ended. Returns the steps that settle the limit of `turn`. */
+  /** Call it when the response has ended. Returns the steps that settle the charge of one limit. */
   finish(turn: LimiterTurn<never>, outcome: RequestOutcome): StepsBack {
     const line = this.lines.find((own) => own.turn === turn);
     if (!line) return undefined;
@@ -208,7 +204,6 @@ export class Spending<Usage> implements Spent<Usage> {
     return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
   }
 
-  /** The units that a limit must charge now. */
   private unitsOf(line: Line<Usage>): number {
     const { settled, end } = this;
     if (settled !== undefined) return this.priceOf(line, settled);
@@ -247,7 +242,6 @@ export class Spending<Usage> implements Spent<Usage> {
   }
 }
 
-/** Whether the response ended less than a window ago. */
 function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
   const { windowMs = 0 } = turn.decision.policy ?? {};
   return (

@@ -1,4 +1,4 @@
-/** Usages: a number, or an object of numbers whose components are counted separately. */
+/** Checks and adds up usages. A usage is a number, or an object of numbers that are counted separately. */
 
 import { isCost, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';

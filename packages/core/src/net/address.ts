@@ -11,8 +11,8 @@ const DEFAULT_IPV6_PREFIX = 64;
  * - IPv4 must be four decimal octets and is returned unchanged.
  * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`, `::ffff:c000:201`) and the NAT64 prefix `64:ff9b::/96` become the IPv4
  *   address they contain.
- * - IPv6 is cut to its first `ipv6Prefix` bits, because a subscriber has at least a /64 to choose from, and written in
- *   RFC 5952 form: `2001:db8:1:2::/64`. At 128 there is no suffix. The zone of `fe80::1%eth0` is dropped.
+ * - IPv6 is cut to its first `ipv6Prefix` bits, because a subscriber can choose from at least a /64. It is written as
+ *   in RFC 5952: `2001:db8:1:2::/64`. At 128 bits there is no suffix. The zone of `fe80::1%eth0` is dropped.
  *
  * @param text the address, without port or brackets
  * @param ipv6Prefix how many leading bits identify an IPv6 client, 32 to 128; default 64
@@ -35,7 +35,7 @@ export function canonicalAddress(
   if (typeof text !== 'string') return undefined;
   // The common case. The text is already canonical, because the parser accepts only one spelling of IPv4.
   if (parseIPv4(text, 0, text.length) >= 0) return text;
-  // The form in which a dual-stack socket reports an IPv4 peer.
+  // A dual-stack socket reports an IPv4 peer in this form.
   if (text.startsWith('::ffff:') && parseIPv4(text, 7, text.length) >= 0) return text.slice(7);
 
   const address = parseAddress(text);
@@ -57,7 +57,7 @@ export function checkIpv6Prefix(prefix: number, option = 'ipv6Prefix'): void {
   }
 }
 
-/** `64:ff9b::/96` of RFC 6052: an IPv4 client behind a NAT64 translator. */
+/** Whether the address is in `64:ff9b::/96` (RFC 6052): an IPv4 client behind a NAT64 translator. */
 function isNat64(groups: readonly number[]): boolean {
   if (groups[0] !== 0x64 || groups[1] !== 0xff9b) return false;
   for (let at = 2; at < 6; at += 1) if (groups[at] !== 0) return false;

@@ -27,7 +27,6 @@ export function parseRange(text: string): AddressRange | undefined {
   return prefix >= 0 && prefix <= bits ? { network, prefix } : undefined;
 }
 
-/** Whether the address is in the range. */
 export function inRange(range: AddressRange, address: Address): boolean {
   const { network, prefix } = range;
   if (typeof network === 'number' || typeof address === 'number') {
@@ -42,9 +41,9 @@ export function inRange(range: AddressRange, address: Address): boolean {
   return true;
 }
 
-/** The blocks that contain all public addresses, by family. The rest is multicast, reserved or unassigned. */
+/** The blocks that contain all public addresses, by family. Other addresses are multicast, reserved or unassigned. */
 const PUBLIC = [['0.0.0.0/1', '128.0.0.0/2', '192.0.0.0/3'], ['2000::/4']];
-/** Non-public networks inside those blocks (IANA special-purpose address registries). */
+/** Non-public networks inside the blocks of {@link PUBLIC} (IANA special-purpose address registries). */
 const SPECIAL =
   '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 ' +
   '192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 2001:db8::/32';
@@ -73,7 +72,7 @@ function cover(ranges: readonly string[], bits: string): boolean {
   return inside.length > 0 && cover(inside, `${bits}0`) && cover(inside, `${bits}1`);
 }
 
-/** The prefix length: digits without a leading zero; -1 for anything else. */
+/** Parses a prefix length. Returns -1 for anything but digits without a leading zero. */
 function parsePrefix(text: string): number {
   return /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) : -1;
 }

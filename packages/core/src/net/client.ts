@@ -4,7 +4,7 @@ import { canonicalAddress, checkIpv6Prefix } from './address.js';
 import { forwardedAddresses } from './forwarded.js';
 import { clientAddress, compileTrust, type Trust, type TrustProxy } from './trust.js';
 
-/** How to find the client's address behind proxies: options of every adapter. */
+/** Options of every adapter for finding the client's address behind proxies. */
 export interface AddressOptions {
   /**
    * The proxies whose X-Forwarded-For is trusted: how many stand in front of this server, or their addresses. Default:
@@ -27,7 +27,7 @@ export interface Addressing {
 /**
  * Validates and prepares the address options of an adapter, once, for {@link clientOf}.
  *
- * @param notices the notices of the gate, for one warning if a proxy header arrives although `trustProxy` is not set
+ * @param notices receives one warning if a proxy header arrives although `trustProxy` is not set
  * @param setting the framework's equivalent of `trustProxy`, for the warning, such as `app.set('trust proxy', 1)`
  * @throws SpillwayError `SPW_OPTION_INVALID`, and the codes of `compileTrust`
  */
@@ -69,7 +69,7 @@ export function clientOf(
   return canonicalAddress(clientAddress(trust, peer, forwarded), ipv6Prefix);
 }
 
-/** Headers into which proxies write the client's address. Only the first is ever read. */
+/** Headers in which proxies send the client's address. Spillway reads only the first one. */
 const HEADERS = [
   'X-Forwarded-For',
   'Forwarded',
@@ -108,7 +108,7 @@ class ForwardedWatch {
   /**
    * Call it for a request whose client address did not come from a header.
    *
-   * @param trusts whether a proxy is trusted; if so, it did not send X-Forwarded-For
+   * @param trusts whether a proxy is trusted. If so, this request came without X-Forwarded-For
    */
   look(
     address: string | undefined,
@@ -119,7 +119,7 @@ class ForwardedWatch {
     if (this.hasWarned || (this.seen > SAMPLED && this.seen % SAMPLED !== 0)) return;
     for (const field of trusts ? STANDARD : HEADERS) {
       const value = request.header(field.toLowerCase());
-      // If the header contains the known address, the app has probably read it from there.
+      // If the header contains the known address, the app has probably read the address from it.
       if (!value || (address && value.includes(address))) continue;
       this.hasWarned = true;
       this.teller.tell('SPW_FORWARDED_UNTRUSTED', this.message(field, value, trusts));

@@ -36,7 +36,6 @@ export function* forwardedAddresses(
   return undefined;
 }
 
-/** The entry from `start` up to `end`, without spaces around it. */
 function entryAt(text: string, start: number, end: number): string {
   let first = start;
   let last = end;
@@ -54,7 +53,7 @@ function addressOf(entry: string): string | undefined {
     return isIPv6 && isPortOrNothing(entry, bracket + 1) ? address : undefined;
   }
   const colon = entry.indexOf(':');
-  // With two colons, it is IPv6, which can have a port only with brackets.
+  // An entry with two colons is IPv6, which needs brackets to have a port.
   const hasPort = colon >= 0 && entry.indexOf(':', colon + 1) < 0;
   const address = hasPort ? entry.slice(0, colon) : entry;
   if (parseAddress(address) === undefined) return undefined;

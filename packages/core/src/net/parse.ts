@@ -19,7 +19,7 @@ export function parseAddress(text: unknown): Address | undefined {
   return groups && isMapped(groups) ? lastIPv4(groups) : groups;
 }
 
-/** The IPv4 address that `text` spells from `start` up to `end`, or -1. Four decimal octets and nothing else. */
+/** The IPv4 address that `text` spells from `start` up to `end`: exactly four decimal octets. Otherwise -1. */
 export function parseIPv4(text: string, start: number, end: number): number {
   if (end - start > 15) return -1;
   let address = 0;
@@ -48,7 +48,10 @@ export function lastIPv4(groups: readonly number[]): number {
   return (groups[6] as number) * 65536 + (groups[7] as number);
 }
 
-/** RFC 4291 section 2.2: groups of one to four hex digits, at most one `::`, the last 32 bits perhaps dotted. */
+/**
+ * Parses the text form of RFC 4291, section 2.2: groups of one to four hex digits, with at most one `::`. The last 32
+ * bits may be a dotted IPv4 address.
+ */
 function parseIPv6(text: string, end: number): number[] | undefined {
   const groups: number[] = [];
   let gap = -1;
@@ -97,7 +100,6 @@ function expanded(groups: number[], gap: number): number[] | undefined {
   return [...groups.slice(0, gap), ...zeros, ...groups.slice(gap)];
 }
 
-/** The value of the hex digit at `at`, or -1. */
 function hexDigit(text: string, at: number): number {
   const code = text.charCodeAt(at);
   if (code >= 48 && code <= 57) return code - 48;

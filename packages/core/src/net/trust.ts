@@ -7,7 +7,7 @@ import { parseAddress } from './parse.js';
 
 /**
  * Which proxies are trusted: how many stand in front of this server, or their addresses (`'10.0.0.0/8'`, `'::1'`, and
- * the names `'loopback'`, `'linklocal'`, `'uniquelocal'`). `false`: none.
+ * the names `'loopback'`, `'linklocal'`, `'uniquelocal'`). `false` trusts none.
  */
 export type TrustProxy = number | readonly string[] | false;
 
@@ -65,8 +65,8 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
  *
  * The hops are the socket's peer, then the entries of X-Forwarded-For from right to left. With addresses as trust, the
  * client is the first hop that is not trusted; with a hop count of n, it is the n-th entry from the right. If every hop
- * is trusted, or there are fewer entries than counted, it is the leftmost address. Entries to the left of the client
- * may be forged and are ignored.
+ * is trusted, or there are fewer than n entries, it is the leftmost address. Entries to the left of the client may be
+ * forged and are ignored.
  *
  * @param socketAddress the address of the socket's peer; undefined over a Unix socket
  * @param forwardedFor the value of X-Forwarded-For, its lines joined by commas; ignored if no proxy is trusted

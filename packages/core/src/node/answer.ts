@@ -10,7 +10,7 @@ export interface NodeAnswer {
   readonly statusCode: number;
   readonly headersSent: boolean;
   readonly req?: { readonly method?: string | undefined };
-  /** HTTP/2 only. */
+  /** Present only on HTTP/2. */
   readonly stream?: unknown;
   getHeader(name: string): unknown;
   setHeader(name: string, value: number): unknown;
@@ -29,8 +29,8 @@ const BODILESS = [204, 205, 304];
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Records the response as it is written from now on. Middleware that was mounted before the guard and transforms the
- * body, such as compression, runs after this. Its changes are not recorded, and it makes them again for a replay.
+ * Records the response as it is written from now on. If middleware mounted before the guard transforms the body, such
+ * as compression, the untransformed body is recorded. The middleware then also transforms each replay.
  */
 export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
@@ -60,8 +60,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     }
   };
   /**
-   * Ends the response after it was stored. `writableEnded` is true before that, because nothing may change the response
-   * anymore.
+   * Ends the response once it is stored. `writableEnded` is true before that, because nothing may change the response.
    */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);
@@ -106,7 +105,10 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   };
 }
 
-/** Runs a method after its call has already returned to the handler, so an error destroys the response. */
+/**
+ * Runs a method whose call has already returned to the handler. The handler can't catch its error, so an error destroys
+ * the response.
+ */
 function tryOrDestroy(res: NodeAnswer, method: Method, args: unknown[]): void {
   try {
     Reflect.apply(method, res, args);
@@ -140,10 +142,7 @@ function isLeftOut(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'function';
 }
 
-/**
- * A header of the response: from the arguments of `writeHead` (an object or a flat list), otherwise from those set
- * before.
- */
+/** A header of the response: from the arguments of `writeHead` (an object or a flat list), otherwise as set before. */
 function fieldOf(res: NodeAnswer, own: unknown, name: string): string | undefined {
   const value = ownField(own, name.toLowerCase()) ?? res.getHeader(name);
   if (value === undefined || value === null) return undefined;

@@ -23,7 +23,7 @@ export interface NodeBody {
   readonly complete?: boolean;
   /** Whether Node discards the body, because the response has ended and nobody has read any of it. */
   readonly _dumped?: boolean;
-  /** HTTP/2 only. */
+  /** Present only on HTTP/2. */
   readonly stream?: { readonly endAfterHeaders?: boolean };
   emit(event: string, ...args: unknown[]): boolean;
   unshift(...args: unknown[]): unknown;

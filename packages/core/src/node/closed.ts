@@ -22,7 +22,7 @@ export interface NodeResponse {
   readonly closed: boolean;
   readonly destroyed: boolean;
   readonly socket: unknown;
-  /** HTTP/2 only. */
+  /** Present only on HTTP/2. */
   readonly stream?: { readonly aborted: boolean };
   getHeader(name: string): unknown;
   setHeader(name: string, value: string | number): unknown;
@@ -35,8 +35,8 @@ export function isGone(req: NodeRequest, res: NodeResponse): boolean {
 }
 
 /**
- * Calls back once when the response has closed for any reason, or immediately if it has closed already. Without a
- * connection (Lambda adapters, tests of handlers) nothing closes; then it calls back when the response has finished.
+ * Calls back once when the response has closed for any reason, or immediately if it has closed already. A response
+ * without a connection (Lambda adapters, tests of handlers) never closes, so `closed` is called when it has finished.
  */
 export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed): void {
   const { [WATCHERS]: watchers } = res as Watched;
@@ -49,8 +49,7 @@ export function onceClosed(req: NodeRequest, res: NodeResponse, closed: OnClosed
 const WATCHERS = Symbol('spillway.watchers');
 
 /**
- * One pair of listeners serves all callbacks of a response, because clients may choose the number of callbacks, as with
- * GraphQL.
+ * All callbacks of a response share one pair of listeners, because a client can cause many callbacks, as with GraphQL.
  */
 type Watched = NodeResponse & { [WATCHERS]?: OnClosed[] | undefined };
 
@@ -64,8 +63,8 @@ function watchResponseEnd(req: NodeRequest, res: Watched, watchers: OnClosed[]):
     notifyWatchers(watchers, res, aborted);
   };
   const onClose = (): void => onEnd(!res.writableFinished);
-  // The first event counts. On a connection `close` follows `finish` immediately. On HTTP/2 both come when the stream
-  // has closed, even if it was reset.
+  // Only the first event counts. On a connection, `close` follows `finish` immediately. On HTTP/2, both events come
+  // when the stream has closed, even if it was reset.
   res.on('finish', () => onEnd(res.stream?.aborted === true));
   res.on('close', onClose);
   // A pipelined response that waits for its turn gets no event when the connection closes.
@@ -92,8 +91,8 @@ function closes({ socket }: NodeResponse): boolean {
 const WAITING = Symbol('spillway.waiting');
 
 /**
- * Calls back when a socket closes; returns a function that cancels. All callbacks share one listener, because clients
- * choose the number of callbacks.
+ * Calls back when a socket closes; returns a function that cancels. All callbacks share one listener, because a client
+ * can cause many callbacks.
  */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },

@@ -23,7 +23,7 @@ export class TimerDrift {
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
     // All due timers run before sockets are read, and this timer may even fire several times. If other timers fill the
-    // loop, this timer is on time although requests are late. So the duration of the iteration counts too.
+    // loop, requests are late although this timer is on time. So the duration of the iteration counts too.
     const turnMs = this.turnFromMs === undefined ? this.turnMs : nowMs - this.turnFromMs;
     const waitMs = Math.max(0, this.spanMs - this.periodMs, turnMs);
     const periods = Math.max(1, this.spanMs / this.periodMs);
@@ -33,8 +33,7 @@ export class TimerDrift {
   }
 
   /**
-   * Call when the timers and sockets that were ready when the timer fired have been handled. Returns false if that was
-   * already reported: the timer may fire several times in an iteration.
+   * Call it at the end of the loop iteration in which the timer fired. Returns false if called twice in one iteration.
    */
   turned(nowMs: number): boolean {
     if (this.turnFromMs === undefined) return false;
@@ -43,13 +42,13 @@ export class TimerDrift {
     return true;
   }
 
-  /** The expected delay of an event that arrives now: the average, or how late the loop already is. */
+  /** The expected delay of an event that arrives now: the average, or how late the loop already is, if that is more. */
   waitMs(nowMs: number): number {
     const lateMs = nowMs - (this.turnFromMs ?? this.firedMs + this.periodMs);
     return Math.max(this.averageMs, lateMs);
   }
 
-  /** The time span that the latest delay describes. */
+  /** The time that a reading covers: between the last two firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return Math.max(this.spanMs, nowMs - this.firedMs);
   }

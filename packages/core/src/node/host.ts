@@ -50,7 +50,7 @@ export function loopTimes(): LoopTimes | undefined {
   return times && { idle: times.idle, active: times.active, cpu: processorMs(), accepted };
 }
 
-/** Connections that this thread accepted while counting was on. */
+/** How many connections this thread accepted while counting was on. */
 let accepted = 0;
 let counting = 0;
 const countOne = (): void => {
@@ -83,7 +83,6 @@ export function every(periodMs: number, callback: () => void): () => void {
   return () => clearInterval(timer);
 }
 
-/** The part of `node:fs/promises` that the machine signal uses. */
 interface Files {
   mkdir(path: string, options: { recursive: true; mode: number }): Promise<unknown>;
   lstat(path: string): Promise<{ isDirectory(): boolean; uid: number; mode: number }>;

@@ -1,4 +1,4 @@
-/** Protects a rejection that was sent because the app's callback was late: the callback may still try to respond. */
+/** Ignores a response by the app's callback that comes too late, after the default rejection was sent. */
 
 import type { NodeResponse } from './closed.js';
 
@@ -7,8 +7,8 @@ type Method = (...args: unknown[]) => unknown;
 const OF_HEAD = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead'];
 
 /**
- * From now on, writes after the head or the end are ignored. Node would throw "headers already sent" in the app's
- * callback, where nothing catches it, and the process would exit.
+ * Ignores later changes of a head that was already sent, and writes after the end. Otherwise, Node would throw "headers
+ * already sent" in the app's callback, where nothing catches the error, and the process would exit.
  */
 export function ignoreLateAnswer(res: NodeResponse): void {
   const methods = res as unknown as Record<string, Method | undefined>;

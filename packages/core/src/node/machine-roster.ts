@@ -1,6 +1,6 @@
 /** Reads the workers of one machine from the names of their files. */
 
-/** Workers write every second. A live worker that is later than this has a blocked event loop: it is busy. */
+/** Workers write every second. A live worker that is later than this has a blocked event loop and counts as busy. */
 const LATE_MS = 2_500;
 
 /** A worker that is later than this is gone: a terminated thread, or a stopped process. */
@@ -25,9 +25,12 @@ interface Worker {
   file: string;
   count: number;
   busy: number;
-  /** When this process first saw the current count, by its own clock. */
+  /** When this process, by its own clock, first saw the worker's current number of writes. */
   changedMs: number;
-  /** Whether the name has changed since it was first seen. If not, it may belong to a process killed long ago. */
+  /**
+   * Whether the worker's file name has changed since it was first seen. If not, it may belong to a process killed long
+   * ago.
+   */
   isWriting: boolean;
   round: number;
 }

@@ -12,12 +12,12 @@ import type { TimedSignal } from './wait.js';
 /** Options of {@link machineSignal}. */
 export interface MachineSignalOptions {
   /**
-   * Names the group of workers that are measured together: all processes and worker threads of one machine and user
-   * with this name. 1 to 64 of `A-Z a-z 0-9 _ -`.
+   * The name of a group of workers: 1 to 64 characters of `A-Z a-z 0-9 _ -`. All processes and worker threads of one
+   * machine and user with this name are measured together.
    */
   readonly name: string;
   /**
-   * The folder in which each worker has an empty file, writable only by this user. Default: a folder in the system's
+   * The folder for the workers' empty files. Only this user may write to it. Default: a folder in the system's
    * temporary directory, named after the user and `name`. Set it if workers that belong together have different
    * temporary directories (`PrivateTmp` of systemd, `TMPDIR`).
    */
@@ -35,13 +35,13 @@ export interface MachineSignal extends TimedSignal {
 /**
  * The utilization of this machine's workers in the last second, 0 to 1: the mean of the event loop utilizations of all
  * processes and worker threads with the same name. Use it as the ladder's signal if all workers of a machine should
- * shed together, like Stripe's worker utilization load shedder; each worker still has its own brake. It works for
- * `node:cluster`, PM2, `worker_threads` and unrelated processes.
+ * shed together, like Stripe's worker utilization load shedder; each worker still has its own brake. The signal works
+ * for `node:cluster`, PM2, `worker_threads` and unrelated processes.
  *
- * Workers share their numbers through the names of empty files in a folder. Requests cause no I/O; once a second there
- * is one rename and one listing, off the event loop. A killed worker stops counting within a second. A worker with a
- * blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be used, there is
- * no reading, and shedders report a fault of source `signal`.
+ * Workers share their numbers through the names of empty files in a folder. Requests cause no I/O. Once a second, a
+ * worker renames its file and lists the folder, off the event loop. A killed worker stops counting within a second. A
+ * worker with a blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be
+ * used, there is no reading, and shedders report a fault of source `signal`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -114,7 +114,7 @@ class SharedUtilization implements MachineSignal {
     if (!this.isClosed) this.stop ??= this.own.watch(() => void this.share());
   }
 
-  /** Runs every second; skipped while the previous run is still writing. */
+  /** Runs every second, unless the previous run is still writing. */
   private async share(): Promise<void> {
     const own = this.own.read();
     if (!own || this.isSharing) return;
@@ -136,7 +136,7 @@ class SharedUtilization implements MachineSignal {
   }
 }
 
-/** The folder of a group, containing this worker's file. */
+/** The folder of a group, with this worker's file. */
 class Folder {
   private readonly host: MachineHost;
   private readonly path: string;
@@ -155,7 +155,7 @@ class Folder {
 
   async exchange(busy: number): Promise<Others> {
     if (!this.isOpen) await this.openFolder();
-    this.isOpen = false; // stays false after a failure, so the next call recreates a removed folder
+    this.isOpen = false; // a failure leaves it false, so the next call recreates a removed folder
     this.count += 1;
     const before = this.file;
     this.file = fileNameOf(this.worker, this.count, busy);
@@ -171,7 +171,6 @@ class Folder {
     this.file = undefined;
   }
 
-  /** @throws SpillwayError if other users may write to the folder */
   private async openFolder(): Promise<void> {
     const { path } = this;
     const { files, uid } = this.host;

@@ -14,7 +14,7 @@ import { type NodeTarget, targetOf } from './target.js';
 
 /** A node:http request and its response. Adapters override `end`, which sends rejections. */
 export class NodeExchange implements Exchange, RejectedResponse {
-  /** The rejection; set before the gate returns `rejected`. */
+  /** The admission, if the request is rejected. */
   rejection: Admission | undefined;
   protected readonly res: NodeResponse;
   protected readonly req: NodeRequest;
@@ -103,7 +103,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
     });
   }
 
-  /** The request target as sent. Override it together with that of `NodeLimitRequest`. */
+  /** The request target as sent. If you override it, also override `target` of `NodeLimitRequest`. */
   protected get target(): string {
     return targetOf(this.req);
   }
@@ -215,7 +215,7 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
     return Array.isArray(value) ? value.join(', ') : undefined;
   }
 
-  /** The request target as sent. Override it together with that of `NodeExchange`. */
+  /** The request target as sent. If you override it, also override `target` of `NodeExchange`. */
   protected get target(): string {
     return targetOf(this.incoming);
   }

@@ -32,13 +32,13 @@ export class NodeRecorder implements Recorder {
     return queryOf(this.target);
   }
 
-  /** HTTP/2 sends the host in `:authority`. */
+  // HTTP/2 sends the host in `:authority`.
   get host(): string {
     const { headers } = this.req;
     return String(headers[':authority'] ?? headers['host'] ?? '');
   }
 
-  /** Undefined if the body was not read, because `parsed` then returns a framework default. */
+  // Undefined if the body was not read, because `parsed` then returns a framework default.
   parsedBody(): unknown {
     return this.req.readableDidRead ? this.parsed() : undefined;
   }

@@ -13,8 +13,8 @@ export interface EventLoopSignal extends TimedSignal {
 }
 
 /**
- * The event loop utilization of the last second, 0 to 1, and in `wait` the event loop delay: together the two signals
- * of a `workerShedder`. One per process is enough, but each worker thread needs its own. It has no reading if the host
+ * Measures both signals of a `workerShedder`: the event loop utilization of the last second, 0 to 1, and in `wait` the
+ * event loop delay. One per process is enough, but each worker thread needs its own. There is no reading if the host
  * doesn't report utilization.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`

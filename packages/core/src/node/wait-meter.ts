@@ -1,22 +1,22 @@
 /**
  * Measures how overloaded the event loop is: 1 is the target, and 0 means that the loop is mostly idle. The value is
- * the larger of two numbers: the delay of the loop's timer, weighted by the CPU share of this process, and the time
- * that connections have waited to be accepted.
+ * the larger of two relative times. One is the delay of the loop's timer, weighted by the CPU share of this process.
+ * The other is how long connections have waited to be accepted.
  */
 
 import { TimerDrift } from './drift.js';
 import type { LoopTimes } from './host.js';
 
 /**
- * Below this utilization a late loop is not overloaded: other processes had the CPU, and rejecting would not help. A
- * server with ten requests a second next to two busy neighbors (nice -10, 5 % of a core left) rejected 53 of 60
+ * Below this utilization, a late loop is not overloaded: other processes had the CPU, and rejecting would not help. A
+ * server with ten requests a second ran next to two busy processes (nice -10, 5 % of a core left). It rejected 53 of 60
  * requests without this check and 12 with it. When the server was suspended for 40 ms of every 60 ms, it rejected 44
  * without the check and none with it.
  */
 const BUSY = 0.5;
 /**
  * Time constant of the averages. One interrupted request does not raise the utilization to `BUSY`, but an overload does
- * within 350 ms. Next to two busy neighbors, 4.6 % of requests were rejected with 100 ms, 5.2 % with 250 ms, and 1.2 %
+ * within 350 ms. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, 5.2 % with 250 ms, and 1.2 %
  * with 500 ms. With 1 s none were rejected, but when an overload hit an idle loop, a tenth of the critical requests
  * failed.
  */
@@ -27,12 +27,12 @@ const MEMORY_MS = 500;
  */
 const PAUSE = 0.01;
 /**
- * A loop that has been accepting connections for this long without idling is at the target, however short its
- * iterations: the connections wait in the kernel, where no timer sees them. Without this, none of 453 requests a second
- * on new connections was served in time.
+ * The value is at least 1 after a loop has accepted connections for this long without idling, however short its
+ * iterations are. Connections wait in the kernel, where no timer sees them. Without this rule, none of 453 requests a
+ * second on new connections was served in time.
  */
 const ACCEPTING_MS = 400;
-/** The minimum weight of a delay: a loop that blocks on a disk is overloaded without using the CPU. */
+/** The minimum weight of a delay, because a loop that blocks on a disk is overloaded but uses little CPU. */
 const LEAST_SHARE = 0.5;
 
 export class WaitMeter {
@@ -45,7 +45,7 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** The end of the last iteration that followed idle time or accepted no connection. */
+  /** When the last iteration ended that followed idle time or accepted none, so that no connection was waiting. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
@@ -65,7 +65,7 @@ export class WaitMeter {
     this.times = times;
   }
 
-  /** Call when the loop has read its sockets after the timer fired. */
+  /** Call it when the loop has read its sockets after the timer fired. */
   turned(nowMs: number, times: LoopTimes | undefined): void {
     if (!this.drift.turned(nowMs)) return;
     const since = spanOf(this.turnTimes, times);
@@ -79,9 +79,9 @@ export class WaitMeter {
 
   /**
    * The load: the expected delay of an event that arrives now, divided by `markMs`. Delays that rejecting requests
-   * can't shorten don't count. No timer sees the wait of connections that are not accepted yet. But while there are
-   * any, the loop accepts one in each iteration (libuv since 1.45) and never idles, so the time without idling is
-   * measured instead.
+   * can't shorten don't count. A timer can't see the delay of connections that are not accepted yet. While there are
+   * any, the loop accepts one per iteration (libuv since 1.45) and never idles. So the load is at least the time
+   * without idling, divided by {@link ACCEPTING_MS}.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);
@@ -91,7 +91,7 @@ export class WaitMeter {
     return Math.max(waitMs / markMs, (nowMs - this.noQueueMs) / ACCEPTING_MS);
   }
 
-  /** The time span that the latest delay describes. */
+  /** The time that a reading covers: between the last two firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return this.drift.coveredMs(nowMs);
   }
@@ -128,7 +128,7 @@ function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | 
   return { activeMs, idleMs, totalMs, cpuMs };
 }
 
-/** An exponential moving average after the value was `part` for `forMs`. */
+/** The exponential moving average `before`, after the value was `part` for another `forMs`. */
 function faded(before: number, part: number, forMs: number): number {
   return before + (part - before) * (1 - Math.exp(-forMs / MEMORY_MS));
 }

@@ -14,7 +14,10 @@ const PERIOD_MS = 20;
 
 /** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
-  /** The event loop delay that counts as 1, at which the brake holds the loop. Default `'40ms'`. */
+  /**
+   * The event loop delay that the brake maintains by rejecting requests. At this delay, the signal is 1. Default
+   * `'40ms'`.
+   */
   readonly target?: Duration | undefined;
 }
 
@@ -31,8 +34,8 @@ export interface TimedSignal extends Signal {
 /**
  * The event loop delay relative to the target: 1 when work waits 40 ms for its turn, or when connections have waited
  * 400 ms to be accepted. While other processes use the CPU, the delay is weighted by this process's CPU share, at least
- * one half. It is 0 while the loop is less than half busy, because rejecting requests would not help then. If the host
- * doesn't report utilization (Bun, Deno), every delay counts in full.
+ * one half. The signal is 0 while the loop is less than half busy, because rejecting requests would not help then. If
+ * the host doesn't report utilization (Bun, Deno), every delay counts in full.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -46,7 +49,7 @@ export interface TimedSignal extends Signal {
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   checkOptions(options, 'the signal', { target: 1 });
   // With random arrivals, the queue is empty 7 % of the time at a mean delay of 20 ms, and 3 % at 40 ms. So in
-  // overload, a target of 40 ms serves 287 requests a second, and 20 ms serves 270.
+  // overload, a target of 40 ms serves 287 requests a second, and a target of 20 ms serves 270.
   const targetMs = toMicroseconds(options.target ?? '40ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);

@@ -40,9 +40,7 @@ export interface DecisionLogOptions {
   readonly write: (entry: DecisionLogEntry) => void;
   /** Sampling rate of requests that pass or are replayed, 0 to 1. Default 0.01. */
   readonly sample?: number | undefined;
-  /**
-   * Sampling rate of `denied`, `would-deny` and `error`, 0 to 1. Default 1; reduce it if a flood must not fill the log.
-   */
+  /** Sampling rate of `denied`, `would-deny` and `error`, 0 to 1. Default 1; reduce it if floods fill the log. */
   readonly sampleRejected?: number | undefined;
   /** The outcomes that are written. Default: all but `skipped`. */
   readonly outcomes?: readonly Outcome[] | undefined;
@@ -74,7 +72,7 @@ export interface DecisionLog extends Observer {
 const WRITTEN: readonly Outcome[] = /* @__PURE__ */ OUTCOMES.filter(
   (outcome) => outcome !== 'skipped',
 );
-/** Domain separation: the same secret gives other hashes elsewhere. */
+/** Domain separation: other uses of the same secret give other hashes. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
 
 /**

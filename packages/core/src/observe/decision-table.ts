@@ -17,7 +17,7 @@ export interface DecisionTableOptions {
   readonly outcomes?: readonly Outcome[] | undefined;
   /** Maximum number of lines per second, 1 to 10,000; the next line says how many were omitted. Default 20. */
   readonly linesPerSecond?: number | undefined;
-  /** Writes a line, or several joined by `\n` (the header, or how many were omitted). Default: the console. */
+  /** Writes one line, or several lines joined by `\n`, such as the header. Default: the console. */
   readonly write?: ((line: string) => void) | undefined;
   /** Whether outcomes are colored. Default: true on the console if it is a terminal and `NO_COLOR` is not set. */
   readonly color?: boolean | undefined;
@@ -61,7 +61,7 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 /**
  * Prints rejections during development: time, request, limiter, key, outcome and reason, remaining units, and the wait.
  * Lines contain raw paths and client addresses, so use `decisionLog` in production. A key of more than 8 characters may
- * be a secret, so only its first 4 are shown, with 4 digits of a hash that stays the same until the process ends.
+ * be a secret. Only its first 4 are shown, with 4 digits of a hash that stays the same until the process ends.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -148,7 +148,7 @@ class Table {
     return false;
   }
 
-  /** Keys of client addresses begin with `@`; an app's own keys that begin with `@` have a second one. */
+  /** Keys of client addresses begin with `@`; an app's own key that begins with `@` gets a second `@`. */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);
     const own = key.replace(/^@@/, '@');
@@ -175,7 +175,7 @@ function leftOf({ remaining, policy }: Decision): string {
   return policy && Number.isFinite(remaining) ? `${remaining} of ${policy.burst}` : '';
 }
 
-/** Empty for requests that pass, because their `retryAfterMs` is about the next request. */
+/** The wait of a rejection; empty for requests that pass, because their `retryAfterMs` is about the next request. */
 function waitOf({ reason, retryAfterMs }: Decision): string {
   if (reason === null) return '';
   if (retryAfterMs === Infinity) return 'never passes';

@@ -8,7 +8,7 @@ import { RecentSubjects, warn } from '../base/log.js';
 import type { Fault } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 
-/** The reaction of Spillway to a fault, by the source of the fault. */
+/** What Spillway does instead, by the source of the fault. */
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
@@ -34,7 +34,7 @@ const INSTEAD: Readonly<Record<Fault['source'], string>> = {
 };
 
 const QUIET_US = 60_000_000;
-/** Longer messages of errors are cut, in UTF-16 units. */
+/** Error messages are cut off in log lines after this many UTF-16 units. */
 const LONGEST = 200;
 
 interface FaultLogOptions {
@@ -43,14 +43,13 @@ interface FaultLogOptions {
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
-/** The last line about a limiter and source. */
+/** The last log line about a limiter and a fault source. */
 interface LastLine {
   readonly atUs: number;
   /** How often the fault has occurred since that line. */
   more: number;
 }
 
-/** Writes faults to one logger. */
 class FaultLog {
   private readonly lastLines = new RecentSubjects<LastLine>();
   private readonly logger: Logger;
@@ -76,13 +75,13 @@ class FaultLog {
   }
 }
 
-/** Limiters are not distinguished for faults of a store, because it fails for all of them. */
+/** A store fails for all limiters, so only the error distinguishes its faults. */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
 }
 
-/** Whether the breaker counts the fault: it ignores errors that concern only one call. */
+/** Whether the breaker counts the fault. The breaker ignores errors that concern only one call. */
 function isOutage({ source, error }: Fault): boolean {
   return source === 'store' && !(isSpillwayError(error) && error.code === 'SPW_STORE_ERROR');
 }
@@ -96,7 +95,7 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
-/** The `name` of an app's error may be any value. */
+/** Omits a name that is not a string: an app's error may have any. */
 function errorNameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';
@@ -114,7 +113,9 @@ function plain(text: string): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 3)}...` : line;
 }
 
-/** Returns a function that logs the faults of a guard or limiter; undefined with `onFault` or without a logger. */
+/**
+ * Returns a function that logs the faults of a guard or limiter; undefined if `onFault` is set or there is no logger.
+ */
 export function faultLogFor(
   { onFault, logger = consoleLogger(), breaker }: FaultLogOptions,
   store: Pick<Store, 'sync'> | undefined,
@@ -127,7 +128,7 @@ export function faultLogFor(
 
 const faultLogs = new WeakMap<Logger, FaultLog>();
 
-/** One log per logger: guards that share a logger also share its limit of one line per minute. */
+/** One log per logger, so guards with the same logger share the limit of one line per minute. */
 function faultLogOf(logger: Logger): FaultLog {
   const log = faultLogs.get(logger) ?? new FaultLog(logger);
   faultLogs.set(logger, log);

@@ -14,7 +14,7 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/** @param withoutStore how many limiters were created without a store, including these; 0 if these have one */
+/** @param withoutStore how many limiters were created without a store so far, with these; 0 if these have a store */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],
@@ -24,15 +24,15 @@ export function tellOfLimiters(
   for (const { name, notices: own = [] } of limiters) {
     for (const { code, message } of own) {
       if (code !== MADE_IN_HANDLER.code) notices.tell(code, message, name);
-      // A limiter that is created in a handler once may be correct, because the handler may keep it. With a store it is
-      // harmless, because the counts are in the store.
+      // A single limiter that is created in a handler may be correct, because the handler may keep it. With a store,
+      // creating limiters in handlers is harmless, because the counts are in the store.
       else if (withoutStore > 0 && notices.count(code, name) > 1) isOfHandler = true;
     }
   }
   if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, MADE_IN_HANDLER.message);
 }
 
-/** Call it for limits without a store. */
+/** Warns that limits without a store are counted per process, if the app seems to run in several processes. */
 export function tellOfMissingStore(notices: Notices): void {
   const place = notices.reports('SPW_STORE_MISSING') ? oneOfMany() : undefined;
   if (place === undefined) return;

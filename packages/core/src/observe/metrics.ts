@@ -5,7 +5,7 @@ import type { Sample, Tally } from './tally.js';
 
 /** A metric, read from a tally whenever metrics are collected. */
 export interface Metric {
-  /** Without a prefix: `breaker.open` is exported as `spillway.breaker.open` or `spillway_breaker_open`. */
+  /** The name without a prefix: `breaker.open` is exported as `spillway.breaker.open` or `spillway_breaker_open`. */
   readonly name: string;
   /** A counter only increases while the process lives; a gauge is the current value. */
   readonly kind: 'counter' | 'gauge';
@@ -19,7 +19,9 @@ export interface Metric {
   read(tally: Tally): readonly Sample<string>[];
 }
 
-/** The duration of store calls, the only histogram. Fed by `onStoreCall`, so it has no `read`. */
+/**
+ * The duration of store calls, the only histogram. Exporters get the durations from `onStoreCall`, so it has no `read`.
+ */
 export const STORE_CALL_DURATION = {
   name: 'store.call.duration',
   help: 'Duration of calls to the store, by outcome.',
@@ -157,7 +159,7 @@ function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
 
-/** The counter for one kind of units of meters. */
+/** The counter for one kind of the units that meters report. */
 function unitsOf(kind: UnitsKind, help: string): Metric {
   return {
     name: `units.${kind}`,

@@ -50,9 +50,7 @@ export class Notices {
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
 
-  /**
-   * Counts an occurrence and returns the number of occurrences, for mistakes that a single occurrence doesn't prove.
-   */
+  /** For mistakes that show only by repetition: counts an occurrence, and returns the number so far. */
   count(code: NoticeCode, of: string): number {
     return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
   }
@@ -60,7 +58,7 @@ export class Notices {
   /**
    * Logs a line, only once for each code and `of`. Never throws.
    *
-   * @param of the limiter or guard that the line is about; empty for the whole app
+   * @param of names the limiter or guard that the line is about; empty for the whole app
    */
   tell(code: NoticeCode, message: string, of = ''): void {
     const { logger } = this;
@@ -84,7 +82,7 @@ function countIn(logger: Logger, reason: string): number {
 /**
  * Checks the option `validate`.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_OPTION_UNKNOWN` for a code that is not the code of a warning
+ * @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_OPTION_UNKNOWN` for an unknown code
  */
 export function checkValidate(validate: unknown): void {
   if (validate === undefined || typeof validate === 'boolean') return;

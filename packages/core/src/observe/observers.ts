@@ -15,17 +15,16 @@ import type {
 import type { LimitRequest } from '../contract/request.js';
 
 export class Observers {
-  /** Whether any observer has `onDecision` or `countDecision`. */
   readonly wantsDecisions: boolean;
   readonly wantsStoreCalls: boolean;
-  /** Whether any observer has `onEnd`. If so, the guard must watch the ends of responses. */
+  // If true, the guard must watch the ends of responses.
   readonly hearsEnds: boolean;
   private readonly observers: readonly Observer[];
   private readonly wantsEvents: boolean;
   private readonly counters: readonly Observer[];
   private readonly logFault: ((fault: Fault) => void) | undefined;
 
-  /** @param logFault logs faults if there is no `onFault` */
+  // `logFault` logs faults if there is no `onFault`.
   constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
     this.observers = observers;
     this.logFault = logFault;
@@ -72,15 +71,15 @@ export class Observers {
     this.each('', (observer) => observer.onBreaker?.(event));
   }
 
-  /** Passes a store on only if it has the number `overflowed`. */
   store(store: object): void {
+    // Only some stores count decisions on shared counts.
     const { overflowed } = store as Partial<Overflowing>;
     if (typeof overflowed !== 'number') return;
     this.each('', (observer) => observer.onStore?.(store as Overflowing));
   }
 
-  /** Passes a control on only if it has the flag `settingsLost`. */
   control(control: Control): void {
+    // Only some controls detect the loss of their settings.
     if (typeof control.settingsLost !== 'boolean') return;
     this.each('', (observer) => observer.onControl?.(control));
   }

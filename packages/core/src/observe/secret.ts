@@ -5,7 +5,7 @@ import { SpillwayError } from '../base/errors.js';
 const SHORTEST_SECRET = 16;
 
 /**
- * Checks the secret. The message of the error must not show it.
+ * Checks the secret, without showing it in the error message.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -1,7 +1,6 @@
 /**
- * Counts the events of guards. Exporters read the counts when they are scraped. Incrementing a labelled counter of
- * prom-client for each decision would take as long as a decision of the memory store. All exporters get the same
- * numbers.
+ * Counts the events of guards. Exporters read the counts when they are scraped: incrementing a labelled counter of
+ * prom-client for each decision would take as long as a decision of the memory store.
  */
 
 import type { Control } from '../contract/control.js';
@@ -32,7 +31,7 @@ export interface Gauges {
   readonly shapers?:
     | readonly { readonly name: string; readonly waiting: number; readonly running: number }[]
     | undefined;
-  /** Memory stores that no guard uses; those of guards are added by `onStore`. */
+  /** Memory stores that no guard uses. The stores of guards are added by `onStore`. */
   readonly stores?: readonly Overflowing[] | undefined;
 }
 
@@ -56,7 +55,7 @@ const UNITS_KINDS: readonly UnitsKind[] = [
   'lost',
 ];
 
-/** Maximum number of stores and controls that are read; for older stores, the last value is kept. */
+/** A tally reads at most this many stores and controls. The last value of an older store stays in the sum. */
 const STORES = 1_000;
 
 /** A value with its labels. */
@@ -137,7 +136,7 @@ export class Tally implements Observer {
 
   onDecision({ limiter, outcome, allowed, reason, priority = '', policy }: DecisionEvent): void {
     const plan = policy?.plan ?? '';
-    // In shadow mode, requests pass even if the store fails. With a reason, they would be counted as rejected.
+    // In shadow mode, requests pass even if the store fails. If they had a reason, they would be counted as rejected.
     const why = outcome === 'error' && allowed ? null : reason;
     const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority)?.get(plan);
     const count = known ?? this.newCount(limiter, outcome, why, priority, plan);
@@ -191,15 +190,15 @@ export class Tally implements Observer {
     const isFull = this.spent.size >= SERIES && !this.spent.has(name);
     const limiter = isFull ? OTHERS : name;
     const byKind = inner(this.spent, limiter);
-    // Creates the counters of all kinds at once, because a query can't add up series if one is missing.
+    // Creates the counters of all kinds at once, because a query can't add up series if some are missing.
     if (byKind.size === 0) {
       for (const each of UNITS_KINDS) byKind.set(each, { labels: { limiter }, value: 0 });
     }
     (byKind.get(kind) as Count<'limiter'>).value += units;
   }
 
-  /** All guards of a store pass on the same event object, which must be counted once. */
   onBreaker(event: BreakerEvent): void {
+    // All guards of a store report the same event object. Count it once.
     if (event === this.lastBreakerEvent) return;
     this.lastBreakerEvent = event;
     if (event.state === 'open') {
@@ -222,17 +221,15 @@ export class Tally implements Observer {
     return [...this.spent.values()].map((byKind) => byKind.get(kind) as Count<'limiter'>);
   }
 
-  /** Number of open circuit breakers. */
   get openBreakers(): number {
     return this.open;
   }
 
-  /** How often circuit breakers opened, by reason. */
   breakerOpenings(): Sample<'reason'>[] {
     return Object.entries(this.opened).map(([reason, value]) => ({ labels: { reason }, value }));
   }
 
-  /** Decisions on shared counts in memory stores that were full. */
+  /** How many decisions used a shared count because a memory store was full. */
   get overflowed(): number {
     let sum = this.overflowedBefore;
     for (const { overflowed } of this.stores) sum += overflowed;
@@ -271,7 +268,6 @@ export class Tally implements Observer {
     return [...this.shapers].map(({ name, running }) => sample(name, running));
   }
 
-  /** The values of all signals that have data. */
   signalValues(): Sample<'signal'>[] {
     return [...this.sources].flatMap((signal) => {
       const reading = readSafely(signal);

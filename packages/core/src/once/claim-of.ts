@@ -1,4 +1,4 @@
-/** Gives a handler access to the claim it runs under. */
+/** Gives a handler access to the claim under which it runs. */
 
 import type { HostSignal } from '../base/host.js';
 

@@ -14,7 +14,7 @@ export interface IdempotencyKeyName {
   readonly limiter: string;
   /** The caller, as returned by `scope`. */
   readonly scope: string;
-  /** As the client sends it, with or without quotes. */
+  /** The key as the client sends it, with or without quotes. */
   readonly key: string;
 }
 
@@ -28,9 +28,9 @@ export interface IdempotencyKeyState {
   readonly endsMs: number;
   /** Milliseconds until `endsMs`; 0 if the key is free. */
   readonly leftMs: number;
-  /** The fingerprint, if the request is done and no later version wrote the note. */
+  /** Undefined unless the state is `done`, or if a later version of Spillway wrote this note. */
   readonly note: Note | undefined;
-  /** The stored response. Undefined if there is none, or if a later version wrote it. */
+  /** The stored response. Undefined if there is none, or if a later version of Spillway wrote it. */
   readonly answer: AnswerRecord | undefined;
   /** The size of the stored response in bytes, with its status and headers. */
   readonly size: number;
@@ -78,7 +78,7 @@ export async function readIdempotencyKey(
  *
  * @param seen a state read earlier: the key is dropped only if it is still in this state, so a newer run keeps its
  * claim
- * @returns the state before the drop; undefined if it differed from `seen`, and nothing was dropped
+ * @returns the state before the drop; undefined if the state differed from `seen`, so that nothing was dropped
  * @throws SpillwayError as `readIdempotencyKey`
  * @example
  * ```ts run
@@ -120,7 +120,6 @@ export async function dropIdempotencyKey(
   return now;
 }
 
-/** @throws any error of the store */
 async function askClaim(store: Store, step: Step): Promise<ClaimsAnswer> {
   const [answer] = await store.apply([step]);
   if (answer?.failure) throw answer.failure;
@@ -159,8 +158,8 @@ const BARE = /^[!#-+\--:<-[\]-~]+$/;
 const LONGEST = 255;
 
 /**
- * The key in an `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header-07), quoted or bare: 1 to 255
- * characters. Undefined for anything else, including several headers, parameters and non-ASCII characters.
+ * The key in an `Idempotency-Key` header (draft-ietf-httpapi-idempotency-key-header-07), quoted or bare: 1 to 255 ASCII
+ * characters. Undefined for any other value, such as several headers or a key with parameters.
  */
 export function keyIn(value: string): string | undefined {
   const text = value.trim();

@@ -40,7 +40,7 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly name?: string | undefined;
   /** The header with the key. Default `'Idempotency-Key'`. */
   readonly header?: string | undefined;
-  /** The request methods it applies to, in upper case. Default `['POST', 'PATCH']`. */
+  /** The request methods to protect, in upper case. Default `['POST', 'PATCH']`. */
   readonly methods?: readonly string[] | undefined;
   /**
    * Whether a request without a key is rejected (400) if its method is in `methods`. Default false: requests without a
@@ -48,11 +48,11 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
    */
   readonly required?: boolean | undefined;
   /**
-   * How long a claim lasts unless renewed, 1 s to 24 h. A running process renews it; after a crash the key is free
-   * again after this time. Default `'30s'`.
+   * How long a claim lasts unless renewed, 1 s to 24 h. A running process renews its claims. After a crash, the key is
+   * free after this time. Default `'30s'`.
    */
   readonly lease?: Duration | undefined;
-  /** How long a claim is renewed at most, from `lease` to 24 h. Default: ten times `lease`. */
+  /** The longest time for which a claim is renewed, from `lease` to 24 h. Default: ten times `lease`. */
   readonly maxRun?: Duration | undefined;
   /** How long a response is stored, 1 s to 400 days. Default `'24h'`. Document it for your clients. */
   readonly keep?: Duration | undefined;
@@ -78,9 +78,9 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Names of additional response headers to store, but never `Set-Cookie`. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
-   * Returns the value to compare instead of the body, such as some of its members. Method, host, path, query, media
+   * Returns the value to compare instead of the body, such as a few members of it. Method, host, path, query, media
    * type and encodings are always compared. May be async. If it returns undefined, the body is compared. If it fails or
-   * returns an incomparable value, such as a Blob, the body is compared and a fault reported.
+   * returns an incomparable value, such as a Blob, the body is compared and a fault is reported.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
@@ -92,10 +92,10 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly mismatchStatus?: 409 | 422 | undefined;
   /**
    * How long a retry waits while the first request is running, up to `'60s'`. Default 0: the retry gets a 409 at once.
-   * In each process at most 32 retries wait for one key; more get the 409 at once.
+   * In each process at most 32 retries wait for one key; further retries get the 409 at once.
    */
   readonly wait?: Duration | undefined;
-  /** `enforce` (default), `shadow` (runs every request, counts those it would replay) or `off`. */
+  /** `enforce` (default), `shadow` (runs every request and counts possible replays) or `off`. */
   readonly mode?: Per<Raw, Mode> | undefined;
   /**
    * What happens to a request with a key when the store cannot answer: `deny` (default) rejects it with 503; `allow`

@@ -31,17 +31,15 @@ import { SeenExchange } from './seen-exchange.js';
  * Runs a request with an `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header-07) once for each caller and key.
  * A retry gets the response of the first request: the same status, body and headers, with `Idempotency-Replayed: true`.
  * A replay charges no limit and runs no handler. While the first request is running, a retry gets 409, or waits. The
- * same key with a different request gets 422. Stripe describes the same scheme (B. Leach, "Designing robust and
- * predictable APIs with idempotency", 2017).
+ * same key with a different request gets 422.
  *
  * Put it into the list of a guard that runs after your authentication. A request that another limiter rejects leaves no
  * claim behind. Use the guard of an adapter, because `createGuard` sees no responses. Services that share a store each
  * need a different `name`.
  *
- * What it cannot guarantee: if the process dies after the handler took effect but before the response was stored, a
- * retry runs the handler again once the lease has expired. `claimOf` gives handlers a token with which their database
- * can detect that. If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is
- * `allow`.
+ * There is one gap. If the process dies after the handler took effect but before the response was stored, a retry runs
+ * the handler again once the lease has expired. `claimOf` gives handlers a token with which their database can detect
+ * that. If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is `allow`.
  *
  * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

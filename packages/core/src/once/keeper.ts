@@ -1,4 +1,4 @@
-/** The additional work of a guard with an `idempotency()`. */
+/** The part of a guard that handles claims and stored responses. Only guards with an `idempotency()` have it. */
 
 import { helpFor, mustBe, SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
@@ -102,7 +102,6 @@ function valuesOf({ store, withoutStore, clock }: KeeperParts['client']): Values
   throw mustBe('store', 'one with values, which idempotency() needs', store, 'SPW_STORE_INVALID');
 }
 
-/** The problem bodies of rejections by `idempotency()`. */
 function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
   switch (reason) {
     case 'running':
@@ -138,7 +137,6 @@ function problemOfClaim({ reason, status }: Decision): OwnProblem | undefined {
   }
 }
 
-/** The detail of a mismatch, also for a body that could not be compared. */
 function mismatchOf(status: number | undefined): string {
   if (status === 413) return 'The body of this repeated request is too large to be compared.';
   if (status === 408) return 'The body of this repeated request did not arrive in time.';

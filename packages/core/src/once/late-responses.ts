@@ -1,6 +1,6 @@
 /**
- * Responses that could not be written to the store. They are kept in memory, and written again when the step that ends
- * their claim is sent again.
+ * Keeps responses in memory that could not be written to the store. Each is written again whenever the step that marks
+ * its claim as done is sent again.
  */
 
 import { SpillwayError } from '../base/errors.js';
@@ -13,18 +13,22 @@ import type { LateValue } from '../contract/upkeep.js';
 /** Timeout of a write, the same as for releases. No request waits for these writes. */
 const WRITE_MS = 1_000;
 
-/** Memory for the waiting responses of one limiter. Each adds {@link OVERHEAD}, so at most 16,384 can wait. */
+/** The memory for the waiting responses of one limiter. Each takes {@link OVERHEAD} more, so at most 16,384 wait. */
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
-/** How many responses are written at a time. For 1 s after a failure none is written, because the store may hang. */
+/**
+ * How many responses are written at a time. After a failed write, none is written for 1 s, because the store may hang.
+ */
 const LANES = 4;
 
-/** How much longer a value lives than its claim, which is marked as done (and starts to expire) after the write. */
+/**
+ * How much longer than `keep` the store keeps a response. The response is written before its claim is marked as done,
+ * and must not expire before the claim.
+ */
 const LONGER_US = 60_000_000;
 const MAX_TTL_US = 400 * 86_400_000_000;
 
-/** One response, and where to store it. */
 export interface AnswerToWrite {
   readonly limiter: string;
   readonly name: ValueName;
@@ -34,7 +38,7 @@ export interface AnswerToWrite {
   readonly context: KeepContext;
 }
 
-/** Writes a response once. The result is an error if that fails or takes too long. */
+/** Writes a response once. The result is an error if the write fails or takes too long. */
 export function writeAnswer(
   { name, bytes, keepUs, context }: AnswerToWrite,
   sinceUs = 0,
@@ -45,7 +49,6 @@ export function writeAnswer(
   );
 }
 
-/** The waiting responses of one limiter. */
 export class LateResponses {
   freeBytes: number = MOST_BYTES;
   private readonly lanes: Promise<unknown>[] = Array.from({ length: LANES }, async () => undefined);
@@ -67,7 +70,7 @@ export class LateResponses {
       if (!isWritten) this.failedUs = clock.nowUs();
       return isWritten;
     };
-    // On Workers a request cannot wait for the I/O of another one.
+    // On Workers a request cannot wait for the I/O of another request.
     if (endsTimersWithRequests()) return attempt();
     this.lane = (this.lane + 1) % LANES;
     const before = this.lanes[this.lane] as Promise<unknown>;

@@ -21,8 +21,8 @@ export interface MarkOptions {
   /** Called if the callback or the store fails. Default: a warning in `logger`. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
   /**
-   * Logs faults if there is no `onFault`: at most one line a minute for each limiter. `false`: none. Default: the
-   * console.
+   * Logs faults if there is no `onFault`: at most one line a minute for each limiter. `false` logs nothing. Default:
+   * the console.
    */
   readonly logger?: Logger | false | undefined;
 }
@@ -30,7 +30,7 @@ export interface MarkOptions {
 const NAMES: NamesOf<MarkOptions> = { store: 1, onFault: 1, logger: 1 };
 
 /**
- * @param of the function's name in messages, as in `thresholds()`
+ * @param of names the function in messages, as in `thresholds()`
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
  */
 export function checkMarkOptions(options: MarkOptions, of: string): void {
@@ -41,7 +41,6 @@ export function checkMarkOptions(options: MarkOptions, of: string): void {
   if (logger !== false) checkHas('logger', 'warn', logger);
 }
 
-/** Reports a failure of the callback, or of the store. */
 export function tellMarkFault(
   { onFault, logger }: MarkOptions,
   limiter: string,
@@ -50,13 +49,16 @@ export function tellMarkFault(
   tellFault(onFault, { limiter, source: 'observer', error }, logger);
 }
 
-/** The step that reads the count of a limit with any calendar, in the period stored with the count. */
+/**
+ * Returns a step that reads a count by calendar. It needn't know the calendar: the store uses the period stored with
+ * the count.
+ */
 export function calendarLook(limiter: string, key: string): Step {
   const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };
 }
 
-/** Timeout of each call. Without it, calls that are never answered would use up the calls that may run at once. */
+/** Timeout of each call. Few calls run at once, so without a timeout, unanswered calls would block all others. */
 const PATIENCE_MS = 10_000;
 
 /** @throws any error of the store, or an error if it doesn't answer in time */

@@ -1,6 +1,6 @@
 /**
- * Handles a request whose key is already claimed: it may wait for the running request, then gets the stored response or
- * a rejection.
+ * Handles a request whose key is already claimed. It may wait for the running request. Then it gets the stored response
+ * or a rejection.
  */
 
 import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
@@ -68,8 +68,8 @@ function rejected(decision: Decision, reason: Reason, status?: number): Settled 
 }
 
 /**
- * The first request was completed, so this one must not run, whatever `onStoreError` says. It is rejected, and its
- * client may retry.
+ * Rejects a retry because the stored response could not be read. `onStoreError` does not apply: the first request was
+ * completed, so this one must not run. The client may retry later.
  */
 function storeFailed(decision: Decision): Settled {
   return {
@@ -81,18 +81,18 @@ function storeFailed(decision: Decision): Settled {
 const FIRST_MS = 50;
 const LAST_MS = 500;
 
-/** The pause after the run has ended in this process, because its end is about to reach the store. */
+/** The pause before the next poll if the run has ended in this process: the store will know it soon. */
 const SOON_MS = 10;
 
-/** The most retries of one key that wait in a process. A well-behaved client sends one or two. */
+/** The most retries of one key that wait in a process. A well-behaved client sends one or two retries at a time. */
 const MOST_WAITING = 32;
 
 /** Retries that wait for the running request with their key. */
 export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
-  /** The time at which the request of each claim stops waiting, in microseconds. */
+  /** When each waiting request gives up, in microseconds. Its claim object identifies the request. */
   private readonly untilUs = new WeakMap<Claim, number>();
-  /** For each guard, the retries that wait: guards may have different stores. */
+  /** The waiting retries, separately for each guard, because guards may have different stores. */
   private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
   private readonly waitUs: number;
 
@@ -100,7 +100,7 @@ export class WaitingRetries {
     this.waitUs = waitUs;
   }
 
-  /** Notes a run of this process. `over` settles when the run ends. */
+  /** Registers a run of this process. When `over` settles, the retries that wait for the run poll the store at once. */
   noteRun(step: Step, over: Promise<void>): void {
     if (this.waitUs === 0) return;
     const name = claimNameOf(step);
@@ -142,7 +142,7 @@ export class WaitingRetries {
     if (crowd.wait) return crowd.wait.join(untilUs, exchange);
     const wait = new Wait(step, context);
     const settled = wait.join(untilUs, exchange);
-    // On Workers a request cannot wait for the timers and I/O of another one.
+    // On Workers a request cannot wait for the timers and I/O of another request.
     if (!endsTimersWithRequests()) crowd.wait = wait;
     void wait.poll(
       () => this.running.get(claimNameOf(step)),
@@ -193,7 +193,7 @@ class Wait {
   /**
    * Polls until no requests wait. Never rejects.
    *
-   * @param ended called when no requests wait, before another one can join
+   * @param ended called when no requests wait, before another request can join
    */
   async poll(running: () => Promise<void> | undefined, ended: () => void): Promise<void> {
     let pauseMs = FIRST_MS;
@@ -205,7 +205,6 @@ class Wait {
     ended();
   }
 
-  /** The time until the first waiting request gives up. */
   private leftMs(): number {
     const untilUs = Math.min(...[...this.waiters].map((waiter) => waiter.untilUs));
     return Math.max(0, (untilUs - this.context.clock.nowUs()) / 1000);
@@ -241,7 +240,7 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   });
 }
 
-/** The lengths make the name unambiguous. */
+/** Without the two lengths, different claims could get the same name. */
 function claimNameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
 }

@@ -1,4 +1,4 @@
-/** Fingerprints of requests: they tell whether two requests with the same idempotency key are the same request. */
+/** Fingerprints show whether two requests with the same idempotency key are the same request. */
 
 import { base64url } from '../base/bytes-text.js';
 import { afterPendingInput, type Eventually, isLater } from '../base/host.js';
@@ -11,7 +11,6 @@ import { Hidden, stableDigest } from './stable-digest.js';
 
 /** How an `idempotency()` compares requests. */
 export interface Comparing {
-  /** Whether the host is compared. */
   readonly comparesHost: boolean;
   /** Called with the reason if a parsed body cannot be compared. */
   incomparable(error: unknown): void;
@@ -38,12 +37,14 @@ function headDigest<Raw>(
   return digestText(hash.digest());
 }
 
-/** The host in lower case, without the trailing dot and the port, which may differ between processes of one service. */
+/**
+ * The host in lower case, without a trailing dot and the port. The port may differ between processes of one service.
+ */
 function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
 
-/** The parameters sorted by name. Those with the same name keep their order, because handlers see it. */
+/** The parameters sorted by name. Parameters with the same name keep their order, because handlers see the order. */
 function sortedQuery(query: string): string {
   const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>
@@ -66,7 +67,7 @@ function mediaType(value = ''): string {
 /** The fingerprint of a request, complete once its handler has responded. */
 export interface PendingFingerprint {
   readFingerprint(): Omit<Note, 'isStored'>;
-  /** Whether the body broke off while the handler was reading it. */
+  /** Whether the body was cut off while the handler was reading it. */
   isCut(): boolean;
 }
 
@@ -202,8 +203,8 @@ function digestText(digest: Uint8Array): string {
 }
 
 /**
- * The digest of a value, or the reason why there is none. Both are missing for a value without comparable content, such
- * as a Blob.
+ * The digest of a value, or the error that prevented it. A value without comparable content, such as a Blob,
+ * has neither.
  */
 export interface ValueDigest {
   readonly digest?: string;

@@ -1,4 +1,4 @@
-/** `restoreFrom`: when a store has lost calendar counts, loads them from the app's records. */
+/** `restoreFrom` loads calendar counts from the app's records after a store has lost them. */
 
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';
@@ -11,7 +11,7 @@ import { within } from '../base/within.js';
 import type { CalendarAnswer, ClaimsAnswer } from '../contract/ask.js';
 import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
-import type { Op, Step } from '../contract/store.js';
+import type { Step } from '../contract/store.js';
 import { newOwner } from './claim-note.js';
 import {
   answersOf,
@@ -45,17 +45,18 @@ const LONGEST_US = 34_560_000_000_000;
 interface Seen {
   /** Before this time, the key needs no call to the store. */
   quietUs: number;
-  /** The start of the period of the last known mark; 0 if none is known. */
+  /** The start of the period of the last known mark; 0 if none is known, -1 if no count was found. */
   startUs: number;
 }
 
 /**
  * Makes an observer that restores counts of limits by calendar if the store has lost them. A process checks a key when
  * a request starts its count, and every 10 s while the key is used. If the store has no mark for the key, the process
- * loads the units used, raises the count to them and sets the mark: once per period, and again after a loss.
+ * loads the units used, raises the count to them and sets the mark. This happens once per period, and again after a
+ * loss.
  *
- * No request waits for a load: until it ends, a key can exceed its limit by the units admitted. A load that
- * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
+ * No request waits for a load: until it ends, a key can exceed its limit by the units admitted. A load that fails or
+ * takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
  *
  * @param loads one function per limit by calendar, by its name
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
@@ -91,8 +92,8 @@ class Restorer {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   /**
-   * The running loads, each with the time until which it counts. There are no timers, because Workers end them with the
-   * request.
+   * The running loads, each with the time after which it no longer counts. This is checked before each load and not by
+   * timers, because Workers end timers with the request.
    */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
@@ -112,8 +113,8 @@ class Restorer {
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
     const nowUs = systemClock.nowUs();
     if (seen.quietUs > nowUs) return;
-    // Without a known mark, the key probably needs a load.
-    if (seen.startUs === 0 && !this.mayLoad(nowUs)) return;
+    // If no mark is known, the key probably needs a load.
+    if (seen.startUs <= 0 && !this.mayLoad(nowUs)) return;
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
     this.seen.set(name, seen);
@@ -141,8 +142,11 @@ class Restorer {
     const { startUs, endUs, current } = counted;
     if (startUs === 0) {
       // The billing period is unknown, or the store has lost the count of a key that a process rejects from its cache.
-      if (current > 0 || outcome !== 'allowed') return;
-      throw new Error(`limiter "${limiter}" has no count by calendar`);
+      if (current > 0 || outcome !== 'allowed' || seen.startUs > 0) return;
+      if (seen.startUs < 0) throw new Error(`limiter "${limiter}" has no count by calendar`);
+      // The count was perhaps lost or reset after the decision, or its period has ended.
+      seen.startUs = -1;
+      return;
     }
     if (marked.state === 'done' && startUs === seen.startUs) return;
     seen.startUs = startUs;
@@ -175,23 +179,22 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    // In one call, which goes to one node of a Cluster: a node that loses the count loses its mark too.
-    const both = (op: Op) =>
-      answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [{ ...mark, op }, count]);
-    // A raise that arrived in the next period would count there.
+    // Sent with the count in one call, to one node of a Cluster: a node that loses the count loses its mark too.
+    const look: Step = { ...mark, op: 'look' };
+    // A raise that arrived in the next period would count in that period.
     const latestUs = beginUs + Math.min(LEASE_US, leftUs);
     for (let isRaised = false; ; ) {
-      const [held, now] = await both('look');
-      // Starts again if the store has lost the mark, and with it units counted since the load began, or if the next
-      // period has begun.
+      const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
+      // Starts again if the next period has begun, or if the store has lost the mark. In that case, it has also lost
+      // units counted since the load began.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
       if (isRaised || cost <= 0) {
-        const [, last] = await both('done');
-        // The store has lost the count again, so the mark is wrong. Refunds seldom take half of a count.
-        const isLost = last.current < Math.max(value, now.current / 2);
-        return isLost ? this.startAgain(mark, 'reset', seen) : undefined;
+        const [{ owner }] = await answersOf<[ClaimsAnswer]>(store, [look, { ...mark, op: 'done' }]);
+        // The store has lost the count again, before this call, so the mark is wrong.
+        if (owner !== mark.claim?.owner) await this.startAgain(mark, owner ? 'put' : 'reset', seen);
+        return;
       }
       const raise = raiseBy(cost, value, count);
       const [raised] = await answersOf<[CalendarAnswer]>(store, [raise], latestUs);
@@ -199,8 +202,15 @@ class Restorer {
       if (isRaised && raised.startUs !== startUs) {
         // The count was lost or reset after it was read. The one that the raise began would not end with the period.
         const receipt = { atUs: raised.startUs, num: 0, units: cost };
-        await answersOf(store, [{ ...count, op: 'put', cost, receipt }]);
-        return this.startAgain(mark, 'put', seen);
+        // Another process may have set the mark meanwhile, because of the units that are given back now.
+        const again = markOf(count, raised.startUs || startUs, LEASE_US);
+        const back: Step[] = [
+          { ...count, op: 'put', cost, receipt },
+          { ...again, op: 'reset' },
+        ];
+        await answersOf(store, back);
+        seen.quietUs = 0;
+        return;
       }
     }
   }
@@ -216,7 +226,10 @@ class Restorer {
   }
 }
 
-/** Takes the mark of a period. Its id contains the start, because a period can begin before the previous one ends. */
+/**
+ * Returns the step that claims the mark of a period. The id contains the period's start, because a new period can begin
+ * early, while the mark of the previous one still exists.
+ */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
   const rule = makeClaimsRule(LEASE_US, keepUs);
@@ -224,8 +237,9 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
 }
 
 /**
- * The step that adds the missing units to a count. Its limit makes the store reject it if half of these units have been
- * added since the count was read. So a resent step doesn't pass twice, and each rejection halves the missing units.
+ * The step that adds the missing units to a count. The store rejects it if more than half of these units were added
+ * since the count was read. So the step can't pass twice if it is resent, and after a rejection, at most half of the
+ * units are missing.
  */
 function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));

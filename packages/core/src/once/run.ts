@@ -20,7 +20,10 @@ import {
   storedHeaders,
 } from './stored-response.js';
 
-/** How long the end of a claim waits for a slow client, to be sent in one call with the release of permits. */
+/**
+ * For this time after the handler has responded, the claim stays open while a slow client receives the response. If the
+ * client is done by then, one store call ends the claim and releases the permits.
+ */
 const SLOW_CLIENT_MS = 1_000;
 
 declare class AbortController {
@@ -36,7 +39,10 @@ export class Run<Raw> implements ResponseWatcher {
   /** The step that ends the claim, once the response is known. */
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
-  /** Whether the client disconnected before the handler responded: then the claim ends separately from its request. */
+  /**
+   * Whether the client disconnected, or `maxRun` passed, before the handler responded. The handler's response then ends
+   * the claim in a separate call.
+   */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;
   private cancel: () => void;
@@ -72,8 +78,9 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   /**
-   * Starts watching, before the handler runs. If this returns a promise, the handler must wait for it. If this throws,
-   * the handler runs anyway, but the response is not stored and the claim ends with the response.
+   * Starts to record the request and its response, before the handler runs. If this returns a promise, the handler must
+   * wait for it. If this throws, the handler runs anyway, but the response is not stored and the claim ends with the
+   * response.
    *
    * @param own the digest of the value that `fingerprint` returned, if any
    */
@@ -124,8 +131,8 @@ export class Run<Raw> implements ResponseWatcher {
   }
 
   /**
-   * The response has ended. Returns the steps that end the claim; undefined if the handler still runs or they were
-   * already sent.
+   * Call it when the response has ended. Returns the steps that end the claim; undefined if the handler still runs or
+   * the steps were already sent.
    */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;
@@ -160,7 +167,7 @@ export class Run<Raw> implements ResponseWatcher {
     this.resolveEnded();
   }
 
-  /** Sends the end of the claim when the response ends, or earlier if the response does not end soon. */
+  /** Ends the claim when the response ends, or earlier if the response takes long. */
   private sendSoon(): void {
     if (this.isDetached) void this.sendClaim();
     else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());

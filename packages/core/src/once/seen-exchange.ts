@@ -1,4 +1,4 @@
-/** An exchange as `idempotency()` uses it. */
+/** The request, response and connection, as `idempotency()` sees them. */
 
 import type { RecordedExchange, StoredExchange } from '../contract/keeping.js';
 import type { Recorder, Recorders } from '../contract/recorder.js';

@@ -4,11 +4,12 @@ import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
 /**
- * The work between two yields to the event loop, a few ms. Each character or byte counts 1, each value {@link VALUE}.
+ * The work between two yields to the event loop, a few milliseconds. Each character or byte counts 1, and each value
+ * counts {@link VALUE}.
  */
 const SLICE = 2 ** 17;
 
-/** The most work for one value: 10 MB of JSON always need less, but YAML aliases could need any amount. */
+/** The most work for one value. 10 MB of JSON always need less, but YAML aliases could need any amount. */
 const MOST = 2 ** 26;
 
 const VALUE = 8;
@@ -19,7 +20,9 @@ const DEEPEST = 2 ** 20;
 /** Strings are hashed in pieces of this many UTF-16 units. */
 const PIECE = 2 ** 15;
 
-/** Names are sorted by the engine in lists of this length, which are then merged in steps. */
+/**
+ * Names are sorted in lists of this length, then merged in steps, so that sorting never blocks the event loop for long.
+ */
 const RUN = 2 ** 12;
 
 /** Thrown for a value without comparable content, such as a Blob. */
@@ -58,7 +61,7 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
 
 /** A value that takes several steps to write. */
 interface Frame {
-  /** After `next` returned `value`: the value to write next. */
+  /** The value to write next, after `next` returned `value`. */
   readonly value: unknown;
   /**
    * Takes the next step. Returns `value` if a nested value must be written, `more` if work is left, `end` when done.
@@ -92,7 +95,10 @@ function writeText(text: string, out: Output): Frame | undefined {
   return undefined;
 }
 
-/** Writes a long string as several quoted pieces. Two quotes in a row appear only between such pieces. */
+/**
+ * Writes a long string as several quoted pieces. Two quotes in a row occur only between such pieces, so no other value
+ * looks the same.
+ */
 class LongText implements Frame {
   readonly value = undefined;
   private at = 0;
@@ -135,7 +141,7 @@ class List implements Frame {
   private readonly array: readonly unknown[];
   private readonly values: Iterator<unknown> | undefined;
 
-  /** @param values used instead of `array` */
+  /** @param values the items, if the list is an iterable; `array` is then unused */
   constructor(array: readonly unknown[], values: Iterator<unknown> | undefined, out: Output) {
     this.array = array;
     this.values = values;
@@ -227,7 +233,6 @@ function* merge(
   return all.concat(other.slice(at));
 }
 
-/** Collects and hashes the canonical form. */
 class Output {
   /** The work so far, in the units of {@link SLICE}. */
   work = 0;
@@ -247,7 +252,6 @@ class Output {
     this.work += bytes.length;
   }
 
-  /** Whether a slice of work is complete. */
   isDue(): boolean {
     if (this.work < this.due) return false;
     if (this.work > MOST) throw new RangeError('a value is too large to be compared');

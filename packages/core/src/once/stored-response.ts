@@ -3,7 +3,10 @@
 import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
-/** Headers that describe the body or point to a created resource. Other headers concern a single response or client. */
+/**
+ * Only these headers are stored: they describe the body or point to a created resource. Other headers concern a single
+ * response or client.
+ */
 const STORED_HEADERS = [
   'Content-Type',
   'Content-Encoding',
@@ -103,7 +106,6 @@ export interface AnswerRecord {
   readonly body: Uint8Array | undefined;
 }
 
-/** The JSON form of status and headers. */
 interface Head {
   readonly s: number;
   readonly f: readonly Header[];
@@ -123,7 +125,7 @@ export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array
   return bytes;
 }
 
-/** Undefined if the bytes are no stored response, or were written by a later version. */
+/** Undefined if the bytes are not a stored response, or were written by a later version. */
 export function decodeRecord(bytes: Uint8Array): AnswerRecord | undefined {
   if (bytes.length < PREFIX || bytes[0] !== VERSION) return undefined;
   const end = PREFIX + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);

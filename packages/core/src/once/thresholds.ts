@@ -1,4 +1,4 @@
-/** `thresholds`: reports keys that have used a share of their limit, such as 80 % of a quota. */
+/** `thresholds` reports keys that have used a share of their limit, such as 80 % of a quota. */
 
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { isPlainObject } from '../base/checks.js';
@@ -19,16 +19,16 @@ import {
   tellMarkFault,
 } from './marks.js';
 
-/** A share of a limit that is used. */
+/** The report that a key has used a share of its limit. */
 export interface Crossed {
   /** Stays the same if this crossing is reported again. Use it to act only once. */
   readonly id: string;
   readonly limiter: string;
   /** The counted key. */
   readonly key: string;
-  /** As in the argument of {@link thresholds}. */
+  /** The share, as passed to {@link thresholds}. */
   readonly threshold: number;
-  /** The units used in total; with a calendar, when this report was made. */
+  /** The units used, after the decision that crossed the share; with a calendar, at the time of this report. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
@@ -37,7 +37,8 @@ export interface Crossed {
 }
 
 /**
- * A callback that takes longer may be called again, by any process. A failed callback is called again after this time.
+ * A callback that takes longer than this may be called again, by any process. A failed callback is called again after
+ * this time.
  */
 const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
@@ -47,8 +48,8 @@ const LONGEST_US = 34_560_000_000_000;
 const MOST_RUNNING = 100;
 /**
  * Makes an observer that calls `onCrossed` when a key has used a share of a limit: at least once per key, period and
- * share, in all processes together. Meant for quotas: calendars and fixed windows. With other algorithms, a period ends
- * when all units are available again.
+ * share, in all processes together. It is meant for quotas: calendars and fixed windows. With other algorithms, a
+ * period ends when all units are available again.
  *
  * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
  * more than a minute, or its process is killed, the key's next request after that minute calls it again, with the same
@@ -102,26 +103,33 @@ function isShare(share: unknown): boolean {
   return typeof share === 'number' && share > 0 && share <= 1_000;
 }
 
-/** A share of a key that was reported, or that a process is reporting now. */
+/** What a process remembers about one share of a key's limit, once it has begun to report it. */
 interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period in the store and in decisions, by the clock of this process. They differ after the
-   * period was changed, because a rejection doesn't store the new end. Empty for other windows.
+   * The ends of the calendar period by the clock of this process: the end in the store and those in decisions. They
+   * differ after a change of the period, because a rejection uses the new end but doesn't store it. Empty for other
+   * windows.
    */
   readonly endsUs: readonly number[];
-  /** The start of that period; 0 if it is unknown, or the window is not a calendar. */
+  /** The start of the calendar period; 0 if it is unknown, or the window is not a calendar. */
   readonly startUs: number;
 }
 
 /** The most ends of a period that a process remembers. */
 const MOST_ENDS = 8;
 
-/** Ends further apart than this belong to two periods. A late reply of the store moves an end by less. */
+/**
+ * Ends further apart than this belong to two periods. Late replies of the store shift the computed end of a period by
+ * less.
+ */
 const SAME_US = 60_000_000;
 
-/** Without a count, a period that ends within this time may have ended before the decision was received. */
+/**
+ * If the store has no count, a period that ends within this time is ignored: it may have ended before this process
+ * received the decision.
+ */
 const LATEST_US = 1_000_000;
 
 class Teller {
@@ -130,7 +138,6 @@ class Teller {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   private readonly quiet = new RecentMarks<Quiet>();
-  /** The limits that are known to have a calendar. */
   private readonly calendars = new Set<string>();
 
   constructor(

@@ -12,7 +12,7 @@ interface Holder {
   [ADMISSIONS]?: Admission[];
 }
 
-/** Adds an admission to those of a request. */
+/** Records an admission of a request. */
 export function rememberAdmission(request: object, admission: Admission): void {
   // `hasOwn` instead of reading the property: a miss would walk the prototypes of the framework, which takes as long as
   // a decision.
@@ -70,8 +70,8 @@ function twice(before: Admission): string {
 }
 
 /**
- * The admissions of all guards that have run for a request, in order; empty if none has. The adapter documents which
- * object stands for the request.
+ * The admissions of all guards that have run for a request, in order; empty if no guard has run. The adapter documents
+ * which object stands for the request.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` if `request` is not an object
  */

@@ -8,13 +8,13 @@ import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.j
 export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
 
 /**
- * One request and its response, as a {@link Gate} uses them. An adapter makes one for each request; it decides nothing.
- * If a method throws, the gate reports a fault and the request passes.
+ * One request and its response, as a {@link Gate} uses them. Adapters make an exchange for each request. It decides
+ * nothing. If a method throws, the gate reports a fault and the request passes.
  */
 export interface Exchange {
   /**
-   * Called first, with the admission, for adapters that pass it to handlers by a mechanism of their framework. If the
-   * guard runs again for the same request, this is called again with the first admission.
+   * Called first, so that an adapter can pass the admission to handlers in its framework's way. If the guard runs again
+   * for the same request, this is called again with the first admission.
    */
   decided?(admission: Admission): void;
   /**
@@ -24,7 +24,7 @@ export interface Exchange {
   isGone(): boolean;
   /**
    * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
-   * tests of handlers), calls it when the response has finished, or at once if it already has. `aborted` is true if the
+   * tests of handlers), calls it when the response has finished, at once if it already has. `aborted` is true if the
    * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission has
    * something to release or refund.
    */
@@ -39,18 +39,18 @@ export interface Exchange {
   setHeader(name: string, value: string): void;
   /**
    * Sends the status and the body of a rejection, with `PROBLEM_TYPE` as its `Content-Type`; the other headers are
-   * already set. An adapter with a custom response only stores `admission` here and responds when the gate returns
-   * `rejected`, because an exception in the app's code is not a fault of the adapter.
+   * already set. For a custom response, the adapter only stores `admission` here and runs the app's code when the gate
+   * returns `rejected`. Here, exceptions of the app's code would count as faults of the adapter.
    */
   reject(admission: Admission): void;
   /**
-   * For guards with `idempotency()`: shows the body of the request and the response of its handler. Called once for
-   * each request with an idempotency key, before it is admitted or answered. Omit it if the framework cannot do that:
-   * then a guard with `idempotency()` throws.
+   * Shows the request's body and the handler's response to a guard with `idempotency()`. Called once for each request
+   * with an idempotency key, before it is admitted or answered. Omit it if the framework cannot do that. A guard with
+   * `idempotency()` then throws.
    *
    * @param recorders creates recorders for node:http and fetch
    */
   recorder?(recorders: Recorders): Recorder;
-  /** For guards with `idempotency()`: sends a stored response. The headers of the admission are already set. */
+  /** Sends a stored response, for guards with `idempotency()`. The headers of the admission are already set. */
   replay?(answer: StoredResponse): void;
 }

@@ -1,4 +1,4 @@
-/** The options of adapters: those of every gate, and additional ones. */
+/** The options of every gate, and the additional options of adapters. */
 
 import { checkCallback } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';

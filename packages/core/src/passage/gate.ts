@@ -33,8 +33,8 @@ export type Passage = 'pass' | 'gone' | 'rejected' | 'answered';
 /** A request as an adapter passes it to a {@link Gate}. */
 export interface GateRequest<Raw> extends LimitRequest<Raw> {
   /**
-   * Called with the admission before the gate applies it. If an enforcing limiter needed the client address and the app
-   * never configured how to find it, this releases the admission and throws. `AddressedRequest` implements it.
+   * Called with the admission before the gate applies it. Releases the admission and throws if an enforcing limiter
+   * needed the client address and the app never configured how to find it. `AddressedRequest` implements it.
    */
   checkAddress?(admission: Admission): void;
 }
@@ -113,7 +113,7 @@ export class Gate<Raw> {
       : this.applyAdmission(asked, request, exchange, holder, seen, false);
   }
 
-  /** For guards that apps mount themselves: a warning is logged if no request arrives. */
+  /** Logs a warning if no request arrives. Call it for guards that apps mount themselves. */
   expectRequests(): this {
     this.guard.expectRequests();
     return this;
@@ -125,7 +125,7 @@ export class Gate<Raw> {
     tellFault(onFault, { limiter: '', source: 'adapter', error }, logger);
   };
 
-  /** Permits held now. */
+  /** The number of permits held now. */
   get inProgress(): number {
     return this.guard.inProgress;
   }
@@ -135,7 +135,7 @@ export class Gate<Raw> {
     return this.guard.close();
   }
 
-  // Decides on a request that another guard has decided on before.
+  // Decides on a request for which another guard has already decided.
   private decideBeside(
     request: GateRequest<Raw>,
     exchange: Exchange,

@@ -5,7 +5,7 @@ import type { Guard } from '../guard/guard-options.js';
 /** The members of a guard that server code needs. */
 export type GuardHandle = Pick<Guard, 'close' | 'inProgress'>;
 
-/** For adapters: adds `close` and `inProgress` of the guard to `handler`. */
+/** Adds `close` and `inProgress` of the guard to `handler`, for adapters. */
 export function showGuard<Handler extends object>(
   handler: Handler,
   guard: GuardHandle,

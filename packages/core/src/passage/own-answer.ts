@@ -22,22 +22,22 @@ export interface RejectedResponse {
   canAnswerLater(): boolean;
   /** Sends the default rejection. */
   sendRejection(): void;
-  /** Turns the rejection into an error response, for the app's error handler. */
+  /** Gives the response an error status, for the app's error handler. */
   markFailed(): void;
   /** Calls back once when the response is complete or its client has disconnected. */
   whenClosed(callback: () => void): void;
 }
 
 /**
- * Runs the custom response to one rejected request. If the function sends none, the default rejection is sent and a
- * fault reported.
+ * Runs `onRejected` for one rejected request. If the function sends no response, the default rejection is sent and a
+ * fault is reported.
  */
 export class OwnAnswer {
-  // Whether waiting has ended: the function has responded or failed, or the client has disconnected.
+  // Whether waiting has ended, because the function has responded or failed, or the client has disconnected.
   private isOver = false;
   // Whether the default rejection was sent, or the app's error handler has the request.
   private isTaken = false;
-  // Whether the function has called `next()`: then the default rejection is sent when it ends.
+  // Whether the function has called `next()`. If so, the default rejection is sent when the function ends.
   private calledNext = false;
   private cancelTimer: (() => void) | undefined;
   private resolve: (() => void) | undefined;
@@ -55,8 +55,8 @@ export class OwnAnswer {
   /**
    * Calls the app's function. Returns a promise only if the function does; it settles after at most 10 s.
    *
-   * @throws any error of the function, unless the default rejection was already sent; a returned promise rejects
-   * instead
+   * @throws any error of the function, unless the default rejection was already sent. A returned promise rejects with
+   * the error instead
    */
   run(answer: () => unknown): Promise<void> | undefined {
     let own: unknown;
@@ -71,7 +71,7 @@ export class OwnAnswer {
     return undefined;
   }
 
-  /** The app called `next()`, but a rejected request must not reach a handler. */
+  /** Called if the app calls `next()`: a rejected request must not reach a handler. */
   wentOn(): void {
     this.report(missing(CALLED_NEXT));
     if (this.isOver) return;
@@ -102,7 +102,7 @@ export class OwnAnswer {
           resolve();
         },
         (error) => {
-          const isLate = this.isOver; // if so, `resolve` was called
+          const isLate = this.isOver; // true if `resolve` was called
           this.resolve = undefined;
           if (isLate) this.report(error);
           else if (this.failed(error)) reject(anError(error));

@@ -13,24 +13,23 @@ const INTEGRAL_GAIN = 0.01;
  * and slow near the target, or the fraction would oscillate.
  */
 const weightOf = (error: number): number => Math.max(1, error, -2.25 * error);
-/** How much the fraction grows per unit of the current error, if that is positive. */
+/** How much the fraction grows per unit of the current error, if the error is positive. */
 const RISING_GAIN = 0.25;
 /**
- * The same for negative errors. It is smaller, because otherwise a moment without load would admit the lower classes
- * while higher ones are rejected.
+ * The same for negative errors. The gain is smaller here: otherwise, a moment without load would admit the lower
+ * classes while higher classes are rejected.
  */
 const FALLING_GAIN = 0.1;
 /** The largest fraction: some requests must pass, or the controller cannot see when the load ends. */
 const MAX_FRACTION = 0.97;
 /**
- * Errors are capped at this value, because one long stall would make the integral too large. The smallest error is -1,
- * for an idle event loop.
+ * Errors are capped at this value, because one long stall would otherwise make the integral too large. The smallest
+ * error is -1, for an idle event loop.
  */
 const MAX_ERROR = 2;
 /** After this time without a reading, the brake rejects nothing. */
 const SILENCE_US = 8_000_000;
 
-/** The state of the controller between two readings. */
 export interface ControllerState {
   readonly integral: number;
   /** The fraction to reject, from 0 to 0.97. */
@@ -70,7 +69,7 @@ export function advanceController(
   return { integral, fraction: clamp(integral + gain * error), atUs: covered.atUs };
 }
 
-/** Whether the brake has current readings and is below its maximum: then nothing else needs to reject requests. */
+/** Whether the brake has current readings and is below its maximum. If so, nothing else needs to reject requests. */
 export function holds(state: ControllerState, nowUs: number): boolean {
   return state.fraction < MAX_FRACTION && nowUs - state.atUs <= SILENCE_US + TICK_US;
 }
@@ -79,7 +78,7 @@ function clamp(fraction: number): number {
   return Math.min(Math.max(fraction, 0), MAX_FRACTION);
 }
 
-/** Counts fall to 1/e in this time: much longer than a burst, much shorter than changes of traffic. */
+/** The counts fall to 1/e in this time, which is much longer than a burst and much shorter than changes of traffic. */
 const MEMORY_US = 3_000_000;
 
 /**
@@ -103,7 +102,7 @@ export class Mix {
     this.total += 1;
   }
 
-  /** The probability with which to reject a request of the class, to reject `fraction` of all requests. */
+  /** The probability of rejecting a request of the class when a `fraction` of all requests must be rejected. */
   probability(fraction: number, rank: number): number {
     let left = fraction * this.total;
     for (let lower = 0; lower < rank; lower++) left -= this.counts[lower] ?? 0;
@@ -112,7 +111,7 @@ export class Mix {
     return Math.min(left / own, 1);
   }
 
-  /** Decays the counts, at most ten times in {@link MEMORY_US}: most requests only add 1. */
+  /** Decays the counts at most ten times in {@link MEMORY_US}, so that most requests only add 1. */
   private fade(nowUs: number): void {
     this.fadedUs ??= nowUs;
     const elapsedUs = nowUs - this.fadedUs;

@@ -28,8 +28,8 @@ export interface FleetShedderOptions<Raw = unknown> extends Omit<LeaseOptions<Ra
   /** The share of the capacity that only critical requests may use, 0 to 1. Default 0.2. */
   readonly reserve?: number | undefined;
   /**
-   * How to recognize critical requests, the first class; the other classes make no difference here. Default: no request
-   * is critical.
+   * How to recognize critical requests: those of the first class. The other classes make no difference here. Default:
+   * no request is critical.
    */
   readonly priority?: Priority<Raw> | undefined;
 }

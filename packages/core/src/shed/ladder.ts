@@ -7,7 +7,7 @@ import { coverageOf, type Reading } from './load-signal.js';
 
 /** Below this utilization the shed amount falls. */
 const GOOD = 0.7;
-/** From this utilization on the shed amount grows. Between {@link GOOD} and this value it stays as it is. */
+/** From this utilization on, the shed amount grows. Between {@link GOOD} and this value, it does not change. */
 const BAD = 0.8;
 /** How long full utilization takes to raise the shed amount from 0 to 1. */
 const FULL_US = 120_000_000;
@@ -19,8 +19,8 @@ export const LADDER_PERIOD_US = 1_000_000;
 const SILENCE_US = 8 * LADDER_PERIOD_US;
 
 /**
- * The state of the ladder. The level is a time at full utilization, in whole microseconds to keep sums exact: -28 s is
- * an idle worker, at 0 shedding starts, at 120 s everything is shed.
+ * The state of the ladder. The level is a time at full utilization, in whole microseconds to keep sums exact. It is -28
+ * s on an idle worker. Shedding starts at 0, and everything is shed at 120 s.
  */
 export interface LadderState {
   readonly levelUs: number;
@@ -39,9 +39,9 @@ export function shedAmountOf(state: LadderState): number {
 }
 
 /**
- * The state after a reading. From a utilization of 0.8 the shed amount grows, at full utilization by 1/120 a second.
- * Below 0.7 it falls, at zero utilization just as fast. While `mayRise` is false it only falls. Without a new reading
- * the level stays; after 8 s without one it is that of an idle worker.
+ * The state after a reading. From a utilization of 0.8 on, the shed amount grows, at full utilization by 1/120 a
+ * second. Below 0.7 it falls, at zero utilization by 1/120 a second. While `mayRise` is false, it only falls. Without a
+ * new reading the level stays; after 8 s it is reset to the level of an idle worker.
  */
 export function advanceLadder(
   state: LadderState,

@@ -1,4 +1,4 @@
-/** Signals: where shedders read load from. */
+/** Signals, from which shedders read the load. */
 
 import type { Clock } from '../base/clock.js';
 import { disregard } from '../base/host.js';
@@ -11,8 +11,9 @@ export interface Reading {
   /** How long ago the load was measured, in milliseconds. */
   readonly ageMs: number;
   /**
-   * The time that the reading covers, in milliseconds. A late reading covers, and counts for, all the time since the
-   * previous one. Default: the time since the previous reading, unless that is long ago.
+   * The time that the measurement covers, in milliseconds: for a late reading, all the time since the previous one.
+   * After a gap of more than 8 s between measurements, the shedder forgets its earlier state. Default: 100 ms for the
+   * brake, 1 s for the ladder.
    */
   readonly spanMs?: number;
 }
@@ -36,15 +37,16 @@ export interface Signal {
   /** The newest reading, or undefined if there is none. */
   read(): Reading | undefined;
   /**
-   * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. Without it, they read
-   * the signal when a request arrives. May return a function that stops the calls, which frees shedders that are no
-   * longer used.
+   * Calls `listener` after each new reading, so shedders follow the load when no requests arrive. May return a function
+   * that stops the calls, so that unused shedders can be garbage-collected. Without `watch`, shedders read the signal
+   * when a request arrives.
    */
   watch?(listener: () => void): void;
 }
 
 /**
- * The signal's reading, or undefined if there is none. Calls `fault` if it throws or returns something else.
+ * The signal's reading, or undefined if there is none. Calls `fault` if the signal throws or returns an invalid
+ * reading.
  */
 export function readSafely(signal: Signal, fault?: (error: unknown) => void): Reading | undefined {
   try {
@@ -69,18 +71,15 @@ function isAmount(value: unknown): boolean {
 
 /** The time that a reading counts for. */
 interface Coverage {
-  /** When the reading was taken. */
   readonly atUs: number;
-  /** How much time it counts for. */
   readonly elapsedUs: number;
   /** Whether the time without readings before this one was so long that the old state no longer counts. */
   readonly afterSilence: boolean;
 }
 
 /**
- * A reading counts for all the time since the reading before it. Exception: if its own span leaves more than
- * `silenceUs` of that time unknown, it counts for its own span only. Undefined if the reading is not newer than the one
- * before.
+ * The time that a reading counts for: all the time since the previous reading. After a gap of more than `silenceUs`
+ * between measurements, only the reading's own span. Undefined if the reading is not newer than the previous one.
  */
 export function coverageOf(
   reading: Reading,
@@ -100,8 +99,8 @@ export function coverageOf(
 type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number) => State;
 
 /**
- * Feeds a signal's readings to one of the two loops of a worker shedder: after each measurement if the signal can be
- * watched, else when a request arrives, at most once per period.
+ * Feeds a signal's readings to one of the two loops of a worker shedder. If the signal can be watched, it is read after
+ * each measurement; otherwise when a request arrives, at most once per period.
  */
 export class SignalLoop<State> {
   private known: State | undefined;
@@ -135,7 +134,7 @@ export class SignalLoop<State> {
     return this.peek(nowUs);
   }
 
-  /** The state now, for a gauge. Starts and stores nothing. */
+  /** The state now, for a gauge, without side effects. */
   peek(nowUs: number): State {
     // Not stored, because a late reading must continue from the state before the gap.
     return this.advance(this.known ?? this.rest(nowUs), undefined, nowUs);
@@ -151,7 +150,6 @@ export class SignalLoop<State> {
     }
   }
 
-  /** Called when the signal has a new reading. */
   measured(): void {
     this.readSignal(this.clock.nowUs());
   }

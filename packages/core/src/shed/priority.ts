@@ -23,7 +23,9 @@ export interface PriorityOptions<Raw = unknown> {
    * 'test']`.
    */
   readonly classes?: readonly string[] | undefined;
-  /** Returns a request's class. Default: by method. If it uses values that clients choose, they choose their class. */
+  /**
+   * Returns a request's class. Default: by method. If it reads values that clients choose, clients choose their class.
+   */
   readonly classify?: Classify<Raw> | undefined;
   /** Whether a request is test traffic, of the class `test`. Called only if `classify` returns no class. */
   readonly isTest?: ((request: LimitRequest<Raw>) => boolean) | undefined;
@@ -36,9 +38,9 @@ export type Priority<Raw = unknown> = Classify<Raw> | PriorityOptions<Raw>;
 
 /** Ranks requests: rank 0 is shed first, rank `classes.length - 1` is critical. */
 export class Ranking<Raw = unknown> {
-  /** From the class that is shed last to the one that is shed first. */
+  /** The classes, from the one that is shed last to the one that is shed first. */
   readonly classes: readonly string[];
-  /** The classes by rank. */
+  /** The classes by rank, from the one that is shed first. */
   readonly names: readonly string[];
   private readonly ranks = new Map<string, number>();
   private readonly classify: Classify<Raw> | undefined;
@@ -57,10 +59,7 @@ export class Ranking<Raw = unknown> {
     this.isTest = options.isTest;
   }
 
-  /**
-   * Calls `fault` if a callback throws. Then the next rule decides, so a mistake neither protects nor rejects a
-   * request.
-   */
+  /** If `classify` or `isTest` fails, calls `fault` and uses the next rule: `isTest`, then the method. */
   rankOf(request: LimitRequest<Raw>, fault: (error: unknown) => void): number {
     try {
       const own: unknown = this.classify?.(request);

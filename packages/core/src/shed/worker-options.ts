@@ -10,7 +10,10 @@ import type { Per } from '../contract/request.js';
 import type { Signal } from './load-signal.js';
 import type { Priority } from './priority.js';
 
-/** A signal for the ladder that also has one for the brake, such as `eventLoopSignal()` of `@spillway/core/node`. */
+/**
+ * The load signals of an event loop, such as `eventLoopSignal()` of `@spillway/core/node`: the utilization for the
+ * ladder and, in `wait`, the signal for the brake.
+ */
 export interface LoopSignal extends Signal {
   /** The event loop's wait; value 1 is the target. */
   readonly wait?: Signal | undefined;
@@ -23,11 +26,11 @@ export interface WorkerShedderOptions<Raw = unknown> extends HintOptions {
   /** The ladder's signal; its `wait` is the brake's signal. `eventLoopSignal()` has both. */
   readonly signal?: LoopSignal | undefined;
   /**
-   * The ladder: its own signal, or false for no ladder. Default: uses `signal`. With one signal for both, the ladder
-   * rises only while the brake is at its maximum or has no readings.
+   * A separate signal for the ladder, or false for no ladder. Default: `signal`. If both loops share `signal`, the
+   * ladder rises only while the brake is at its maximum or has no readings.
    */
   readonly ladder?: { readonly signal: Signal } | false | undefined;
-  /** The brake: its own signal, or false for no brake. Default: uses `signal.wait`. */
+  /** A separate signal for the brake, or false for no brake. Default: `signal.wait`. */
   readonly brake?: { readonly signal: Signal } | false | undefined;
   /**
    * The classes, from the critical one to the one that is shed first. Default: by method, into `critical`, `post`,
@@ -60,8 +63,8 @@ interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
   /**
-   * Whether the brake reads the ladder's `wait`: then the ladder rises only while the brake is at its maximum or has no
-   * readings.
+   * Whether the brake reads the `wait` of the ladder's signal. If so, the ladder rises only while the brake is at its
+   * maximum or has no readings.
    */
   readonly areOne: boolean;
 }

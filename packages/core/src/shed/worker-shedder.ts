@@ -37,7 +37,7 @@ import {
 /** A shedder with its gauges. */
 export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
   decide(request: LimitRequest<Raw>, context?: StepContext): Decision;
-  /** How many of the classes the ladder sheds: 0 is none, 1 is every class that may be shed. */
+  /** The share of the classes that the ladder sheds: 0 is none, 1 is every class that may be shed. */
   readonly shedAmount: number;
   /** The fraction of all requests that the brake rejects, 0 to 0.97. */
   readonly brakeFraction: number;
@@ -85,7 +85,6 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
   private readonly clock: Clock;
   private readonly random: () => number;
   private readonly hint: () => number;
-  /** The decision for requests that pass, by rank. */
   private readonly passed: readonly Decision[];
 
   constructor(options: WorkerShedderOptions<Raw>) {
@@ -120,7 +119,7 @@ class TwoLoopShedder<Raw> implements WorkerShedder<Raw> {
       brake && new SignalLoop(brake, clock, TICK_US, restingController, advanceController);
     this.brake = brakeLoop;
     // The ladder doesn't rise while the brake holds the event loop at its target, because the ladder would take the
-    // busy loop for overload. At twice the capacity of 317 requests a second, both loops served 223 after ten minutes
+    // busy loop for overload. At twice the capacity of 317 requests a second, a worker served 223 after ten minutes
     // without this rule, and 286 with it.
     const climb = (state: LadderState, reading: Reading | undefined, nowUs: number): LadderState =>
       advanceLadder(

@@ -8,8 +8,8 @@ import type { Step } from '../contract/store.js';
 export type StateChanges = ReadonlyMap<string, StateText | undefined>;
 
 /**
- * Decides a group. It has no side effects and never throws, so a retried transaction may call it again. Only the last
- * call counts.
+ * Decides the steps of one call on the stored texts. It has no side effects and never throws. A retried transaction may
+ * call it again; only the last call counts.
  *
  * @param texts the stored texts, in the order of the names; undefined if there is none
  * @param nowUs the clock of the database, in whole microseconds since the epoch
@@ -20,7 +20,7 @@ export type Decide = (texts: readonly (string | undefined)[], nowUs: number) => 
 export interface StateBackend {
   /**
    * Reads the texts under `names`, calls `decide` with them, and stores what it returns, in one transaction: nothing
-   * else may change these names between the read and the write. Resolves when everything is stored.
+   * else may change these texts between the read and the write. Resolves when everything is stored.
    *
    * If it rejects, the call fails with that error, and the breaker counts it. For an error that concerns only this
    * call, reject with a `SpillwayError` with the code `SPW_STORE_ERROR`.

@@ -104,7 +104,7 @@ class StateStore implements Store {
     return spread(group, answers);
   }
 
-  /** A reset applies to the key in all counts of its limiter. */
+  /** Adds the key's other counts in the limiter to a reset, because a reset applies to all of them. */
   private named(step: Step): NamedStep {
     const others = step.op === 'reset' ? this.known.otherResets(step) : [];
     return {
@@ -119,11 +119,10 @@ class StateStore implements Store {
   }
 }
 
-/** A step with the name of its count. */
 interface NamedStep {
   readonly step: Step;
   readonly name: string;
-  /** For a reset: a step for each other count of its limiter. */
+  /** If the step is a reset, a step for each other count of its limiter. */
   readonly others: readonly NamedStep[];
 }
 
@@ -134,7 +133,7 @@ interface Decided {
 
 type Texts = ReadonlyMap<string, string | undefined>;
 
-/** Decides a group of steps on the texts of its counts. */
+/** Decides a group of steps, given the stored texts of its counts. */
 class TextGroup {
   /** Names of all counts that the group reads or writes, each once, in ascending order. */
   readonly names: readonly string[];
@@ -179,7 +178,7 @@ class TextGroup {
   }
 }
 
-/** Returns only differences: resetting an unused count writes nothing. */
+/** Returns only counts whose text changes: resetting an unused count writes nothing. */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

@@ -13,7 +13,6 @@ import type { Observers } from '../observe/observers.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import type { ProbeSender } from './probe.js';
 
-/** Receives the duration and outcome of each call. */
 type CallObserver = Pick<Observers, 'storeCall'>;
 
 type Answers = readonly Answer[];
@@ -115,7 +114,7 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
 
-/** The numeric properties in the answers to each `machine` of a rule. */
+/** The properties that must be numbers in an answer, by the `machine` of the step's rule. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
@@ -146,7 +145,7 @@ function checkAnswer({ rule }: Step, answer: unknown): void {
   const { machine } = rule;
   if (typeof answer !== 'object' || answer === null) throw noAnswer('an object', answer);
   const { allowed, failure } = answer as Answer;
-  if (failure) return; // a part of the store failed: the other properties are not meaningful
+  if (failure) return; // a part of the store failed, so the other properties mean nothing
   if (typeof allowed !== 'boolean') throw noAnswer(`allowed of ${machine}`, allowed);
   for (const name of NUMBERS[machine]) {
     const value = (answer as Readonly<Record<string, unknown>>)[name];

@@ -52,7 +52,7 @@ export function checkClientOptions(options: ClientOptions): void {
   for (const method of ['settingsOf', 'overrideOf']) checkHas('control', method, options.control);
 }
 
-/** A memory store decides by its own clock, so advancing another one in a test would have no effect. */
+/** Throws for a clock that a memory store doesn't use: advancing it in a test would have no effect. */
 function checkClocks(store: Store & { readonly clock?: Partial<Clock> }, clock: unknown): void {
   const { sync, clock: own } = store;
   const counts = sync === true && typeof own?.nowUs === 'function';

@@ -1,4 +1,4 @@
-/** The circuit breaker of one store: keeps requests from waiting for parts of it that fail or are slow. */
+/** The circuit breaker of one store. While a part of the store fails or is slow, requests don't wait for it. */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -37,7 +37,6 @@ const HEALTHY = 0;
 const FAILED = 1;
 const SLOW = 2;
 
-/** Why a part should not be called. */
 interface Diagnosis {
   readonly isSlow: boolean;
   readonly bad: number;
@@ -48,12 +47,12 @@ interface Diagnosis {
 class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;
-  /** For each second: all calls, failed calls, slow calls. */
+  /** The numbers of all calls, failed calls and slow calls, for each second. */
   private readonly counts: number[] = new Array(3 * WINDOW_SECONDS).fill(0);
   private second = 0;
   private samples: number[] = [];
 
-  /** Counts a finished call. Returns true for the first one of a second. */
+  /** Counts a finished call. Returns true for the first call in each second. */
   count(nowUs: number, outcome: typeof HEALTHY | typeof FAILED | typeof SLOW, tookUs = 0): boolean {
     const { counts } = this;
     const second = Math.max(this.second, Math.floor(nowUs / 1_000_000));
@@ -70,7 +69,7 @@ class Health {
     return isFirst;
   }
 
-  /** @param isRelapse if true, a single pause is enough, because the part was slow shortly before */
+  /** @param isRelapse whether the part was slow shortly before: then slow calls in one second suffice */
   diagnose(isRelapse: boolean): Diagnosis | undefined {
     let calls = 0;
     let failed = 0;
@@ -89,7 +88,7 @@ class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** Resets the counts and, after slow calls, also the samples, which would make slow calls look usual. */
+  /** Resets the counts. After slow calls, also resets the samples, because they would make slow calls look usual. */
   forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
@@ -112,7 +111,7 @@ function bucketOf(second: number): number {
   return 3 * (second % WINDOW_SECONDS);
 }
 
-/** How long turns are counted after the last late answer. */
+/** How long turns of the event loop are counted after the last late answer. */
 const WATCH_US = 10_000_000;
 
 /**
@@ -129,8 +128,8 @@ export class LoopTurns {
   now = -1;
   private lateUs = 0;
   /**
-   * Whether turns are counted: not on Workers, where timers end with their request and the clock stands still during
-   * computation.
+   * Whether turns are counted. They aren't on Workers, where timers end with their request and the clock stands still
+   * during computation.
    */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
@@ -140,10 +139,10 @@ export class LoopTurns {
   }
 
   /**
-   * Whether a late answer also arrived late. If not, this process has read it late.
+   * Whether a late answer was late on arrival. If not, only this process has read it late.
    *
    * @param then {@link now} at the time of the call
-   * @param unknown returned if turns were not counted at that time
+   * @param unknown the result if turns were not counted at that time
    */
   hasPassedSince(then: number, unknown: boolean): boolean {
     if (!this.counts) return true;
@@ -167,16 +166,19 @@ export class LoopTurns {
 type Listener = (event: BreakerEvent) => void;
 
 /**
- * Maximum number of parts with a separate state: more than any cluster has. A further part replaces one that is healthy
- * or no longer requested. If there is none to replace, all further parts share one state, whose breaker opens after
- * this number of failures without a success in between.
+ * This many parts have separate states; few clusters have more nodes. A further part replaces one that is healthy or no
+ * longer requested. If there is none, all further parts share one state, whose breaker opens once this many of them
+ * have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
 /** How long a part is kept after a failure, a slow call, or a request for it while it was down. */
 const KEPT_US = 10_000_000;
 
-/** How much later a call counts as slow, per additional step of its group. On Redis, a step took up to 0.1 ms. */
+/**
+ * A call may take this much longer for each additional step of its group before it counts as slow. On Redis, a step
+ * took up to 0.1 ms.
+ */
 const STEP_US = 200;
 
 /** Failures further apart than this don't count as consecutive. */
@@ -197,14 +199,14 @@ export class CircuitBreaker {
   private readonly parts = new Map<string, StorePart>();
   /** The shared state of all parts that have no room in {@link parts}. */
   private readonly others = new StorePart(OTHER_PARTS);
-  /** The parts in {@link others} that have failed since any part last answered. */
+  /** The parts in {@link others} that have failed since the last call that succeeded. */
   private readonly suspects = new Set<string>();
   private openParts = 0;
   private readonly listeners = new Set<Listener>();
   private readonly store: Pick<Store, 'domainOf' | 'label'>;
   private readonly settings: BreakerSettings;
 
-  /** @param store read only for its parts and its label */
+  /** @param store only its `domainOf` and `label` are used */
   constructor(
     store: Pick<Store, 'domainOf' | 'label'>,
     settings: BreakerSettings,
@@ -223,8 +225,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * The error if the store must not be called for this group, which lies in one part; undefined if it may be called.
-   * Returns a promise if this request sends the probe. Background calls never send it.
+   * Returns an error if the breaker keeps these steps, which are all in one part, from the store. Returns a promise if
+   * this request sends the probe and must wait for it. Background calls never send the probe.
    */
   bar(
     steps: readonly Step[],
@@ -265,7 +267,7 @@ export class CircuitBreaker {
     if (isSlow) this.diagnose(part, step, sender, nowUs);
   }
 
-  /** Counts a failed call; the parameters are those of {@link succeeded}. */
+  /** Counts a failed call. */
   failed(steps: readonly Step[], thrown: unknown, startUs: number, sender: ProbeSender): void {
     if (isOfTheCall(thrown)) return;
     const [step] = steps as readonly [Step];
@@ -292,7 +294,7 @@ export class CircuitBreaker {
     }
     const isDown = part.failures >= most;
     if (part.probe) {
-      if (isDown) part.reason = 'failures'; // it was slow before
+      if (isDown) part.reason = 'failures'; // the breaker was open because the part was slow
     } else if (isDown) this.openPart(part, step, sender, nowUs, 'failures', asError(thrown), 0);
     else if (part !== this.others) this.diagnose(part, step, sender, nowUs, thrown);
   }
@@ -352,7 +354,7 @@ export class CircuitBreaker {
         const turn = turns.now;
         return () => {
           if (!this.isSlow(part, clock.nowUs() - startUs, turn, 1, true)) return true;
-          // The store answers again, but slowly: closing now would only open the breaker again.
+          // The store answers again, but slowly: if the breaker closed now, it would only open again.
           if (part.reason === 'slow') return false;
           part.reason = 'slow';
           part.healthyUs ||= HEALTHY_US;
@@ -377,7 +379,7 @@ export class CircuitBreaker {
     this.suspects.add(domainOf(this.store, question));
   }
 
-  /** @param isForgotten if true, the part is dropped without knowing whether it works again */
+  /** @param isForgotten whether the part is dropped to make room, so that nobody knows whether it works again */
   private closePart(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
     const openMs = part.closeCircuit(this.clock.nowUs());
@@ -422,7 +424,7 @@ export class CircuitBreaker {
     return false;
   }
 
-  /** Makes the part the last one to be dropped. */
+  /** Moves the part to the end of the map, because parts at the start are dropped first. */
   private touch(name: string, part: StorePart): void {
     if (this.parts.size < MOST_PARTS) return;
     this.parts.delete(name);
@@ -445,8 +447,9 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process decides a step itself while the store is slow. The store decides claims, releases and refunds;
- * steps with `allow` or `deny`, which would give up the limit; and steps of shapers, whose jobs wait anyway.
+ * Whether this process decides a step itself while the store is slow. The store still decides claims, releases and
+ * refunds; steps with `allow` or `deny`, which this process could not count; and steps of shapers, whose jobs wait
+ * anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;
@@ -487,7 +490,7 @@ class StorePart {
   closedUs: number = -Infinity;
   /** Why the breaker is open, or was open the last time. */
   reason: BreakerEvent['reason'] = 'failures';
-  /** How long probes must succeed before the breaker closes; 0: one success is enough. */
+  /** How long probes must succeed before the breaker closes. At 0, one success is enough. */
   healthyUs: number = 0;
   /** Set while the breaker is open. */
   probe: Probe | undefined;

@@ -1,4 +1,4 @@
-/** Store decorator with a timeout: each call is answered or rejected by its deadline. */
+/** Adds a timeout to a store: each call is answered or rejected by its deadline. */
 
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -15,7 +15,7 @@ import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**
  * Calls use the same timer if their deadlines differ by at most this time. The timer fires this long after the first of
- * them. Background calls have separate timers.
+ * these deadlines. Background calls have separate timers.
  */
 const SHARED_US = 1_000;
 
@@ -33,9 +33,8 @@ class DeadlineStore implements Store {
   private readonly store: Store;
   private readonly timeoutUs: number;
   private readonly clock: Clock;
-  /** Whether calls share timers: not on hosts where a timer ends with the request that set it. */
+  /** Whether calls share timers. They don't on hosts where a timer ends with the request that set it. */
   private readonly shares = !endsTimersWithRequests();
-  /** The timer of the most recent call. */
   private last: Waiting | undefined;
 
   constructor(store: Store, timeoutUs: number, clock: Clock) {
@@ -69,9 +68,7 @@ class DeadlineStore implements Store {
   }
 }
 
-/** The calls that share one timer. */
 class Waiting {
-  /** When the timer fires. */
   readonly endsUs: number;
   private open = 0;
   private readonly rejects: ((error: SpillwayError) => void)[] = [];

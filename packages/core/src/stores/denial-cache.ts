@@ -1,4 +1,7 @@
-/** The denial cache: rejects a rejected key again, without calling the store, until its `retryAfterMs` has passed. */
+/**
+ * The denial cache: after the store has rejected a key, the cache rejects it without calling the store, until the
+ * key's `retryAfterMs` has passed.
+ */
 
 import { measure } from '../algorithms/decide.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -11,31 +14,34 @@ import type { Step } from '../contract/store.js';
 const KEPT = 50_000;
 /** Longer keys are stored as fingerprints, which bounds the memory of an entry. */
 const LONGEST_KEY = 64;
-/** Maximum number of rule codes per limiter: a client may be able to choose its plan, and with it the code. */
+/**
+ * Maximum number of rules with entries per limiter: clients may be able to choose their plan, and each plan may have a
+ * rule.
+ */
 const MOST_CODES = 64;
 /** How many entries are checked for expiry with each answer of the store. */
 const SWEEP = 2;
 
-/** Longest time to live of an entry: a refund or reset by another process takes effect here within a minute. */
+/** The longest time to live of an entry. So a refund or reset by another process takes effect here within a minute. */
 const LONGEST_US = 60_000_000;
 
 /**
- * Slots for the time of a key's last refund or reset. Two keys may share a slot. A refund of one then also keeps older
- * answers about the other out of the cache.
+ * Slots for the time of the last refund or reset, by a hash of the key. Answers from before that time are not cached.
+ * Keys that share a slot share the time, which is harmless.
  */
 const SLOTS = 1_024;
 
-/** Indexes into the table by key, for the keys of one rule code, oldest first. */
+/** The places in {@link DenialTable} of the entries for one rule of a limiter, by key, oldest first. */
 type Places = Map<string, number>;
 
 /**
- * The cache is exact for rules that count over time: before `retryAfterMs` has passed, only a refund, a reset or a
+ * The cache is exact for rules that count over time. Before `retryAfterMs` has passed, only a refund, a reset or a
  * change of the rule can make the store admit the cost. Rejections of permits are never cached, because a permit can be
  * released at any time.
  */
 export class DenialCache {
   private readonly table = new DenialTable();
-  /** The entries by limiter, then by the code of the rule. */
+  /** By limiter, then by the `code` of the rule. */
   private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;
@@ -44,7 +50,6 @@ export class DenialCache {
   private readonly clock: Clock;
   private readonly longestUs: number;
 
-  /** @param longestUs longest time to live of an entry, in microseconds */
   constructor(clock: Clock = systemClock, longestUs: number = LONGEST_US) {
     this.clock = clock;
     this.longestUs = longestUs;
@@ -107,7 +112,7 @@ export class DenialCache {
     }
   }
 
-  /** For live changes: evicts everything, and ignores answers to calls that are in flight. */
+  /** Evicts everything after a live change, and ignores answers to calls that are in flight. */
   clear(): void {
     this.limiters.clear();
     this.table.clear();
@@ -175,7 +180,7 @@ export class DenialCache {
     for (const place of oldest?.values() ?? []) this.drop(place);
   }
 
-  /** Evicts the oldest entry of the rule code that has the most entries. */
+  /** Evicts the oldest entry of the rule that has the most entries. */
   private makeRoom(): void {
     let most: Places | undefined;
     for (const codes of this.limiters.values()) {
@@ -188,7 +193,8 @@ export class DenialCache {
   }
 
   /**
-   * Evicts expired entries among the next few. Lookups alone don't suffice, because a key may never be requested again.
+   * Checks the next few entries and evicts expired ones. Lookups alone don't suffice, because a key may never be
+   * requested again.
    */
   private sweep(): void {
     const { table } = this;
@@ -213,7 +219,6 @@ function slotOf({ limiter, key }: Step): number {
   return hash & (SLOTS - 1);
 }
 
-/** A cache entry, as {@link DenialTable} takes it. */
 interface Denial {
   readonly limiter: string;
   /** The key, or its fingerprint. */
@@ -221,9 +226,11 @@ interface Denial {
   readonly rule: Rule;
   readonly cost: number;
   readonly answer: Answer;
-  /** By this process's clock: when the answer arrived, after the store had decided. */
+  /** When the answer arrived, by this process's clock. */
   readonly learnedUs: number;
-  /** By this process's clock: the expiry, counted from the call, before the store had decided. */
+  /**
+   * The expiry by this process's clock, counted from the call and not from the answer, so that no entry lives too long.
+   */
   readonly untilUs: number;
 }
 

@@ -18,7 +18,7 @@ import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group
 /**
  * If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`. If
  * `onStoreError` is a rule, the fallback counters decide; they also count the requests that an asynchronous store
- * admits, to be current when it fails. A synchronous store lives in this process and needs no fallback.
+ * admits, to be current when the store fails. A synchronous store lives in this process and needs no fallback.
  */
 export class Fallback {
   private readonly calls: Calls;
@@ -55,7 +55,7 @@ export class Fallback {
     );
   }
 
-  /** Sets the deadline from now: time spent waiting for a probe counts towards the timeout. */
+  /** Sets the deadline before the wait for a probe, so that the wait counts towards the timeout. */
   private inTime(steps: readonly Step[], options: AskOptions | undefined): AskOptions {
     const latestUs = systemClock.nowUs() + timeoutOf(steps.length, this.calls.timeoutUs);
     return { ...options, deadlineUs: Math.min(latestUs, options?.deadlineUs ?? Infinity) };
@@ -94,7 +94,7 @@ export class Fallback {
   }
 
   /**
-   * Answers by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
+   * Decides by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
    * decided first: if a step there is rejected, the other parts only get `look` steps. The fallback counters are
    * charged last, if all pass.
    */
@@ -159,7 +159,7 @@ const MAX_ENTRIES = 100_000;
 /** The memory is created on first use, because most processes never need it. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
-  /** The rule of the last step, which needs no second registration. */
+  /** The rule registered last, so that consecutive steps with the same rule register it only once. */
   private rule: Rule | undefined;
   private readonly clock: Clock;
 
@@ -174,18 +174,18 @@ export class FallbackCounters {
    */
   answerLocally(steps: readonly Step[], error: unknown, charges: boolean): readonly Answer[] {
     const failure = asError(error);
-    // Look first: whether anything is charged depends on all steps, also on those that are not counted here.
+    // Look first: whether anything is charged depends on all steps, also on steps that are not counted here.
     const looked = this.answerAs(steps, failure, () => 'look');
     if (!charges) return looked;
     if (!anyRejects(steps, looked)) return this.answerAs(steps, failure, ({ op }) => op);
-    // A rejected take charges nothing, but may start a lock.
+    // A rejected take charges nothing, but it may start a lock.
     const passing = new Set(steps.filter((_, place) => looked[place]?.allowed));
     return this.answerAs(steps, failure, (step) =>
       step.op === 'take' && passing.has(step) ? 'look' : step.op,
     );
   }
 
-  /** Answers all steps. Steps that are counted here run with the operation that `doing` returns. */
+  /** Answers all steps. For the steps that are counted here, `doing` returns the operation to run. */
   private answerAs(
     steps: readonly Step[],
     failure: Error,
@@ -197,7 +197,7 @@ export class FallbackCounters {
     return steps.map((step) => {
       if (isCountedHere(step)) {
         const own = answers[next++] as Answer;
-        // A refund fails here if only the store has counted the charge.
+        // The refund fails here if the charge was counted only by the store.
         const allowed = own.allowed && !(step.op === 'put' && (step.receipt?.atUs ?? -1) >= 0);
         return { ...own, allowed, failure };
       }
@@ -255,7 +255,7 @@ export class FallbackCounters {
   /** Resets a key of a limiter after it was reset elsewhere. */
   forgetKey(limiter: string, key: string): void {
     const { memory, rule } = this;
-    // Any rule will do: a reset covers all rules that are registered for the limiter.
+    // The rule doesn't matter, because a reset covers all rules that are registered for the limiter.
     if (rule) memory?.apply([{ op: 'reset', limiter, key, rule, cost: 0, binding: false }]);
   }
 

@@ -1,6 +1,6 @@
 /**
- * Groups whose steps lie in several parts of a store. They charge all or nothing: if a part rejects, the others are
- * refunded.
+ * Groups whose steps lie in several parts of a store. They charge all or nothing: if a part rejects, the charges of the
+ * others are refunded.
  */
 
 import { groupPasses } from '../algorithms/group.js';
@@ -33,7 +33,7 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** A copy of the part in which the steps that `looks` selects (default: takes with a cost) are looks. */
+/** A copy of the part in which the steps selected by `looks` (default: takes with a cost) become looks. */
 export function asLook<Name>(
   part: Part<Name>,
   looks: (step: Step) => boolean = charges,
@@ -46,7 +46,6 @@ function charges({ op, cost }: Step): boolean {
   return op === 'take' && cost > 0;
 }
 
-/** Copies the answers of a part to the places of its steps in the whole group. */
 export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: Answer[]): void {
   for (const [i, at] of part.places.entries()) answers[at] = own[i] as Answer;
 }
@@ -56,7 +55,7 @@ export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): 
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
 
-/** `always`: the steps are refunds, which are sent even after the deadline. */
+/** With `always`, the steps are refunds, which are sent even after the deadline. */
 type Ask<Name> = (
   steps: readonly Step[],
   name: Name,
@@ -67,10 +66,10 @@ type Ask<Name> = (
 type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
- * Sends all parts at once. If one part rejects, or fails and its `answerFailed` rejects, the charges of the others are
- * refunded. Until then, these charges may cause rejections of other callers: for a moment too little is admitted, never
- * too much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the
- * answers in the order of the whole group.
+ * Sends all parts at once. If one rejects, or fails and `answerFailed` rejects its steps, the charges of the others are
+ * refunded. Until then, these charges may cause rejections of other callers, so too little may be admitted, never too
+ * much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the answers
+ * in the order of the whole group.
  *
  * @param answerFailed if omitted, a failed part fails the group. But if another part rejects the group, the failed
  * steps get answers with `failure`
@@ -81,7 +80,7 @@ export async function askParts<Name>(
   answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
-  /** The parts that may have been charged, as they were sent. */
+  /** The parts to refund if another part rejects, as they were sent. */
   const granted: Part<Name>[] = [];
   let rejected = false;
   let failed: PromiseRejectedResult | undefined;
@@ -137,7 +136,7 @@ function allowedIn<Name>(
   });
 }
 
-/** Refunds the charges of a part, and updates the answers to the state after that. */
+/** Refunds the charges of a part, and updates the answers to the state after the refund. */
 async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>): Promise<void> {
   const { name, steps, places } = part;
   const puts = steps.map((step, i) => putOf(step, answers[places[i] as number] as Answer));
@@ -150,7 +149,10 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
   }
 }
 
-/** The rejection may be due to another group, whose charges are refunded a moment later, like those of this group. */
+/**
+ * Marks a rejection that must not be cached: it may be due to charges of another group that are about to be refunded
+ * too.
+ */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };
 }

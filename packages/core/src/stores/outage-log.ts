@@ -18,22 +18,22 @@ const MOST_NAMES = 8;
 /** Maximum number of parts that have separate lines: more than most clusters have nodes. */
 const MAX_PARTS = 16;
 
-/** The name under which all further parts are logged. */
+/** The name under which all parts beyond {@link MAX_PARTS} are logged. */
 export const OTHER_PARTS = 'other parts';
 
 /** What was logged about one part of the store, or about {@link OTHER_PARTS}, and when. */
 interface ReportedOutage {
   readonly reportedUs: number;
-  /** Whether the current outage was logged; if so, its end will be too. */
+  /** Whether the current outage was logged. If so, its end will be logged too. */
   isTold: boolean;
   /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
   open: number;
-  /** Outages since the last line that were not logged. */
+  /** Outages since the last line; they were not logged. */
   more: number;
   lastError: unknown;
-  /** Whether the last outage was a slow part (true) or a failing one. */
+  /** Whether the last outage was due to slow calls (true) or failed calls (false). */
   isSlow: boolean;
-  /** Whether {@link OutageLog.stillDown} has logged its line. */
+  /** Whether {@link OutageLog.stillDown} has logged this outage. */
   hint: boolean;
 }
 
@@ -44,7 +44,6 @@ export class OutageLog {
   private readonly label: () => string;
   private readonly clock: Clock;
 
-  /** @param label the name of the store in the lines */
   constructor(label: () => string, clock: Clock) {
     this.label = label;
     this.clock = clock;
@@ -60,7 +59,6 @@ export class OutageLog {
     this.policies.set(limiter, policy);
   }
 
-  /** @param isSlow true if the part is slow, false if it fails */
   opened(part: string, error: unknown, isSlow: boolean): void {
     const { parts } = this;
     const name = parts.has(part) || parts.size < MAX_PARTS ? part : OTHER_PARTS;
@@ -83,9 +81,7 @@ export class OutageLog {
     );
   }
 
-  /**
-   * @param openMs how long the outage lasted; undefined if the part was dropped without knowing whether it works again
-   */
+  /** @param openMs how long the outage lasted; undefined if the part was dropped before it was known to work again */
   closed(part: string, openMs: number | undefined): void {
     const { parts } = this;
     const name = parts.has(part) ? part : OTHER_PARTS;
@@ -99,7 +95,10 @@ export class OutageLog {
     }
   }
 
-  /** Call it after a failed probe. If the error says that the store hangs or is slow, it is logged, once per outage. */
+  /**
+   * Call it after a failed probe. If the error says that the store hangs or is slow, the error is logged, once per
+   * outage.
+   */
   stillDown(part: string, error: unknown): void {
     const told = this.parts.get(part);
     if (!told || told.hint || !isSpillwayError(error)) return;
@@ -148,8 +147,8 @@ export class OutageLog {
   }
 
   /**
-   * The end of a line, such as `Meanwhile: api, login: local; payments: deny.` A slow store is still called for limits
-   * that this process can't count instead.
+   * The end of a line, such as `Meanwhile: api, login: local; payments: deny.` If the store is only slow, limits
+   * with `allow` or `deny` still call it.
    */
   private meanwhile(isSlow: boolean): string {
     if (this.policies.size === 0) return 'Meanwhile, onStoreError decides.';
@@ -174,7 +173,6 @@ function listOf(names: readonly string[]): string {
   return more > 0 ? `${first} and ${more} more` : first;
 }
 
-/** The error's message on one line. */
 function textOf(error: unknown): string {
   return messageOf(error).replace(/\s+/g, ' ').slice(0, 300);
 }

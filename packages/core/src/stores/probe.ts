@@ -20,7 +20,7 @@ interface ProbeOptions {
   readonly key: string;
   readonly everyUs: number;
   readonly clock: Clock;
-  /** How long attempts must succeed before the store counts as back; 0: one success is enough. */
+  /** How long attempts must succeed before the store counts as back. At 0, one success is enough. */
   readonly healthyUs: () => number;
   /**
    * Called before an attempt. The returned function is called when the answer arrives, and returns whether it came fast
@@ -44,7 +44,7 @@ export class Probe {
   private doneUs: number;
   private wantedUs: number;
   private pauseUs: number;
-  /** The number of the current attempt: answers to earlier ones, which were given up, are ignored. */
+  /** The number of the current attempt. Answers to earlier attempts, which were given up, are ignored. */
   private turn = 0;
   private isUnderWay = false;
   /** When the current series of successes began. */
@@ -64,16 +64,15 @@ export class Probe {
   }
 
   /**
-   * Notes that a request would have called the store, and sends an attempt if one is overdue. Returns the promise of
-   * the attempt if the request must await it: if it is the first request for a while, or if nothing else keeps the
-   * attempt alive after the request.
+   * Call this when a request would have called the store. Sends an attempt if one is overdue. Returns its promise if
+   * the request must wait for it: after ten seconds without requests, or if nothing else would keep the attempt alive.
    */
   noteDemand(host: Host | undefined): Promise<void> | undefined {
     const { everyUs, clock } = this.options;
     const nowUs = clock.nowUs();
     const wasIdle = nowUs - this.wantedUs > WANTED_US;
     this.wantedUs = nowUs;
-    // Overdue: the timer runs at a slower rate, or is gone.
+    // The attempt is overdue, because the timer runs at a slower rate or is gone.
     if (nowUs - this.doneUs >= 2 * everyUs && !this.isAsking(nowUs)) {
       const answered = this.sendProbe();
       return !wasIdle && isKept(host, answered) ? undefined : answered;
@@ -85,7 +84,6 @@ export class Probe {
     return undefined;
   }
 
-  /** Directs further attempts at this key. */
   aimAt({ key }: Step): void {
     this.question = probeStep(key);
   }
@@ -150,7 +148,7 @@ function isKept(host: Host | undefined, promise: Promise<void>): boolean {
   try {
     return host?.waitUntil?.(promise) === true;
   } catch {
-    return false; // then the request awaits the attempt
+    return false; // the request then awaits the attempt
   }
 }
 

@@ -10,9 +10,9 @@ import { FallbackCounters } from './fallback.js';
 
 export class RemoteState {
   readonly counters: FallbackCounters;
-  /** No cache for a synchronous store, which is called every time. */
+  /** Undefined for a synchronous store, which is called every time. */
   readonly denials: DenialCache | undefined;
-  /** Lets the event loop turn when many answers come without a call to the store. */
+  /** Yields to the event loop when many answers come without a call to the store. */
   readonly turns: Turns = new Turns();
   private readonly store: Store;
   private readonly clock: Clock;
@@ -27,17 +27,17 @@ export class RemoteState {
       : new DenialCache(clock ?? store.testClock, store.denialsLastUs);
   }
 
-  /** The one breaker of the store; the first user to ask for it chooses its settings. */
+  /** The one breaker of the store. The first user that requests it determines its settings. */
   breaker(settings: BreakerSettings): CircuitBreaker {
     this.circuitBreaker ??= new CircuitBreaker(this.store, settings, this.clock);
     return this.circuitBreaker;
   }
 }
 
-/** Not a property of the store: it may be frozen, a proxy, or an object of a class with private fields. */
+/** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
 const states = new WeakMap<Store, RemoteState>();
 
-/** The record of `store`. It is created for the first user, whose `clock` applies to all. */
+/** The state of `store`. It is created for the first user, whose `clock` applies to all users. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
   const known = states.get(store);
   if (known) return known;

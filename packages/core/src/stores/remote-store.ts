@@ -50,7 +50,6 @@ function linkOf(this: Store, user: StoreUser): RemoteLink {
 
 type Answers = readonly Answer[];
 
-/** The connection of one guard or limiter to its store. */
 class RemoteLink implements StoreLink {
   readonly clock: undefined = undefined;
   private readonly answering: Fallback;
@@ -116,7 +115,7 @@ class RemoteLink implements StoreLink {
     this.state.counters.forgetKey(limiter, key);
   }
 
-  /** A promise of the store may settle without any I/O, so the event loop must get its turn. */
+  /** Yields to the event loop, because a store's promise may settle without any I/O. */
   private inTurns<Value>(
     answered: Eventually<Value>,
     { length }: readonly Step[],
@@ -131,7 +130,6 @@ class RemoteLink implements StoreLink {
   }
 }
 
-/** Assembles the layers between a user and the store. */
 function answering(store: Store, state: RemoteState, user: StoreUser): Fallback {
   const { resilience, observers, logger } = user;
   const { timeoutUs, policies } = resilience;

@@ -11,8 +11,8 @@ import type { BreakerSettings, Policies, Resilience } from '../contract/store-li
 /** What to do while a store is slow or fails. */
 export interface ResilienceOptions {
   /**
-   * How long to wait for the store: 1 ms to 60 s. A call with more than 128 keys has twice this time, with more than
-   * 640 three times. Default `'50ms'`.
+   * How long to wait for the store: 1 ms to 60 s. Calls with more than 128 keys have twice this time, and with more
+   * than 640 keys three times. Default `'50ms'`.
    */
   readonly storeTimeout?: Duration | undefined;
   /**
@@ -22,10 +22,10 @@ export interface ResilienceOptions {
   readonly onStoreError?: OnStoreError | undefined;
   /**
    * When to stop calling the store. The breaker opens at the first `SPW_STORE_UNAVAILABLE`, and after `failures` failed
-   * calls in a row (default 5). It also opens if, of at least 20 calls in 10 s, more than a fifth failed, or more than
-   * a tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). It closes when probes
+   * calls in a row (default 5). It also opens if more than a fifth of at least 20 calls in 10 s failed, or more than a
+   * tenth took longer than `slowAfter` (1 ms to 60 s, default 10 ms above the usual median). It closes when probes
    * succeed, at most one per `probeEvery` (default 100 ms). All users of a store share one breaker, with the options of
-   * the first. `false`: no breaker.
+   * the first. `false` turns it off.
    */
   readonly breaker?:
     | {
@@ -37,8 +37,8 @@ export interface ResilienceOptions {
     | undefined;
   /**
    * Gets one line when the store fails and one when it recovers; further outages within a minute share one line.
-   * Without `onFault`, also gets faults: at most one line per minute for each limiter and source. `false`: no logging.
-   * Default: the console.
+   * Without `onFault`, also gets faults: at most one line per minute for each limiter and source. `false` turns logging
+   * off. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
 }

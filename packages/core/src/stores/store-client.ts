@@ -22,8 +22,8 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock of this process: for counts without a store, and for the breaker and the denial cache of a store, which
-   * use the clock of its first user. Stores decide by their own clock. Default: the process's monotonic clock.
+   * The clock for counts without a store. The breaker and the denial cache of a store use the clock of the store's
+   * first user. Stores decide by their own clock. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
@@ -42,25 +42,20 @@ type Named = { readonly name: string };
 
 /** Always answers: if the store fails, nothing throws or rejects, because `onStoreError` determines the answer. */
 export class StoreClient implements UpkeepClient<Step> {
-  /** Whether answers are synchronous. */
   readonly sync: boolean;
-  /** The clock for permits, and for everything else outside the store that measures time. */
+  // The clock for permits, and for everything else outside the store that measures time.
   readonly clock: Clock;
-  /** Whether the store is in this process's memory and decides by {@link clock}. */
+  // Whether the store is in this process's memory and decides by `clock`.
   readonly hasOurTime: boolean;
-  /** Free bytes for releases that did not reach the store; shared by all its users. */
+  // Free memory for releases that did not reach the store, shared by all clients of the store.
   readonly releaseRoom: Room;
-  /** Used for its identity and properties; calls go through {@link link}. */
+  // Used for its identity and properties. Calls go through `link`.
   readonly store: Store;
   readonly link: StoreLink;
   private readonly memory: SharedMemory | undefined;
   private readonly shared: SharedState;
 
-  /**
-   * @param observers get store calls and breaker events
-   * @param policies shown in the log line about an outage
-   * @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`
-   */
+  // The log line about an outage shows `policies`.
   constructor(options: StoreClientOptions, observers: Observers | undefined, policies: Policies) {
     const { clock, denialCache = true, logger = consoleLogger() } = options;
     checkClock(clock);
@@ -82,28 +77,22 @@ export class StoreClient implements UpkeepClient<Step> {
     observers?.store(store);
   }
 
-  /** The limiter's name in the store; without a store, a string unique to the limiter object. */
+  // The limiter's name in the store; without a store, a string unique to the limiter object.
   nameOf(limiter: Named): string {
     return this.memory ? this.memory.limiterNameOf(limiter) : limiter.name;
   }
 
-  /**
-   * How many limiters of this process use the shared memory because they have no store; 0 if this client has a store.
-   */
+  // How many limiters of this process share the memory because they have no store; 0 if this client has a store.
   get withoutStore(): number {
     return this.memory?.limiters ?? 0;
   }
 
-  /**
-   * Registers a limiter. Call it before the limiter's first step.
-   *
-   * @throws SpillwayError `SPW_NAME_CONFLICT` if its name already has other numbers in this store
-   */
+  // Registers a limiter before its first step. Throws if its name already has other numbers in this store.
   claim(limiter: Named, rule: Rule): void {
     this.shared.names.claim(this.nameOf(limiter), rule);
   }
 
-  /** Call it before a step whose rule comes from a plan or a live change: its counts may need another registration. */
+  // Call this before a step whose rule comes from a plan or a live change: the store may not know that rule yet.
   note(limiter: Named & { readonly rule: Rule }, rule: Rule): void {
     if (rule.code !== limiter.rule.code) this.store.register?.(this.nameOf(limiter), rule);
   }
@@ -112,7 +101,6 @@ export class StoreClient implements UpkeepClient<Step> {
 /** Maximum size of the releases that wait for a store to come back: a million permits can end during an outage. */
 const RELEASE_BYTES = 16 * 1024 * 1024;
 
-/** The state that all users of a store object share. */
 class SharedState {
   readonly clock: Clock;
   readonly names: NameRegistry;
@@ -124,10 +112,10 @@ class SharedState {
   }
 }
 
-/** Not a property of the store: it may be frozen, a proxy, or an object of a class with private fields. */
+/** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
 const states = new WeakMap<Store, SharedState>();
 
-/** The record of `store`. It is created for the first user, whose `clock` applies to all. */
+/** The state of `store`. It is created for the first user, whose `clock` applies to all users. */
 function sharedState(store: Store, clock?: Clock): SharedState {
   const known = states.get(store);
   if (known) return known;
@@ -136,7 +124,7 @@ function sharedState(store: Store, clock?: Clock): SharedState {
   return state;
 }
 
-/** Maximum number of names that are compared. */
+/** Maximum number of names whose numbers are remembered. */
 const KEPT = 10_000;
 
 /** Makes sure that limiters that share a store and a name also share their numbers. */
@@ -177,7 +165,7 @@ function numbers(rule: Rule): string {
 }
 
 /**
- * Links the user of a store to the control that changes its limits live.
+ * Links the client of a store to the control that changes the limits live.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` for a control that has not passed through `liveControl`
  */

@@ -34,7 +34,7 @@ export interface WebInit {
   readonly signal?: WebSignal | null | undefined;
   readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
   readonly integrity?: string | undefined;
-  /** Not named `priority`: `RequestInit` already has a `priority`, which concerns the connection. */
+  /** Not named `priority`, because `RequestInit` has a `priority`, which concerns the connection. */
   readonly pace?: CallPace<string> | undefined;
 }
 
@@ -52,7 +52,7 @@ interface HostClasses {
   };
 }
 
-/** The classes of the runtime. Looked up at each use, because frameworks and tests replace them. */
+/** Returns the runtime's classes. Call it at each use, because frameworks and tests replace the classes. */
 export function hostClasses(): HostClasses {
   return globalThis as unknown as HostClasses;
 }
@@ -62,11 +62,12 @@ export interface Call {
   readonly init: WebInit | undefined;
   /** Method, address and headers, without the body. */
   readonly request: HostRequest;
-  /** Host, with the port unless it is the default one; `''` for an address without a host, such as `data:`. */
+  /**
+   * The host, with its port if that is not the default port; `''` for an address such as `data:`, which has no host.
+   */
   readonly host: string;
   readonly signal: WebSignal | undefined;
   readonly pace: CallPace<string> | undefined;
-  /** Whether the body can be sent only once. */
   readonly isBodyOneShot: boolean;
   /** Whether redirects are followed, each hop in its own slot. */
   readonly followsRedirects: boolean;
@@ -83,7 +84,7 @@ declare const URL: new (url: string) => { readonly host: string };
  * Reads and copies the arguments of `fetch`. As with `fetch`, the caller may change them afterwards, even while the
  * call waits for its slot.
  *
- * @throws TypeError where `fetch` would
+ * @throws TypeError for arguments for which `fetch` throws it
  */
 export function readCall(input: unknown, withPace: WebInit | undefined): Call {
   const { Request } = hostClasses();
@@ -119,8 +120,9 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
 }
 
 /**
- * In browsers, redirects are left to `fetch`, because browsers hide the target. Redirects of calls with `integrity` are
- * left to `fetch`, too, because only the runtime knows to which response `integrity` applies.
+ * Whether `pacedFetch` follows redirects itself. In browsers, `fetch` follows them, because browsers hide the target.
+ * It also follows redirects of calls with `integrity`, because only the runtime knows to which response `integrity`
+ * applies.
  */
 function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
@@ -131,7 +133,7 @@ function isRequest(input: unknown): input is RequestLike {
   return typeof input === 'object' && input !== null && 'url' in input;
 }
 
-/** A web stream, a `Readable` of Node.js, or another body that can be read only once. */
+/** Whether a body can be read only once, as a web stream or a `Readable` of Node.js. */
 function isStream(body: unknown): boolean {
   return (
     typeof body === 'object' &&
@@ -150,7 +152,7 @@ function copyInit(init: WebInit): WebInit {
   };
 }
 
-/** Consumes the body of the original, as `fetch` does. */
+/** Copies a request, which consumes the body of the original, as `fetch` does. */
 function copyRequest(request: object): object {
   const { Request } = hostClasses();
   // A Request of another library works only with the `fetch` of that library.
@@ -165,7 +167,7 @@ function copyHeaders(headers: unknown): unknown {
   return Array.from(headers as Iterable<Iterable<string>>, (pair) => Array.from(pair));
 }
 
-/** Streams and strings are passed on as they are. */
+/** Copies a body that the caller could change later. Streams and strings are passed on as they are. */
 function copyBody(body: unknown): unknown {
   if (body instanceof ArrayBuffer) return body.slice(0);
   if (ArrayBuffer.isView(body)) {

@@ -12,8 +12,9 @@ const HASH_BYTES = 8;
 declare const URL: new (url: string) => { readonly host: string };
 
 /**
- * For the option `key` of {@link pacedFetch}: each combination of host and credential gets its own pace. The key
- * contains a hash of the headers `Authorization`, `X-Api-Key` and `Api-Key`. Without them, the host is the key.
+ * A `key` option for {@link pacedFetch} that gives each combination of host and credential its own pace. The key
+ * contains a hash of the headers `Authorization`, `X-Api-Key` and `Api-Key`. Without these headers, the host is the
+ * key.
  *
  * @example
  * ```ts

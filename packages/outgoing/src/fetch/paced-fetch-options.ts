@@ -20,9 +20,9 @@ import { type PauseEvent, Pauses } from './pauses.js';
 /** Options of {@link pacedFetch}. */
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
-   * The key of a call. The function gets the request without the body; undefined means the default. Default: the host
-   * with its port, such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503
-   * pauses all keys of the host. Your keys must differ from host names.
+   * Returns the key of a call, from the request without its body; undefined means the default. Default: the host with
+   * its port, such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 pauses
+   * all keys of the host. Your keys must differ from host names.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
@@ -35,11 +35,11 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    * Which calls may be retried. Default: GET, HEAD, OPTIONS, PUT and DELETE, which are idempotent in HTTP.
    */
   readonly retryable?: ((request: HostRequest) => boolean) | undefined;
-  /** Whether to also retry calls that fail without a response, but not aborts or timeouts. Default false. */
+  /** Whether calls that fail without a response are retried too. Aborts and timeouts never are. Default false. */
   readonly retryErrors?: boolean | undefined;
   /**
    * How long each try or redirect may take, counted from its slot and including the body: 1 ms to 24 h, rounded up to
-   * whole milliseconds. A slower one fails with the `TimeoutError` of the runtime. Default: no timeout.
+   * whole milliseconds. A slower try fails with the `TimeoutError` of the runtime. Default: no timeout.
    */
   readonly timeout?: Duration | undefined;
   /**
@@ -48,8 +48,8 @@ export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
    */
   readonly maxPause?: Duration | undefined;
   /**
-   * The longest random addition to a pause, from 0 to 1, as a share of the pause or, for a spent quota, of one period.
-   * Default 0.2.
+   * The longest random addition to a pause, 0 to 1: a share of one period if the pause comes from a spent quota,
+   * otherwise a share of the pause. Default 0.2.
    */
   readonly jitter?: number | undefined;
   /** Also reads `X-RateLimit-Remaining` and `X-RateLimit-Reset` if there is no `RateLimit` header. Default false. */
@@ -83,7 +83,6 @@ const NAMES: NamesOf<PacedFetchOptions> = {
   clock: 1,
 };
 
-/** The checked options. */
 export interface PacedFetchConfig {
   readonly key: (request: HostRequest) => string | undefined;
   readonly retries: number;

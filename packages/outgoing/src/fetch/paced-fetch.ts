@@ -20,14 +20,15 @@ import { markRedirected, redirectedCall } from './redirects.js';
  * - A 429 pauses the key, and a 503 pauses the host, for as long as `retry-after-ms` or `Retry-After` says. Without
  *   these, a 429 pauses until the reset in the `RateLimit` headers. Without any of them, the pause lasts 1 s, doubled
  *   with each such rejection in a row. A pause lasts at most `maxPause`, and at least one period. A 403 with
- *   `Retry-After` is handled like a 429, because GitHub sends it.
- * - `RateLimit` headers (drafts 6 to 11) of any other response pause the key until the reset when no units remain.
+ *   `Retry-After` is handled like a 429, because GitHub limits rates with it.
+ * - If the `RateLimit` headers (drafts 6 to 11) of another response show no remaining units, the key is paused until
+ *   the reset.
  *
  * Redirects are followed as in `fetch`, but each hop waits for a slot of its target host.
  *
  * Otherwise it behaves like `fetch`. It takes the same arguments, plus `pace` with the priority and cost of the call.
- * It reads them when it is called, and returns the same response with its body unread. A signal also aborts the wait
- * for the slot. Without a slot, it rejects as `shaper.schedule` does. Addresses without a host, such as `data:`, need
+ * It reads the arguments at once, and returns the response with its body unread. A signal also aborts the wait for the
+ * slot. If a call gets no slot, it rejects as `shaper.schedule` does. Addresses without a host, such as `data:`, need
  * no slot.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns an invalid key.
@@ -54,7 +55,6 @@ export function pacedFetch<Pace extends string = never>(
   return paced as PacedFetch<Pace>;
 }
 
-/** The result of one try. */
 type TryResult = { readonly response: WebResponse } | { readonly error: unknown };
 
 /** A call with its retries and redirects. */
@@ -89,9 +89,9 @@ class PacedCall {
   }
 
   /**
-   * Makes the target of a redirect the next call. Returns false if the result is not a redirect.
+   * If the result is a redirect, the next try calls its target. Otherwise returns false.
    *
-   * @throws TypeError where `fetch` would reject
+   * @throws TypeError for redirects that make `fetch` reject
    */
   private followRedirect(result: TryResult): boolean {
     if (!('response' in result) || !result.response?.headers) return false;
@@ -116,7 +116,7 @@ class PacedCall {
     return result.response;
   }
 
-  /** Makes the call in a slot. Returns undefined if there is no slot for a retry after `last`. */
+  /** Waits for a slot and makes the call. Returns undefined if a retry of `last` gets no slot. */
   private async tryOnce(last: TryResult | undefined): Promise<TryResult | undefined> {
     const { call, key, config } = this;
     const job = { ...call.pace, signal: call.signal } as ScheduleOptions;
@@ -163,7 +163,7 @@ function keyOf(call: Call, config: PacedFetchConfig): string {
 }
 
 function fetchNow(call: Call, config: PacedFetchConfig): Promise<WebResponse> {
-  // Called without a receiver: on some runtimes the global function must not be called as a method.
+  // Called without a receiver, because on some runtimes the global function must not be called as a method.
   const fetch = config.fetch() as (input: unknown, init?: WebInit) => Promise<WebResponse>;
   const signal = withTimeout(call.signal, config.timeoutMs);
   const isSame = signal === call.signal;
@@ -183,8 +183,8 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
 }
 
 /**
- * Whether a timeout or an abort ended the try. An abort with a custom reason is not recognized, but then the shaper
- * rejects the retry with that reason.
+ * Whether a timeout or an abort ended the try. An abort with a custom reason is not recognized. The call may then be
+ * retried, and the shaper rejects the retry with that reason.
  */
 function wasAborted(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;

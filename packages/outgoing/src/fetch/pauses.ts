@@ -16,7 +16,7 @@ import {
 
 /** A pause that a response caused. */
 export interface PauseEvent {
-  /** The paused key; for a 503 the host. */
+  /** The paused key, or the host for a 503. */
   readonly key: string;
   /** How long the pause is, in milliseconds. */
   readonly pauseMs: number;
@@ -42,7 +42,6 @@ interface PausesOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** A shaper with any paces. */
 type AnyShaper = Pick<
   Shaper,
   | 'name'
@@ -55,7 +54,6 @@ type AnyShaper = Pick<
   | 'schedule'
 >;
 
-/** The state of a key. */
 interface KeyState {
   readonly quota: Quota;
   /** The end of the pause that this process sent. */
@@ -70,13 +68,12 @@ interface KeyState {
  */
 const FIRST_BACKOFF_MS = 1000;
 
-/** Whether a response rejects the call as too early: a 429, a 503, or (from GitHub) a 403 with `Retry-After`. */
+/** Whether a response asks to call again later: a 429, a 503, or (from GitHub) a 403 with `Retry-After`. */
 export function isRejection({ status, headers }: WebResponse): boolean {
   if (status === 403) return safeHeaders(headers).get('retry-after') !== null;
   return status === 429 || status === 503;
 }
 
-/** The longest pause of a shaper. */
 const MAX_PAUSE_MS = 86_400_000;
 
 export class Pauses {
@@ -84,7 +81,7 @@ export class Pauses {
   private readonly hostPauses: HostPauses;
   private readonly shaper: AnyShaper;
   private readonly options: PausesOptions;
-  /** The time from the last response that spent a quota until its pause was stored. */
+  /** How long it took to store the pause after the last response that showed a spent quota. */
   private pauseLagMs = 0;
   /** How long the store took to save the last pause; undefined before the first pause. */
   private storeMs: number | undefined;
@@ -162,7 +159,7 @@ export class Pauses {
       await this.pause(key, this.withJitter(statedMs), status, 'retry-after');
       return;
     }
-    // Calls that were in flight together are rejected together: they count as one rejection.
+    // Rejections of calls that were in flight together count as one.
     if (state.untimedRejections === 0 || trip.startMs >= state.pausedUntilMs) {
       state.untimedRejections += 1;
     }
@@ -170,7 +167,7 @@ export class Pauses {
     await this.pause(key, this.withJitter(backoffMs), status, 'unsaid');
   }
 
-  /** For a 429, the reset of the limit with the fewest units left. A 503 is not about a quota. */
+  /** How long until the limit with the fewest units left resets. Undefined for a 503, which is not about a quota. */
   private resetMs(headers: ResponseHeaders, status: number, trip: RoundTrip): number | undefined {
     if (status === 503) return undefined;
     const remaining = readRemaining(headers, trip.endMs, this.options.withX);
@@ -192,8 +189,8 @@ export class Pauses {
     const others = (maxConcurrent ?? Infinity) - 1;
     const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
-    // The remaining units are left to calls in flight. If no call waits, this may be the only call, and no pause is
-    // needed.
+    // If units remain, the quota counts as spent only because other calls may be in flight. If no call waits, there may
+    // be no other calls, so no pause is needed.
     const isQueued = this.shaper.queueLength(key) > 0 || (await this.waitOf(key)) > 0;
     if (spent.units > 0 && !isQueued) return;
     // After the pause the shaper spaces the calls, so a jitter of one period is enough.
@@ -202,7 +199,7 @@ export class Pauses {
     if (isStored) this.pauseLagMs = this.nowMs() - trip.endMs;
   }
 
-  /** The wait of a key; 0 if the shaper fails. */
+  /** How long a call for the key would wait; 0 if the shaper fails. */
   private async waitOf(key: string): Promise<number> {
     try {
       return await this.shaper.waitOf(key);
@@ -212,7 +209,7 @@ export class Pauses {
     }
   }
 
-  /** How long after a response other processes may still start calls, because they don't know its pause yet. */
+  /** For this long after a response, other processes may start calls, because they don't know its pause yet. */
   private propagationMs(): number {
     const { pauseLagMs, storeMs } = this;
     const checkUs = storeMs === undefined ? CHECK_AHEAD_US : checkDurationUs(storeMs * 1_000);
@@ -224,7 +221,7 @@ export class Pauses {
     return Math.max(ms, this.shaper.periodMs) * (1 + jitter * random());
   }
 
-  /** Returns whether the pause was stored. A pause that would end before the current one is not sent. */
+  /** Pauses the key in all processes, unless its current pause ends later. Returns whether the pause was stored. */
   private async pause(
     key: string,
     ms: number,
@@ -255,32 +252,31 @@ function newKeyState(): KeyState {
   return { quota: new Quota(), pausedUntilMs: 0, untimedRejections: 0 };
 }
 
-/** The state of a host. */
 interface HostState {
-  /** When this process last requested the pause of the host from the store. */
+  /** When this process last asked the store whether the host is paused. */
   askedMs: number;
   /** Resolves when that request is answered. */
   answered: Promise<void>;
-  /** When the request for the newest answer was sent. */
+  /** When this process sent the request that the newest answer belongs to. */
   answerAskedMs: number;
   pausedUntilMs: number;
 }
 
-/** How long an answer is fresh. A shaper checks its keys for pauses this long before a start. */
+/** For this long, one answer of the store serves all calls to a host. */
 const FRESH_MS = CHECK_AHEAD_US / 1_000;
 
-/** One promise for all hosts, because a promise retains the async context in which it was made. */
+/** Made once, outside any request, because a promise retains the async context in which it was made. */
 const RESOLVED: Promise<void> = Promise.resolve();
 
-/** How long a call in its slot waits for an answer, as a fraction of a period. */
+/** The longest time that a call whose slot has come waits for the store, as a fraction of a period. */
 const PATIENCE = 1 / 4;
 
 /**
- * The pauses of hosts, for calls whose key is not the host.
+ * Finds out whether hosts are paused, for calls whose key is not the host.
  *
- * If a call requested the pause in its slot, the latency of the store would delay its start, which would then be too
- * close to the next call. So the pause is requested while the call waits for its slot, and one answer serves all calls
- * to the host for a short time. In its slot, a call waits for an answer at most a fraction of a period.
+ * If a call asked the store only when its slot has come, the store's latency would move its start too close to the next
+ * call. So the store is asked while the call waits, and for a short time one answer serves all calls to the host. If
+ * the slot comes before the answer, the call waits for the answer at most a fraction of a period.
  */
 class HostPauses {
   private readonly hosts: LruMap<HostState>;
@@ -300,7 +296,7 @@ class HostPauses {
     }));
   }
 
-  /** Requests the pause from the store, unless the last request is fresh. Never rejects. */
+  /** Asks the store whether the host is paused, unless it was asked a moment ago. Never rejects. */
   refresh(host: string): Promise<void> {
     const state = this.hosts.get(host);
     const nowMs = this.nowMs();
@@ -313,10 +309,10 @@ class HostPauses {
   }
 
   /**
-   * Copies the pause of the host to a key, which then waits equally long in all processes. Returns false if there is no
-   * pause to copy, or the copy fails. Never rejects.
+   * Pauses a key in all processes for as long as its host is paused. Returns false if the host is not paused, or if the
+   * key can't be paused. Never rejects.
    *
-   * @param ownMs for how much longer this process has paused the host
+   * @param ownMs how much longer the pause lasts that this process set for the host
    */
   async copyTo(key: string, host: string, ownMs: number): Promise<boolean> {
     const leftMs = ownMs > 0 ? ownMs : await this.leftMs(host);

@@ -10,11 +10,11 @@
  * 2. *Time in flight.* The server counts a call when it arrives, and then works on it. The fastest call so far shows
  *    the latency of the network. If this call took longer, the difference is subtracted from the time that the response
  *    states.
- * 3. *Rounded seconds.* A window of one second always states `t=1`. A client that waits a whole second after the last
- *    unit of each window uses only half of the quota. But the shaper starts at most one call per period: if a response
- *    shows 9 more used units than the first response of its window, at least 9 periods of the window have passed. The
- *    wait is shortened by that time, but by no more than rounding can have added: one second, or two seconds between
- *    two dates.
+ * 3. *Rounded seconds.* Headers state whole seconds: a window of one second always states `t=1`. A client that waits a
+ *    whole second after the last unit of each window uses only half of the quota. But the shaper starts at most one
+ *    call per period: if a response shows 9 more used units than the first response of its window, at least 9 periods
+ *    of the window have passed. The wait is shortened by that time, but by no more than rounding can have added: one
+ *    second, or two seconds between two dates.
  * 4. *The pace is a wait, too.* At its own pace, the shaper may need the rest of the window to use up the remaining
  *    units and start one more call. Then no pause is needed. So a shaper with the pace of the server is not slowed down
  *    at the end of each window.
@@ -46,10 +46,10 @@ interface SpentQuota {
   readonly units: number;
 }
 
-/** Further limits of a response are ignored. */
+/** At most this many limits of a response are used. */
 const MAX_LIMITS = 8;
 
-/** How many windows the margin lasts after two rejections, and how close together these must be. */
+/** After two rejections within this many windows, the margin lasts for as many windows. */
 const MIN_MARGIN_WINDOWS = 30;
 const MAX_MARGIN_WINDOWS = 1000;
 
@@ -61,15 +61,13 @@ const MARGIN_FACTOR = 4;
 export class Quota {
   private maxima = new Map<string, Maximum>();
   private fastestMs = Number.POSITIVE_INFINITY;
-  /** When the last rejection arrived. */
   private rejectedMs = Number.NEGATIVE_INFINITY;
-  /** When the margin ends. Without a margin, it is the time of the last rejection. */
+  /** When the margin ends; without a margin, the time of the last rejection. */
   private marginEndMs = Number.NEGATIVE_INFINITY;
   private marginLastsMs = 0;
-  /** The margin, in periods. */
   private margin = FIRST_MARGIN;
 
-  /** A rejection can mean that a pause was too short. */
+  /** Call it after a rejection, which can mean that a pause was too short. */
   addRejection({ startMs, endMs }: RoundTrip): void {
     // Calls that were in flight together count as one rejection.
     if (startMs < this.rejectedMs || this.maxima.size === 0) return;
@@ -94,7 +92,7 @@ export class Quota {
   /**
    * Returns the longest pause, if a limit is spent.
    *
-   * @param propagationMs how long calls may still start after the response, until all processes know a pause
+   * @param propagationMs for how long after the response calls may start, because not all processes know a pause yet
    * @param others how many other calls may be in flight, at most
    */
   update(
@@ -106,7 +104,7 @@ export class Quota {
   ): SpentQuota | undefined {
     const tripMs = trip.endMs - trip.startMs;
     this.fastestMs = Math.min(this.fastestMs, tripMs);
-    if (remaining.length === 0) return undefined; // this response has no such headers: the state is kept
+    if (remaining.length === 0) return undefined; // without such headers, the state is kept
     const uncounted = Math.min(Math.floor((tripMs + propagationMs) / periodMs), others);
     // Names that are not in this response are dropped, so a server that invents names does not fill the memory.
     const maxima = new Map<string, Maximum>();
@@ -133,7 +131,7 @@ export class Quota {
     };
   }
 
-  /** The wait, counted from when the server counted the call. */
+  /** How long to wait from the moment at which the server counted the call. */
   private waitMs(
     { units, seconds, excess }: Remaining,
     maximum: Maximum,

@@ -1,12 +1,13 @@
 /**
  * Follows redirects as the Fetch standard does ("HTTP-redirect fetch"), but each hop is a call that waits for a slot of
- * its target host. Otherwise one host could send our calls to another host without regard to its pace.
+ * its target host. Otherwise the redirects of one host could send us to another host faster than the other host's pace
+ * allows.
  */
 
 import type { WebResponse } from '@spillway/core/fetch';
 import { type Call, hostClasses, readCall } from './call.js';
 
-/** The limit of `fetch`. */
+/** The most redirects that `fetch` follows. */
 const MAX_REDIRECTS = 20;
 
 const REDIRECT_STATUSES: ReadonlySet<unknown> = new Set([301, 302, 303, 307, 308]);
@@ -33,17 +34,17 @@ declare const URL: new (
 declare const TextDecoder: new () => { decode(bytes: Uint8Array): string };
 
 /**
- * The call that a response redirects to; undefined if the response is the result.
+ * The call that a response redirects to; undefined if the response is not a redirect to follow.
  *
  * @param count how many redirects were followed before
- * @throws TypeError where `fetch` would reject
+ * @throws TypeError for redirects that make `fetch` reject
  */
 export function redirectedCall(call: Call, response: WebResponse, count: number): Call | undefined {
   if (!call.followsRedirects) return undefined;
   const { method, url } = call.request;
   const { status, headers } = response;
   if ((response as { readonly type?: unknown }).type === 'opaqueredirect') {
-    // This runtime hides the target of a redirect. Calls that are safe to repeat are made again by its `fetch`.
+    // This runtime hides the target of a redirect. Its `fetch` repeats a GET or HEAD and follows the redirect.
     if (method === 'GET' || method === 'HEAD') return { ...call, followsRedirects: false };
     throw new TypeError(
       `a redirect of a ${method} cannot be followed: this fetch does not show it`,
@@ -101,7 +102,7 @@ function withoutHeaders(given: unknown, names: readonly string[]): object {
   return headers;
 }
 
-/** Runtimes decode the bytes of a header as Latin-1. An address without percent-encoding is UTF-8. */
+/** Decodes UTF-8 in an address that is not percent-encoded, because runtimes read the bytes of headers as Latin-1. */
 function decodeLocation(location: string): string {
   if (!/[\x80-\xff]/.test(location) || /[^\0-\xff]/.test(location)) return location;
   return new TextDecoder().decode(Uint8Array.from(location, (byte) => byte.charCodeAt(0)));

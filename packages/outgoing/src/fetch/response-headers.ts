@@ -2,7 +2,7 @@
 
 import { parseHttpDate, parseList } from './http-grammar.js';
 
-/** A header that cannot be read is null. */
+/** The headers of a response. `get` returns null for a header that cannot be read. */
 export interface ResponseHeaders {
   get(name: string): string | null;
 }
@@ -13,7 +13,7 @@ export interface Remaining {
   readonly name: string;
   /** An integer from 0. */
   readonly units: number;
-  /** Seconds until more units are available, or until the remaining ones may be used up: from 0, possibly Infinity. */
+  /** Seconds until more units are available, or until the remaining units expire: from 0, possibly Infinity. */
   readonly seconds: number;
   /** How many seconds too long {@link seconds} can be, because it was rounded. */
   readonly excess: number;
@@ -21,12 +21,12 @@ export interface Remaining {
   readonly limit?: number | undefined;
 }
 
-/** Longer headers are ignored: no server needs them, and reading takes time. */
+/** Longer headers are ignored, because no server needs them and reading takes time. */
 const MAX_LENGTH = 4096;
 
 /**
- * Trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). A custom `fetch` may return a response
- * without headers.
+ * Trims values, because Node.js keeps white space at their end (RFC 9110, 5.5). Never throws, because the response of a
+ * custom `fetch` may have no headers.
  */
 export function safeHeaders(headers: unknown): ResponseHeaders {
   return {
@@ -42,11 +42,11 @@ export function safeHeaders(headers: unknown): ResponseHeaders {
 }
 
 /**
- * The wait that `retry-after-ms` states, or else `Retry-After`, in milliseconds from 0. Infinity if the number is too
- * large for JavaScript; undefined without a valid header.
+ * The wait in milliseconds that `retry-after-ms` states, or else `Retry-After`. Infinity if the number is too large for
+ * JavaScript; undefined without a valid header.
  */
 export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | undefined {
-  // Not a standard header. Servers with limits shorter than a second send it, sometimes with decimals.
+  // A nonstandard header of servers whose limits are shorter than a second, sometimes with decimals.
   const ms = headers.get('retry-after-ms');
   if (ms !== null && /^\d+(?:\.\d+)?$/.test(ms)) return Number(ms);
   const text = headers.get('retry-after');
@@ -56,7 +56,7 @@ export function retryAfterMs(headers: ResponseHeaders, nowMs: number): number | 
   return instant === undefined ? undefined : Math.max(0, instant - serverTimeMs(headers, nowMs));
 }
 
-/** The time by the server's clock, to which its dates refer. That clock can differ from ours by minutes. */
+/** The time of the server's clock, which the dates in its headers refer to. It can differ from ours by minutes. */
 function serverTimeMs(headers: ResponseHeaders, nowMs: number): number {
   return parseHttpDate(headers.get('date') ?? '', nowMs) ?? nowMs;
 }
@@ -79,14 +79,19 @@ export function readRemaining(
   return readSeparateHeaders(headers, nowMs, withX);
 }
 
-/** The quota of the only policy. Several policies would have to be matched by name, and names do not always agree. */
+/**
+ * The quota, if there is only one policy. Of several, the right one is unknown, because names can differ between
+ * headers.
+ */
 function onlyQuota(headers: ResponseHeaders): number | undefined {
   const field = headers.get('ratelimit-policy');
   const [policy, more] = (field !== null && field.length <= MAX_LENGTH && parseList(field)) || [];
   return more ? undefined : integerOf(policy?.parameters.get('q'));
 }
 
-/** Drafts 8 to 11: `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `t` are ignored: they state no time. */
+/**
+ * Drafts 8 to 11: `"burst";r=7;t=1, "hour";r=4100;t=1875`. Items without `t` are ignored, because they state no time.
+ */
 function readList(field: string): readonly Remaining[] | undefined {
   return parseList(field)?.flatMap(({ name, parameters }) => {
     const units = integerOf(parameters.get('r'));
@@ -129,7 +134,7 @@ function readSeparateHeaders(
   const areSeconds = reset < 1e11;
   const resetMs = areSeconds ? reset * 1000 : reset;
   const seconds = Math.max(0, resetMs - serverTimeMs(headers, nowMs)) / 1000;
-  // The `Date` of the server is cut to whole seconds, too.
+  // Both dates, the reset and the `Date` header, are cut to whole seconds.
   return onlyLimit(units, seconds, limit, areSeconds ? 2 : 1) ?? [];
 }
 

@@ -10,7 +10,7 @@ export interface Reservation {
   readonly key: string;
   /** How long to wait from now, in milliseconds. */
   readonly delayMs: number;
-  /** When the slot is, in milliseconds since the epoch, by the clock of `Date.now()`. */
+  /** When the slot starts, in milliseconds since the epoch, by the clock of `Date.now()`. */
   readonly startAt: number;
   /** Cancels the slot, unless a later slot of the key is taken. After the slot's start it does nothing. */
   cancel(): void;
@@ -25,7 +25,10 @@ export interface Unreserved {
    * · `store-error`: the store did not answer, and `onStoreError` is `'deny'`.
    */
   readonly reason: 'wait' | 'blocked' | 'closed' | 'store-error';
-  /** How long the wait would have been, in milliseconds. `blocked`: until the block ends. `closed`: Infinity. */
+  /**
+   * How long the wait would have been, in milliseconds. For `blocked`, the time until the block ends; for `closed`,
+   * Infinity.
+   */
   readonly wouldWaitMs: number;
 }
 
@@ -38,16 +41,16 @@ export interface WaitOptions {
   readonly priority?: number | undefined;
 }
 
-/** What a job or reservation costs. `Pace`: the names of the paces, if the shaper has several. */
+/** What a job or reservation costs. `Pace` is a union of names if there are several paces. */
 export interface ShaperCost<Pace extends string = never> {
   /**
-   * Units that the job costs: an integer from 1 to the burst. With several paces an object with the units of each, as
-   * in `{ tokens: 900 }`. Default 1.
+   * Units that the job costs: an integer from 1 to the burst. With several paces, an object with the units of each
+   * pace, as in `{ tokens: 900 }`. Default 1.
    */
   readonly cost?: Units<Pace> | undefined;
 }
 
-/** A number; with several paces, one number for each of them. */
+/** A number; with several paces, one number for each pace. */
 type Units<Pace extends string> = [Pace] extends [never]
   ? number
   : { readonly [Name in Pace]?: number | undefined };
@@ -56,16 +59,17 @@ type Units<Pace extends string> = [Pace] extends [never]
 export interface ScheduleOptions<Pace extends string = never>
   extends WaitOptions,
     ShaperCost<Pace> {
-  /** Aborts the wait. It is also passed to the work. */
+  /** Aborts the wait, and is also passed to the work. */
   readonly signal?: HostSignal | undefined;
 }
 
-/** A job that runs: the second argument of its work. */
+/** A running job, passed to its work as the second argument. */
 export interface RunningJob<Pace extends string = never> {
   /**
-   * Corrects the cost of the job when its real units are known. With several paces, it corrects only those that `units`
-   * names. Each pace is settled once; later calls do nothing. Units above the cost are charged, and delay later jobs by
-   * at most `maxWait`. Units that were not used are given back, unless a later slot of that pace is taken already.
+   * Corrects the cost of the job when its real units are known. With several paces, it corrects only the paces that
+   * `units` names. Each pace is settled once; later calls do nothing. Units above the cost are charged, and delay later
+   * jobs by at most `maxWait`. Units that were not used are given back, unless a later slot of that pace is taken
+   * already.
    *
    * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
    */
@@ -96,18 +100,19 @@ export interface Drained {
   readonly running: number;
 }
 
-/** Starts work at a pace, by key. `Pace`: the names of the paces, if there are several. */
+/** Starts work at a pace, by key. `Pace` is a union of names if there are several paces. */
 export interface Shaper<Pace extends string = never> {
   readonly name: string;
   /**
-   * Units per window, as declared or as set live. With several paces, it is that of the pace with the longest time per
-   * unit.
+   * Units per window, as declared or as set live. With several paces, this is the limit of the pace with the longest
+   * time per unit.
    */
   readonly limit: number;
   /** The window of the pace that {@link limit} describes, in milliseconds. */
   readonly windowMs: number;
   /**
-   * The largest cost, and how many units of the pace that {@link limit} describes may start at once after an idle time.
+   * How many units may start at once after an idle time, in the pace that {@link limit} describes. No job can cost
+   * more.
    */
   readonly burst: number;
   /**
@@ -123,7 +128,7 @@ export interface Shaper<Pace extends string = never> {
    */
   reserve(key: string, options?: ShaperCost<Pace>): Promise<Reservation | Unreserved>;
   /**
-   * Tries the keys in this order, and reserves the next slot of the first one whose wait is at most `maxWait`. Rejects
+   * Tries the keys in this order, and reserves the next slot of the first key whose wait is at most `maxWait`. Rejects
    * like {@link reserve}, and with `SPW_GROUP_TOO_LARGE` for more than 1,000 keys.
    */
   reserveFirst(
@@ -145,8 +150,8 @@ export interface Shaper<Pace extends string = never> {
   ): Promise<T>;
   /**
    * How long a job of one unit and this priority would wait if it came now and no other job came later, in
-   * milliseconds. Includes pauses, but not the wait for a permit, which is unknown. Takes nothing. The job would not
-   * overtake jobs that wait in other processes.
+   * milliseconds. The result includes pauses, but not the wait for a permit, which is unknown. It assumes that the job
+   * overtakes no jobs of other processes. Takes no slot.
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
   /** How much longer the key is paused, in milliseconds; 0 if it is not paused, or if the store does not answer. */
@@ -158,7 +163,8 @@ export interface Shaper<Pace extends string = never> {
   /** How many jobs run in this process, over all keys. */
   readonly running: number;
   /**
-   * What is known about a key, for health pages. Takes no slot. Returns a promise unless the store is in memory.
+   * What is known about a key, for health pages. Takes no slot. With a store other than the memory store, returns a
+   * promise.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
@@ -174,7 +180,7 @@ export interface Shaper<Pace extends string = never> {
   /** Resolves when no job waits or runs in this process. */
   onIdle(): Promise<void>;
   /**
-   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets the waiting ones start. Resolves when all have
+   * For a shutdown: rejects new jobs with `SPW_SHAPER_CLOSED`, and lets waiting jobs start. Resolves when all jobs have
    * ended, at the latest after `timeout` (0 to 24 h). Jobs that still wait then are rejected as by {@link close}.
    */
   drain(timeout: Duration): Promise<Drained>;

@@ -1,11 +1,11 @@
 /**
  * The queue of one key in this process. A job passes through it in four steps:
  *
- * 1. *Admission.* It asks the store for a slot, or uses a spare one. Without a slot within `maxWait` it is rejected.
- *    With `maxConcurrent` it is accepted without a slot. The queue takes slot and permit in one call when the job is
- *    the first in line and its slot is due.
- * 2. *Waiting.* It waits for its start in the {@link Schedule}. A pause or an outage can void its slot. Then the queue
- *    asks the store for another one, until the deadline of the job.
+ * 1. *Admission.* The queue uses a spare slot, or asks the store for one. If it gets no slot within `maxWait`, the job
+ *    is rejected. With `maxConcurrent`, the job is accepted without a slot. The queue takes slot and permit in one call
+ *    when the job is the first in line and its slot is due.
+ * 2. *Waiting.* The job waits for its start in the {@link Schedule}. A pause or an outage can void its slot. Then the
+ *    queue asks the store for another slot, until the deadline of the job.
  * 3. *Check.* Shortly before the start, the queue asks the store whether the key is paused.
  * 4. *Start*, or expiry: a job that is kept from starting for too long is rejected.
  *
@@ -30,13 +30,15 @@ const SLACK_US = 1_000_000;
 /** How long to wait after a rejection or a failure before asking the store again for missing slots. */
 const REFILL_PAUSE_US = 50_000;
 
-/** The most missing slots that are requested at once. A Redis store takes them in one call. */
+/** The most missing slots that are requested at once. A Redis store grants them in one call. */
 const MAX_REFILL = 256;
 
-/** If other processes hold all permits, this process leaves some to them for this long. */
+/** After other processes held all permits, this process leaves half of the free permits to them for this long. */
 const CONTENDED_US = 1_000_000;
 
-/** How long to wait before asking again for a slot that is not due yet. By then, several may be due. */
+/**
+ * How long to wait before asking again for a slot that is not due yet. After that, one call may get several due slots.
+ */
 const DUE_PAUSE_US = 25_000;
 
 /** What the queues of a shaper share. */
@@ -62,18 +64,16 @@ export class JobQueue {
   private readonly permits: Permits | undefined;
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
-  /** Before this instant, other processes probably want permits: they held some when this process got none. */
+  /** Until this instant, other processes probably want permits, because they held some when this process got none. */
   private contendedUntilUs = -Infinity;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
-  /** One for each pace. */
   private readonly localPaces: readonly LocalPace[];
   /** Jobs that are neither accepted nor rejected yet. */
   private readonly undecided = new Set<Job>();
-  /** Pending calls for undecided jobs, including jobs that were aborted meanwhile. */
+  /** How many store calls for undecided jobs are pending. Calls for jobs that were aborted meanwhile count, too. */
   private pendingTakes = 0;
   private isChecking = false;
-  /** When the most recent job started. */
   private lastStartUs = -Infinity;
   private isRefilling = false;
   /** The store is not asked for missing slots before this instant. */
@@ -94,12 +94,11 @@ export class JobQueue {
     this.localPaces = host.paces.one.units.map((_, index) => new LocalPace(index));
   }
 
-  /** How many jobs wait. */
   get length(): number {
     return this.schedule.length + this.undecided.size;
   }
 
-  /** Whether it can be dropped: it holds no state that a new queue would lack. */
+  /** Whether the queue can be dropped, because it holds no more state than a new queue. */
   isIdle(nowUs: number): boolean {
     const { schedule, pause, pendingTakes } = this;
     const isEmpty = this.length === 0 && schedule.firstSlot === undefined;
@@ -210,7 +209,7 @@ export class JobQueue {
     return slot;
   }
 
-  /** Reserves a slot for work that is started elsewhere. Returns when it may start, by our clock. */
+  /** Reserves a slot for work that is started elsewhere. Returns when the work may start, by this process's clock. */
   reserveSlot(slot: Slot, nowUs: number): number {
     const startUs = Math.max(this.startUs(slot), nowUs);
     this.countStart(slot, startUs, nowUs);
@@ -218,7 +217,7 @@ export class JobQueue {
     return startUs;
   }
 
-  /** Adds a slot, such as that of a cancelled reservation. If no job needs it, it is cancelled in the store. */
+  /** Adds a slot, such as that of a cancelled reservation. If no job needs the slot, it is cancelled in the store. */
   addSlot(slot: Slot): void {
     for (const pace of this.localPaces) pace.uncount(slot);
     this.schedule.addSlot(slot);
@@ -232,7 +231,7 @@ export class JobQueue {
     return (this.pause.endUs(nowUs) - nowUs) / 1_000;
   }
 
-  /** Pauses the key: here at once, elsewhere as soon as the store has the pause. */
+  /** Pauses the key, in this process at once, in others as soon as the store has the pause. */
   async beginPause(holdUs: number): Promise<SlotAnswer> {
     const sending = this.pause.beginPause(holdUs);
     this.runDue();
@@ -253,7 +252,7 @@ export class JobQueue {
     this.pause.learnPause(answer);
   }
 
-  /** Removes all jobs after they were rejected. Resolves when their slots were cancelled, as far as possible. */
+  /** Removes all jobs, which the caller has rejected. Resolves when their slots are cancelled, as far as possible. */
   async cancelJobs(): Promise<void> {
     this.schedule.removeJobs();
     this.undecided.clear();
@@ -263,7 +262,7 @@ export class JobQueue {
     await Promise.all([sending, this.cancelSpareSlots()]);
   }
 
-  /** Whether nothing may start on the slot any more: it lies in a pause, or was missed. */
+  /** Whether no job may start on the slot any more, because it lies in a pause or was missed. */
   isVoid(slot: Slot): boolean {
     return this.isVoidAt(slot, this.slots.nowUs());
   }
@@ -281,7 +280,10 @@ export class JobQueue {
     return !this.pause.explainsDelay(lateUs) || nowUs - this.lastStartUs < periodUs;
   }
 
-  /** When work may start on the slot, by our clock. Starts that the store does not count can delay it. */
+  /**
+   * When work may start on the slot, by this process's clock. Starts that the store did not count can move that behind
+   * the slot's time.
+   */
   private startUs(slot: Slot): number {
     let us = slot.at.localUs;
     for (const pace of this.localPaces) us = Math.max(us, pace.earliestUs(slot));
@@ -305,7 +307,7 @@ export class JobQueue {
     }
   }
 
-  /** Drops void and past slots, because a new job must not use them. The timer may not have dropped them yet. */
+  /** Drops void and past slots, which a new job must not use. The timer may not have dropped these slots yet. */
   private dropPassedSlots(): void {
     const nowUs = this.slots.nowUs();
     this.dropVoidSlots(nowUs);
@@ -334,7 +336,7 @@ export class JobQueue {
     }
   }
 
-  /** When the oldest job expires: its deadline, plus the delay that its slot tolerates. */
+  /** When the oldest job expires: at its deadline, plus the delay with which a job may still start on its slot. */
   private expiryUs(): number {
     const { oldestJob } = this.schedule;
     if (!oldestJob) return Infinity;
@@ -344,7 +346,7 @@ export class JobQueue {
   /** Rejects jobs that a pause, an outage or a stall of this process has kept from starting for too long. */
   private expireDue(nowUs: number): void {
     const { schedule, paces } = this;
-    // No deadline can be this far ahead, so our clock was set back.
+    // No deadline can be this far ahead, so this process's clock was set back.
     const latestUs = nowUs + paces.waitUs + SLACK_US;
     if (schedule.oldestJob && schedule.oldestJob.deadlineUs > latestUs) {
       schedule.capDeadlines(latestUs);
@@ -364,7 +366,7 @@ export class JobQueue {
     return this.pause.isChecked(this.startUs(slot));
   }
 
-  /** The first slot that the newest answer does not cover. Undefined if there is none, or while a check is pending. */
+  /** The first slot that no check covers yet. Undefined if there is no such slot, or while a check is pending. */
   private uncheckedSlot(): Slot | undefined {
     if (this.schedule.length === 0 || this.isChecking) return undefined;
     return this.schedule.firstSlotNot((slot) => this.isChecked(slot));
@@ -377,7 +379,7 @@ export class JobQueue {
 
   private checkUs(slot: Slot): number {
     const startUs = this.startUs(slot);
-    // For a slot behind others, the latest check is best: it covers more of the following starts.
+    // A check for a later slot is made as late as possible, so that it covers more of the starts after it.
     const isFirst = slot === this.schedule.firstSlot;
     return isFirst ? this.pause.checkUs(startUs) : this.pause.latestCheckUs(startUs);
   }
@@ -411,7 +413,7 @@ export class JobQueue {
   }
 
   /**
-   * Takes slots for accepted jobs that have none. With `maxConcurrent` these are all jobs, otherwise only those whose
+   * Takes slots for accepted jobs that have none. With `maxConcurrent` these are all jobs, otherwise only jobs whose
    * slots became void.
    */
   private async refill(): Promise<void> {
@@ -435,7 +437,7 @@ export class JobQueue {
   }
 
   /**
-   * How many slots to take at once. With `maxConcurrent`, at most as many as there are free permits, or half as many if
+   * How many slots to take at once. With `maxConcurrent`, this is at most the number of free permits, or half of it if
    * other processes want permits too.
    *
    * @param taken how many slots were just taken
@@ -451,7 +453,7 @@ export class JobQueue {
     return Math.min(Math.max(isContended ? half : left, freePermits.length, 0), MAX_REFILL);
   }
 
-  /** Takes slots of these costs, and sets when the store can be asked for more. Resolves to the last answer. */
+  /** Takes slots of these costs, and sets when to ask the store for more. Resolves to the last answer. */
   private async takeEach(costs: readonly Cost[]): Promise<SlotAnswer> {
     const { lastSlot } = this.schedule;
     const takes = costs.map((cost) => this.takeOne(cost));
@@ -509,7 +511,7 @@ export class JobQueue {
       } else if (isWanted) this.refillFromUs = askUs;
     }
     this.runDue();
-    // While the store does not yet know a pause, no slot is taken, and the jobs may be aborted before a slot is taken.
+    // If no refill runs, a pause delays it, and the jobs may be aborted before that.
     if (!this.isRefilling) this.releaseFreePermits();
   }
 
@@ -517,7 +519,7 @@ export class JobQueue {
     for (const permit of this.freePermits.splice(0)) permit.release();
   }
 
-  /** Whether the fallback granted a slot inside a pause, because it does not know the pauses of other processes. */
+  /** Whether the fallback, which does not know the pauses of other processes, granted a slot inside a pause. */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);
   }
@@ -527,7 +529,7 @@ export class JobQueue {
     const { pause, permits } = this;
     const nowUs = this.slots.nowUs();
     if (slot && this.isUseless(slot)) return pause.endUs(nowUs);
-    // A slot inside a pause will be dropped. The store should know the pause, so don't ask for another slot at once.
+    // A slot inside a pause will be dropped. The store should not grant one, so wait before asking again.
     if (slot) return pause.isPaused(slot) ? nowUs + REFILL_PAUSE_US : nowUs;
     // The store grants only slots that are at most `waitUs` away.
     const waitUs = Math.max(...steps.map(({ rule }) => (rule as QueueRule).waitUs));
@@ -561,8 +563,9 @@ export class JobQueue {
   }
 
   /**
-   * A store grants no slot before those that it granted earlier, unless it has lost its data. After a loss, the queue
-   * delays all slots of the store by the same time. So all processes together keep the pace, behind their old slots.
+   * A store grants no slot that starts before earlier slots, unless it has lost its data. After a loss, the queue
+   * delays all slots of the store by the same time, to come after the slots granted before. So all processes together
+   * keep the pace.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.
@@ -575,7 +578,7 @@ export class JobQueue {
     this.lostUs = Math.ceil(before.at.localUs - slot.at.localUs + costUs);
   }
 
-  /** Cancels spare slots, the last first. Resolves when no more can be cancelled; never rejects. */
+  /** Cancels spare slots, from the last on. Resolves when no more can be cancelled; never rejects. */
   private cancelSpareSlots(): Promise<void> {
     // All callers share the promise, but must not share the async context of the first one.
     if (!this.isCancelling || !this.cancelling) {
@@ -604,7 +607,7 @@ export class JobQueue {
   }
 }
 
-/** The leading costs whose sum fits into these units of each pace; at least one cost. */
+/** As many leading costs as fit into these units of each pace, but at least one. */
 function firstWithin(units: readonly number[], costs: readonly Cost[]): readonly Cost[] {
   const left = [...units];
   const end = costs.findIndex((cost) => {

@@ -41,7 +41,7 @@ export class Job {
   private readonly signal: Signal | undefined;
   private resolveReady!: () => void;
   private resolveEnded!: () => void;
-  /** Rejects {@link ready}, and later the result. */
+  /** Rejects {@link ready} before the start, and the promise of {@link runJob} after it. */
   private rejectResult!: (reason: unknown) => void;
   private waits = true;
   private running: RunningJob | undefined;
@@ -84,7 +84,7 @@ export class Job {
     this.rejectResult(error);
   }
 
-  /** Call it when the slot of the job has come. The caller of {@link runJob} continues. */
+  /** Call it when the slot of the job has come. Resolves {@link ready}; then {@link runJob} is called. */
   start(running: RunningJob): void {
     this.waits = false;
     this.running = running;
@@ -94,8 +94,8 @@ export class Job {
   /**
    * Runs the work. Settles as the work does, or as soon as the job is aborted.
    *
-   * Only the function that awaited {@link ready} may call it, because that function runs in the async context of the
-   * job's caller. {@link start} is called by a timer or in the request of another caller.
+   * Only the function that awaited {@link ready} may call it, because the work must run in the async context of the
+   * job's caller. {@link start} runs in a timer or in another caller's request.
    */
   runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -129,7 +129,7 @@ export class Job {
 
 type Rank = Pick<Job, 'priority' | 'order'>;
 
-/** Higher priority first, then in the order of arrival. */
+/** Orders jobs by priority, highest first, then by arrival. */
 export function goesBefore(job: Rank, other: Rank): boolean {
   return (
     job.priority > other.priority || (job.priority === other.priority && job.order < other.order)
@@ -141,7 +141,7 @@ interface SharedListener {
   readonly listener: () => void;
 }
 
-/** One listener for each signal, however many jobs share it: Node.js warns about many listeners. */
+/** Many jobs can share a signal. Each signal gets only one listener, because Node.js warns about many. */
 const bySignal = new WeakMap<Signal, SharedListener>();
 
 function addAbortListener(signal: Signal, callback: () => void): void {

@@ -44,7 +44,6 @@ export class Jobs {
     this.waitingJobs.clear();
   }
 
-  /** Resolves when no job waits or runs. */
   idle(): Promise<void> {
     return this.all.whenIdle();
   }

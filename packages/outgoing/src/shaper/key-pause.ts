@@ -7,13 +7,13 @@ import type { Instant, Slot, SlotAnswer, SlotClient } from './slots.js';
 const RESEND_US = 100_000;
 
 export class KeyPause {
-  /** When the request for the newest answer was sent, and how long the answer took. */
+  /** When the call with the newest answer was sent, and how long the answer took. */
   private askedUs = -Infinity;
   private latencyUs = 0;
   private pausedUntil: Instant | undefined;
-  /** Starts until this instant were checked. A later result of {@link checkUs} does not make the check invalid. */
+  /** Starts up to this instant need no other check, even if {@link checkUs} later returns a later time for them. */
   private checkedUs = -Infinity;
-  /** The end of a pause that this process began, until an answer of the store includes it. */
+  /** The end of the pause that this process began; -Infinity once an answer of the store includes the pause. */
   private ownUs = -Infinity;
   /** The end of the pause that must be sent. */
   private sendUntilUs = -Infinity;
@@ -31,7 +31,7 @@ export class KeyPause {
   }
 
   learnPause({ askedUs, receivedUs, failure, pausedUntil }: SlotAnswer): void {
-    if (!failure && this.resendUs !== Infinity) this.resendUs = -Infinity; // the store is back
+    if (!failure && this.resendUs !== Infinity) this.resendUs = -Infinity; // resend at once, because the store is back
     if (askedUs < this.askedUs) return;
     this.askedUs = askedUs;
     this.latencyUs = receivedUs - askedUs;
@@ -48,7 +48,7 @@ export class KeyPause {
     return at.localUs < ownUs || (pausedUntil !== undefined && at.isBefore(pausedUntil));
   }
 
-  /** When the pause ends, by our clock; `nowUs` if there is none. */
+  /** When the pause ends, by this process's clock; `nowUs` if the key is not paused. */
   endUs(nowUs: number): number {
     return Math.max(nowUs, this.ownUs, this.pausedUntil?.localUs ?? nowUs);
   }
@@ -67,7 +67,7 @@ export class KeyPause {
     return this.checkTime.latestUs(startUs);
   }
 
-  /** Call it when a check found no pause for starts until this instant. */
+  /** Call it when a check found no pause for starts up to this instant. */
   passCheck(startUs: number): void {
     this.checkedUs = Math.max(this.checkedUs, startUs);
   }
@@ -82,7 +82,7 @@ export class KeyPause {
     return lateUs <= this.latencyUs;
   }
 
-  /** Begins a pause here at once, and sends it to the store. A longer pause that is running is not shortened. */
+  /** Begins a pause in this process, and sends it to the store. A longer active pause is not shortened. */
   async beginPause(holdUs: number): Promise<SlotAnswer> {
     const untilUs = this.slots.nowUs() + holdUs;
     this.ownUs = Math.max(this.ownUs, untilUs);
@@ -96,7 +96,7 @@ export class KeyPause {
     return this.resendUs !== Infinity && leftUs > 0 ? this.sendPause(leftUs) : undefined;
   }
 
-  /** When to call {@link resend}; Infinity if never. */
+  /** When to call {@link resend}; Infinity if there is nothing to resend. */
   get resendDueUs(): number {
     return this.resendUs < this.sendUntilUs ? this.resendUs : Infinity;
   }

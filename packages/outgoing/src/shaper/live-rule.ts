@@ -1,6 +1,4 @@
-/**
- * The numbers of a pace or of the permits of a key: as declared, as its plan says, or as live settings have set them.
- */
+/** The numbers in force for a pace or for permits, from the declaration, the plan of the key, or live settings. */
 
 import type { Duration, KeyOverride, LiveLimits } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
@@ -9,7 +7,6 @@ import { type DirectClient, disregard, isThenable, type LiveNumbers } from '@spi
 import type { Rule, StoreErrorPolicy } from '@spillway/core/store';
 import type { ShaperPlan } from './shaper-options.js';
 
-/** The numbers from which a rule is made. */
 export interface RuleNumbers {
   readonly limit: number;
   readonly window?: Duration | undefined;
@@ -64,7 +61,10 @@ export class LiveRule<R extends Rule> {
     return this.withLimits(this.client.control?.settingsOf(this.name)?.limits);
   }
 
-  /** As in guards, an override of the key comes first, then its plan, then the live numbers of all keys. */
+  /**
+   * The rule for a key. As in guards, an override of the key comes first, then its plan, then live numbers for all
+   * keys.
+   */
   ruleFor(key: string): RuleInForce<R> {
     const { control } = this.client;
     if (!control && !this.plan) return this.declared;
@@ -94,7 +94,7 @@ export class LiveRule<R extends Rule> {
   }
 
   /**
-   * Undefined if the key has no plan. Invalid numbers and errors are reported as faults, and the declared numbers
+   * Returns undefined if the key has no plan. Reports errors and invalid numbers as faults; then the declared numbers
    * apply.
    */
   private readPlan(
@@ -127,7 +127,7 @@ export class LiveRule<R extends Rule> {
     }
   }
 
-  /** Invalid live numbers are reported as a fault, and the declared ones apply. */
+  /** Reports invalid live numbers as a fault; then the declared numbers apply. */
   private changedRule(numbers: RuleNumbers, limits: LiveLimits): RuleInForce<R> {
     try {
       return this.withPolicy(this.make(this.changed(numbers, limits)));

@@ -9,21 +9,20 @@ import type { Slot } from './slots.js';
 interface CountedStart {
   readonly startUs: number;
   readonly costUs: number;
-  /** When the bucket is full again after this start and those before it. */
+  /** When the bucket is full again after this start and the starts before it. */
   fullUs: number;
 }
 
 export class LocalPace {
-  /** The counted starts, in the order in which they were counted. */
   private readonly starts = new Map<Slot, CountedStart>();
   /** When the bucket is full again after the evicted starts. */
   private beforeUs = -Infinity;
   private lastUs = -Infinity;
-  /** Whether `lastUs` and the starts must be computed again, because a start was removed. */
+  /** Whether `lastUs` and each `fullUs` must be computed again, because a start was removed. */
   private isStale = false;
   private readonly index: number;
 
-  /** @param index of the pace in the shaper */
+  /** @param index the place of the pace in the shaper's list */
   constructor(index: number) {
     this.index = index;
   }
@@ -41,7 +40,7 @@ export class LocalPace {
     return Math.ceil(this.fullUs + (cost - rule.burst) * periodOf(rule));
   }
 
-  /** Counts a start, if the store does not count it or counts it earlier. */
+  /** Counts a start if the store does not count it, or counts it for an earlier time. */
   count(slot: Slot, startUs: number, nowUs: number): void {
     if (!slot.isLocal && this.earliestUs(slot) <= slot.at.localUs) return;
     this.evictExpired(nowUs);

@@ -76,7 +76,7 @@ export function unreserved(
   return { allowed: false, key, reason, wouldWaitMs };
 }
 
-/** Calls a callback of the app, and passes an error or a rejection of it to `onError`. */
+/** Calls a callback of the app, and passes its error or rejection to `onError`. */
 export function callSafely(call: () => unknown, onError: (error: unknown) => void): void {
   try {
     const returned = call();
@@ -161,7 +161,7 @@ export class DecisionReporter {
   }
 }
 
-/** The rule with the longest time of a unit. */
+/** The rule with the longest time per unit. */
 function slowestOf(steps: readonly Step[]): QueueRule {
   const rules = steps.map(({ rule }) => rule as QueueRule);
   return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));

@@ -1,4 +1,4 @@
-/** The paces of a shaper, the costs of jobs in their units, and the steps that take slots of them. */
+/** The paces of a shaper, the costs of jobs, and the steps that take slots. */
 
 import type { Duration, Step } from '@spillway/core';
 import { checkOptions, mustBe } from '@spillway/core/adapter';
@@ -26,7 +26,7 @@ export interface Cost {
   readonly id: string;
 }
 
-/** How long before its start a job with `maxConcurrent` takes its slot, if it costs one unit. */
+/** With `maxConcurrent`, a job that costs one unit takes its slot at most this long before its start. */
 const AHEAD_US = 50_000;
 
 /** The most units with which a job can be settled. */
@@ -59,13 +59,12 @@ export class Paces {
     this.periodUs = Math.max(...this.all.map(({ live }) => periodOf(live.declared.rule)));
   }
 
-  /** The pace with the longest time of one unit, for keys that have neither a plan nor an override. */
+  /** The pace with the longest time per unit, for keys that have neither a plan nor an override. */
   get slowest(): QueueRule {
     const rules = this.all.map(({ live }) => live.now.rule);
     return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));
   }
 
-  /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
   blockedMs(key: string): number {
     let ms = 0;
     if (!this.isControlled) return ms;
@@ -91,12 +90,12 @@ export class Paces {
     return this.all.length === 1 ? stepOf(this.first, 'take', key, units[0] as number) : undefined;
   }
 
-  /** Steps that take slots only if these are due soon, because the permit taken with them would otherwise be idle. */
+  /** Steps that take a slot only if it is due soon, because the permit taken with it would be unused until then. */
   dueStepsOf(key: string, cost: Cost): readonly Step[] {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
-  /** Charges units of a job that has started, even if the pace has no room for them. */
+  /** The step that charges units of a started job, even if the pace has no room for them. */
   recordStep(key: string, at: number, units: number): Step {
     return stepOf(this.all[at] as Pace, 'record', key, units);
   }
@@ -112,7 +111,7 @@ export class Paces {
   }
 
   /**
-   * The units of each pace that `units` names, by its index.
+   * For each pace that `units` names: its index and its units.
    *
    * @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN`
    */
@@ -124,7 +123,7 @@ export class Paces {
     ]);
   }
 
-  /** The units that an argument states, with the index of each pace and its name in the argument. */
+  /** For each pace that an argument names: its index, its name for messages, and its units. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];
@@ -168,7 +167,7 @@ function costOf(units: readonly number[]): Cost {
   return { units, id: units.join() };
 }
 
-/** The time of one unit. */
+/** The time per unit. */
 export function periodOf({ windowUs, limit }: QueueRule): number {
   return windowUs / limit;
 }
@@ -191,8 +190,8 @@ function dueSoon(step: Step): Step {
 }
 
 /**
- * The same pace, with a `maxWait` just long enough for a slot that is due soon. A higher cost gets more time, in which
- * its units refill. Otherwise smaller jobs of other processes could take every unit first.
+ * The same pace, with a `maxWait` just long enough for a slot that is due soon. For a higher cost, `maxWait` also
+ * covers the time in which its units refill. Otherwise smaller jobs of other processes could take every unit first.
  */
 function dueRule(rule: QueueRule, cost: number): QueueRule {
   const aheadUs = AHEAD_US + Math.ceil((cost - 1) * periodOf(rule));

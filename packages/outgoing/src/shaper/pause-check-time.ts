@@ -5,7 +5,7 @@
  */
 export const CHECK_AHEAD_US = 50_000;
 
-/** Margins: an answer can take this many times as long as earlier ones, and a timer can be up to 2 ms late. */
+/** Safety margins. An answer can take this many times as long as earlier answers, and a timer can be 2 ms late. */
 const SLOWER = 2;
 const LATE_US = 2_000;
 
@@ -23,9 +23,8 @@ export function checkDurationUs(latencyUs: number): number {
 }
 
 export class PauseCheckTime {
-  /** How long the store takes to answer. */
   private latencyUs = 0;
-  /** When the last pause ended, or will end, by our clock. */
+  /** When the last pause ended or will end, by this process's clock. */
   private lastPauseUs = -Infinity;
 
   learn(latencyUs: number, pausedUntilUs: number): void {
@@ -34,7 +33,10 @@ export class PauseCheckTime {
     this.lastPauseUs = Math.max(this.lastPauseUs, pausedUntilUs);
   }
 
-  /** When to check for a start at `startUs` of our clock. While a pause is likely, as late as possible. */
+  /**
+   * When to check before a start at `startUs` by this process's clock. While a pause is likely, this is as late as
+   * possible.
+   */
   checkUs(startUs: number): number {
     const isLikely = startUs < this.lastPauseUs + LIKELY_US;
     const latestUs = this.latestUs(startUs);

@@ -1,4 +1,4 @@
-/** Who paused a key, for health pages: a text that the store keeps beside the counts while the pause lasts. */
+/** Notes on who paused a key, for health pages. The store keeps such a text while the pause lasts. */
 
 import type { DirectClient } from '@spillway/core/direct';
 import { type ValueName, type Values, within } from '@spillway/core/store';
@@ -30,7 +30,7 @@ export class PauseNotes {
     this.values = client.store.values;
   }
 
-  /** Ignores failures, because the note is only shown on health pages. */
+  /** Stores a note. Ignores failures, because notes are only shown on health pages. */
   write(key: string, text: string, holdUs: number): void {
     const by = text.slice(0, MAX_LENGTH);
     if (holdUs === 0) return;

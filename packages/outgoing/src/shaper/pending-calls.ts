@@ -22,7 +22,6 @@ export class PendingCalls {
     return call;
   }
 
-  /** Resolves when no promise is pending. */
   async whenIdle(): Promise<void> {
     if (this.isAny) await new Promise<void>((resolve) => this.whenNone.push(resolve));
   }

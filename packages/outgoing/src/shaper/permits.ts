@@ -1,4 +1,4 @@
-/** Permits: how many jobs of a key may run at once, in all processes. Each is held under a lease. */
+/** Permits limit how many jobs of a key run at once, in all processes. Each permit is held under a lease. */
 
 import type { Answer, Step } from '@spillway/core';
 import { type DirectClient, type Limit, newLeaseId } from '@spillway/core/direct';
@@ -21,8 +21,8 @@ const MIN_POLL_US = 50_000;
 const MAX_POLL_US = 500_000;
 
 /**
- * How long a process waits for a new permit after it released one: this fraction of the time it held the old permit, up
- * to a maximum.
+ * How long a process leaves a released permit to others before it asks for one again: this fraction of the time it held
+ * the permit, up to a maximum.
  */
 const COURTESY_PART = 1 / 25;
 const MAX_COURTESY_US = 50_000;
@@ -91,7 +91,7 @@ export class Permits {
     return op === 'look' ? step : { ...step, lease: { id: newLeaseId(), critical: false } };
   }
 
-  /** The permit that an answer grants. `isGranted`: whether all steps of its call pass. */
+  /** The permit that an answer grants. `isGranted` says whether all steps of the call pass. */
   readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
     if (step.op !== 'take') return undefined;
     if (isGranted) {
@@ -117,12 +117,10 @@ export class Permits {
     this.giveBack(step);
   }
 
-  /** How many permits of a key this process holds. */
   heldOf(key: string): number {
     return this.heldByKey.get(key) ?? 0;
   }
 
-  /** Updates the average run time after a job. */
   learnRun(us: number): void {
     this.runUs += this.runUs === 0 ? us : (us - this.runUs) * NEWER;
   }
@@ -139,7 +137,7 @@ export class Permits {
   }
 
   /**
-   * How long to wait before asking again after releasing a permit for others. A store in memory has no other processes.
+   * How long to leave a released permit to other processes; 0 for a store in memory, which has no other processes.
    *
    * @param isContended whether others have taken permits lately
    */
@@ -149,7 +147,10 @@ export class Permits {
     return Math.min((nowUs - sinceUs) * COURTESY_PART, MAX_COURTESY_US);
   }
 
-  /** Call it when the store is back, because the store may have lost leases or not have received releases. */
+  /**
+   * Call it when the store is back. Renews leases that the store may have lost, and resends releases that it may have
+   * missed.
+   */
   catchUp(): void {
     this.upkeep.catchUp();
   }

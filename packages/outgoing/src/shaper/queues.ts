@@ -5,19 +5,19 @@ import { after, afterIdly } from '@spillway/core/store';
 import { Heap } from './heap.js';
 import { JobQueue, type JobQueueHost } from './job-queue.js';
 
-/** Runtimes support timers of at most 24 days. A shorter timer also notices that the clock was set meanwhile. */
+/** The longest timer. Runtimes support up to 24 days, but a shorter timer notices sooner that the clock was set. */
 const MAX_TIMER_MS = 3_600_000;
 
 export class Queues {
   private readonly byKey = new Map<string, JobQueue>();
-  /** A heap of the queues that wait for an instant, the next one first. Changes stay cheap with many keys. */
+  /** The queues in order of `wakeUs`, in a heap, because changes must stay cheap with many keys. */
   private readonly byWakeTime = new Heap<JobQueue>((one, other) => one.wakeUs < other.wakeUs);
   private readonly host: JobQueueHost;
   private readonly clock: Clock;
   private cancelTimer: (() => void) | undefined;
   private isRunning = false;
   private latestUs = -Infinity;
-  /** Whether our clock was set back. Then all queues run, because their wake times are no longer valid. */
+  /** Whether this process's clock was set back. Then all queues run, because their wake times are no longer valid. */
   private wasSetBack = false;
   private keepsAlive = false;
 
@@ -26,13 +26,12 @@ export class Queues {
     this.clock = clock;
   }
 
-  /** How many keys have a queue. */
   get size(): number {
     return this.byKey.size;
   }
 
   queueOf(key: string): JobQueue | undefined {
-    // Usually nothing waits. This saves a lookup, which costs as much as finding a count in memory.
+    // Usually no job waits, so this saves a lookup. It would take as long as finding a count in memory.
     return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
 
@@ -56,7 +55,6 @@ export class Queues {
     if (!this.isRunning) this.setTimer();
   }
 
-  /** Removes all jobs after they were rejected. Resolves when their slots were cancelled. */
   async cancelJobs(): Promise<void> {
     await Promise.all([...this.byKey.values()].map((queue) => queue.cancelJobs()));
   }
@@ -85,7 +83,7 @@ export class Queues {
     this.cancelTimer = undefined;
     const wakeUs = this.wasSetBack ? this.latestUs : (this.byWakeTime.first?.wakeUs ?? Infinity);
     if (wakeUs === Infinity) return;
-    // Rounded up: runtimes drop the fraction, and would fire too early.
+    // Rounded up, because runtimes drop the fraction and would fire too early.
     const ms = Math.ceil((wakeUs - this.clock.nowUs()) / 1_000);
     const wait = this.keepsAlive ? after : afterIdly;
     this.cancelTimer = wait(Math.min(Math.max(ms, 0), MAX_TIMER_MS), () => {

@@ -36,7 +36,7 @@ export class Reservations {
     this.wallTime = wallTime;
   }
 
-  /** From now on, all reservations are rejected. */
+  /** Rejects all later reservations. */
   stopReserving(): void {
     this.isClosed = true;
   }
@@ -53,7 +53,10 @@ export class Reservations {
     return queue && spare ? this.takeSpare(queue, spare) : this.takeFromStore(key, cost);
   }
 
-  /** Takes a slot of the first of these keys (at least one) that has a slot. If none has, returns the shortest wait. */
+  /**
+   * Takes a slot of the first key that has one. If no key has a slot, returns the shortest wait. Needs at least one
+   * key.
+   */
   takeFirst([key, ...others]: readonly string[], cost: Cost): Eventually<Reserved> {
     const next = (own: Reserved): Eventually<Reserved> => {
       if (own.allowed || others.length === 0) return own;
@@ -110,7 +113,7 @@ export class Reservations {
   private confirm(slot: Slot, nowUs: number): Reserved {
     const { key } = slot;
     if (!this.isClosed) {
-      // The store does not count a slot of the fallback. A queue delays the store's later slots to keep the pace.
+      // The store does not count a slot of the fallback, so a queue delays the store's later slots to keep the pace.
       const queue = slot.isLocal ? this.queues.getOrCreate(key) : this.queues.queueOf(key);
       const atUs = queue?.reserveSlot(slot, nowUs) ?? Math.max(slot.at.localUs, nowUs);
       const reservation = this.reservation(slot, atUs, nowUs);

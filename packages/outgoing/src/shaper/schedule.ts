@@ -2,9 +2,9 @@
  * The waiting jobs of a key in this process, and the slots on which they will start. A slot serves one job of its cost.
  *
  * Invariant: if the jobs of one cost took their slots in order of arrival, each would start before its deadline. A new
- * job keeps this true, because it is accepted only if a slot before its deadline is left, and deadlines are in order of
- * arrival. A job of higher priority keeps it true, because it overtakes an older job only if that job can still start
- * before its deadline on the next slot. So no job starves. With `isStrict`, jobs start by rank instead.
+ * job keeps this true, because it is accepted only if there is a free slot before its deadline, and deadlines are in
+ * order of arrival. A job of higher priority keeps it true, because it overtakes an older job only if that job can
+ * still start before its deadline on the next slot. So no job starves. With `isStrict`, jobs start by rank instead.
  */
 
 import { Heap } from './heap.js';
@@ -38,7 +38,6 @@ export class Schedule {
     this.isStrict = isStrict;
   }
 
-  /** How many jobs wait. */
   get length(): number {
     return this.jobCount;
   }
@@ -56,7 +55,6 @@ export class Schedule {
     return this.slots.firstNot(holds);
   }
 
-  /** The job with the earliest deadline. */
   get oldestJob(): Job | undefined {
     let oldest: Job | undefined;
     for (const { byAge } of this.classes.values()) {
@@ -101,7 +99,6 @@ export class Schedule {
     this.deleteIfEmpty(own);
   }
 
-  /** Removes a slot on which no job will start. */
   dropSlot(slot: Slot): void {
     this.removeSlot(slot);
     slot.permit?.release();
@@ -120,12 +117,12 @@ export class Schedule {
     for (const slot of [...this.spareSlots()]) if (hasPassed(slot)) this.dropSlot(slot);
   }
 
-  /** The costs of jobs without a slot, the highest first; at most `max` of them. */
+  /** The costs of jobs without a slot, the highest cost first; at most `max` costs. */
   missingCosts(max: number): readonly Cost[] {
     return this.missing((one, other) => sumOf(other.cost) - sumOf(one.cost), max);
   }
 
-  /** The costs of jobs without a slot, those of the highest-ranked jobs first; at most `max` of them. */
+  /** The costs of jobs without a slot, in order of rank; at most `max` costs. */
   nextCosts(max: number): readonly Cost[] {
     const rank = (one: CostClass, other: CostClass): number =>
       goesBefore(one.byRank.first as Job, other.byRank.first as Job) ? -1 : 1;
@@ -151,7 +148,6 @@ export class Schedule {
     return own !== undefined && own.slots > own.byRank.size;
   }
 
-  /** The first slot of this cost after those that jobs will take. */
   spareSlot(cost: Cost): Slot | undefined {
     if (!this.hasSpare(cost)) return undefined;
     for (const slot of this.spareSlots()) if (slot.cost.id === cost.id) return slot;
@@ -177,7 +173,7 @@ export class Schedule {
   /**
    * When a job of this cost would start if it came now and no other job came later.
    *
-   * @param ownUs the slot that this job would add, or the spare slot that it would use
+   * @param ownUs the time of the spare slot that this job would use or, without one, of the slot that it would add
    */
   startUs({ id }: Cost, priority: number, ownUs: number): number {
     const waiting: Waiting[] = [...(this.classes.get(id)?.byAge ?? [])];
@@ -261,7 +257,6 @@ function sumOf({ units }: Cost): number {
 /** Slots in order of time. The first and the last are removed in constant time. */
 class SlotList {
   private slots: Slot[] = [];
-  /** The index of the first slot. */
   private head = 0;
 
   get first(): Slot | undefined {
@@ -272,7 +267,7 @@ class SlotList {
     return this.slots.at(-1);
   }
 
-  /** Adds a slot after those of the same time. */
+  /** Adds a slot after other slots of the same time. */
   add(slot: Slot): void {
     const { slots, head } = this;
     let index = slots.length;

@@ -29,12 +29,14 @@ import { durationBetween } from '@spillway/core/store';
 
 /** The numbers of one pace. */
 export interface PaceNumbers {
-  /** Units per window: an integer from 1 to 1,000,000,000. They start one by one: 4 per second start every 250 ms. */
+  /**
+   * Units per window: an integer from 1 to 1,000,000,000. Units start one by one: with 4 per second, one every 250 ms.
+   */
   readonly limit: number;
-  /** `'1s'`, or milliseconds: from 1 ms to 400 days. */
+  /** A duration such as `'1s'`, or in milliseconds: from 1 ms to 400 days. */
   readonly window: Duration;
   /**
-   * The largest cost, and how many units may start at once after an idle time: an integer from 1 to 1,000,000,000.
+   * How many units may start at once after an idle time: an integer from 1 to 1,000,000,000. No job can cost more.
    * Default 1.
    */
   readonly burst?: number | undefined;
@@ -59,25 +61,25 @@ export interface QueueOptions {
    */
   readonly lease?: Duration | undefined;
   /**
-   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once. An accepted job that cannot
-   * start within this time is rejected then. Default `'30s'`.
+   * The longest wait, 0 to 400 days. A job that would wait longer is rejected at once. An accepted job that has not
+   * started by then is rejected, too. Default `'30s'`.
    */
   readonly maxWait?: Duration | undefined;
   /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
   /**
-   * Looks up other numbers for a key, which apply from the next job on. Numbers left out stay as declared. Errors and
-   * invalid numbers are faults; then the declared ones apply. Called often, so it must be fast.
+   * Returns other numbers for a key, from its next job on. Numbers left out stay as declared. Errors and invalid
+   * numbers are faults; then the declared numbers apply. It is called often, so it must be fast.
    */
   readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
 }
 
 interface WithoutPace {
-  /** Only for one pace. */
+  /** Only for shapers with one pace. */
   readonly limit?: undefined;
-  /** Only for one pace. */
+  /** Only for shapers with one pace. */
   readonly window?: undefined;
-  /** Only for one pace. */
+  /** Only for shapers with one pace. */
   readonly burst?: undefined;
 }
 
@@ -124,7 +126,7 @@ export interface ShaperSettings
    */
   readonly localShare?: number | undefined;
   /**
-   * Live settings: `limit`, `window` and `factor` change the pace, of all keys or of one; jobs of a blocked key are
+   * Live settings: `limit`, `window` and `factor` change the pace of one key or all keys, and jobs of a blocked key are
    * rejected. Jobs that have a slot keep it. Modes, shares, a live `burst` and allowed keys do not apply to shapers.
    * Default: none.
    */
@@ -164,7 +166,6 @@ const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
   observers: 1,
 };
 
-/** A pace, as it was declared. */
 export interface DeclaredPace extends PaceNumbers {
   /** Its name in `paces`; undefined for the only pace. */
   readonly label: string | undefined;
@@ -172,7 +173,6 @@ export interface DeclaredPace extends PaceNumbers {
   readonly name: string;
 }
 
-/** The checked options. */
 export interface ShaperConfig {
   readonly name: string;
   readonly paces: readonly DeclaredPace[];
@@ -186,7 +186,7 @@ export interface ShaperConfig {
   readonly random: () => number;
 }
 
-/** So fast that it delays nothing. A shaper without a declared pace needs this one for pauses. */
+/** A pace too fast to delay anything. A shaper without a declared pace needs it for pauses. */
 const UNLIMITED: PaceNumbers = { limit: 1_000_000_000, window: 1, burst: 1_000_000_000 };
 
 const MAX_PACES = 8;

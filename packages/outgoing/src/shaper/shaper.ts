@@ -60,11 +60,11 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * starts every 250 ms. Work that comes too early is not rejected, but waits for its slot, at most `maxWait`.
  *
  * - `schedule` waits for a slot, runs the work and settles as the work does. A waiting job keeps the process alive.
- *   Jobs of a key and cost start by priority, then in the order in which they came, as long as each accepted job still
- *   starts within `maxWait`. A job that cannot, because of a pause or an outage, is rejected with `SPW_SHAPER_WAIT`. An
+ *   Jobs with the same key and cost start by priority, then in order of arrival, as long as each accepted job still
+ *   starts within `maxWait`. If a pause or an outage prevents that, the job is rejected with `SPW_SHAPER_WAIT`. An
  *   aborted job settles at once, and the next job of the same cost gets its slot.
  * - `reserve` returns when work may start, and leaves the start to you. `reserveFirst` tries several keys, and reserves
- *   a slot of the first one whose wait is at most `maxWait`. A rejected reservation takes nothing.
+ *   a slot of the first key whose wait is at most `maxWait`. A rejected reservation takes nothing.
  * - `pause` holds back all starts of a key in every process. Waiting jobs check for a pause 50 ms before their start,
  *   or earlier if the store takes longer than 24 ms to answer.
  *
@@ -195,7 +195,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return this.turns.after(this.reserveSlot(key, options));
   }
 
-  /** A method, because a closure for each reservation allocated about 100 bytes more. */
+  /** A method, because a closure for each reservation would allocate about 100 bytes more. */
   private async reserveSlot(
     key: string,
     options: AnyOptions | undefined,
@@ -329,7 +329,6 @@ class KeyedShaper implements Shaper, JobQueueHost {
     await this.permits?.close();
   }
 
-  /** How long a job of one unit would wait if it came now. */
   private waitMs({ key, waitMs: storeMs }: SlotAnswer, priority: number): number {
     const queue = this.queues.queueOf(key);
     if (!queue) return storeMs;
@@ -362,7 +361,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     return Math.max(storeMs, this.queues.queueOf(key)?.pausedMs ?? 0, 0);
   }
 
-  /** Lets the event loop turn now and then. Otherwise a caller in a loop would block the timers of its slots. */
+  /** Yields to the event loop now and then. Otherwise a caller in a loop would block the timers of its slots. */
   private yieldAfter<Value>(call: () => Promise<Value>): Promise<Value> {
     return this.turns.after(call());
   }
@@ -372,7 +371,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.reservations.stopReserving();
   }
 
-  /** Rejects all waiting jobs. Resolves when their slots were cancelled. */
+  /** Rejects all waiting jobs. Resolves when their slots are cancelled. */
   private stop(): Promise<void> {
     this.stopping ??= this.cancelAll();
     return this.stopping;
@@ -382,7 +381,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.stopAccepting();
     this.jobs.rejectWaiting(() => closed(this.name));
     const { queues, slots } = this;
-    // Repeated, because the answers of pending calls can bring slots.
+    // Repeated, because pending calls can still bring slots.
     do await Promise.all([queues.cancelJobs(), slots.pending.whenIdle()]);
     while (slots.pending.isAny);
   }
@@ -431,7 +430,7 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.reporter.reportAnswer(answer);
   }
 
-  /** Restores permits when the store is back. */
+  /** When the store is back, renews the leases of permits and resends releases. */
   private readonly onBreaker = ({ state }: BreakerEvent): void => {
     if (state !== 'open') this.permits?.catchUp();
   };

@@ -15,7 +15,7 @@ import type { PendingCalls } from './pending-calls.js';
 import type { Permit, Permits } from './permits.js';
 import { type StoreTime, StoreTimes } from './store-time.js';
 
-/** An instant on the clock of a store, or on ours. */
+/** An instant by the clock of a store or of this process. */
 export class Instant {
   private readonly us: number;
   private readonly time: StoreTime | undefined;
@@ -26,7 +26,10 @@ export class Instant {
     this.time = time;
   }
 
-  /** The same instant by our clock. Each answer can change it a little, as the store's clock becomes better known. */
+  /**
+   * The same instant by this process's clock. Each answer can change it a little, as the store's clock becomes better
+   * known.
+   */
   get localUs(): number {
     return this.time ? this.us - this.time.offsetUs : this.us;
   }
@@ -35,7 +38,7 @@ export class Instant {
     return new Instant(this.us + us, this.time);
   }
 
-  /** Exact for instants of the same clock. */
+  /** Exact if both instants are of the same clock. */
   isBefore(other: Instant): boolean {
     return this.time === other.time ? this.us < other.us : this.localUs < other.localUs;
   }
@@ -46,16 +49,16 @@ export interface Slot {
   readonly key: string;
   readonly cost: Cost;
   readonly at: Instant;
-  /** Whether the in-process fallback granted it, because the store did not answer. */
+  /** Whether the in-process fallback granted the slot, because the store did not answer. */
   readonly isLocal: boolean;
-  /** The steps that took it, one for each pace, and their answers. */
+  /** The steps that took the slot, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
-  /** With `maxConcurrent`: the permit of the job that starts on it. */
+  /** With `maxConcurrent`, the permit of the job that starts on the slot. */
   readonly permit: Permit | undefined;
 }
 
-/** The longest time of one unit. It uses the rules with which the slot was taken: live settings can change the pace. */
+/** The longest time per unit when the slot was taken. Live settings may have changed the pace since. */
 export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
   return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }
@@ -67,9 +70,9 @@ export interface SlotAnswer {
   /** The steps, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
-  /** When the steps were sent, by our clock. The store's answer is from this time or later. */
+  /** When the steps were sent, by this process's clock. The store's answer is from this time or later. */
   readonly askedUs: number;
-  /** When the answer arrived, by our clock. */
+  /** When the answer arrived, by this process's clock. */
   readonly receivedUs: number;
   /** Why the store did not answer. */
   readonly failure: Error | undefined;
@@ -85,7 +88,7 @@ export interface SlotAnswer {
   readonly lacksPermit: boolean;
 }
 
-/** `kept`: later slots of this key are taken. `unknown`: the store did not answer. */
+/** `kept`: the slot stays taken, because later slots of its key are taken. `unknown`: the store did not answer. */
 type Cancelled = 'done' | 'kept' | 'unknown';
 
 /** The content of one call: a step for each pace, and possibly one for a permit. */
@@ -112,13 +115,13 @@ export class SlotClient {
   private readonly client: DirectClient;
   private readonly paces: Paces;
   private readonly permits: Permits | undefined;
-  /** The clocks of the store; undefined if the store uses our clock. */
+  /** The clocks of the store; undefined if the store uses this process's clock. */
   private readonly times: StoreTimes | undefined;
   private readonly phase: number;
 
   /**
-   * @param phase where in its fallback period this process starts, from 0 up to 1. Without it, all processes of an idle
-   * fleet would start together when the store fails.
+   * @param phase how far into a period the fallback starts, from 0 up to 1. With equal phases, all processes of an idle
+   * fleet would start jobs together when the store fails.
    */
   constructor(
     client: DirectClient,
@@ -160,7 +163,7 @@ export class SlotClient {
   }
 
   /**
-   * Takes a slot that is due soon, together with a permit unless `permit` is given. It takes both or neither.
+   * Takes a slot that is due soon, together with a permit unless `permit` is given. Takes both or neither.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
@@ -270,7 +273,7 @@ export class SlotClient {
     }
     const isLocal = failure !== undefined;
     const isUnknown = isLocal && typeof first.onStoreError !== 'object';
-    // The fallback decides by our clock.
+    // The fallback decides by this process's clock.
     const time = isLocal ? undefined : this.times?.timeFor(first);
     time?.learn(nowUs, askedUs, receivedUs);
     const isGranted = isAllowed && !isUnknown && first.op === 'take';
@@ -279,7 +282,7 @@ export class SlotClient {
     for (let i = 0; i < steps.length && !isUnknown; i += 1) {
       const step = steps[i] as Step;
       const answer = answers[i] as QueueAnswer;
-      // If granted: the wait of the last unit taken. Otherwise: the wait for the units of this cost.
+      // After a grant, this is the wait of the last unit taken, otherwise the wait for the units of this cost.
       const ownMs = delayOf(ruleIn(step, isLocal), answer, isGranted ? 0 : step.cost);
       waitMs = Math.max(waitMs, ownMs);
       pausedUs = Math.max(pausedUs, answer.pausedUntilUs);
@@ -337,7 +340,6 @@ export function slotOf({ key, cost, step, answer }: TakenNow, atUs: number): Slo
   return { key, cost, at, isLocal: false, steps: [step], answers: [answer], permit: undefined };
 }
 
-/** Gives back units of a slot, in one pace. */
 function putOf({ steps, answers }: Slot, at: number, units: number): Step {
   const step = steps[at] as Step;
   const receipt = receiptFrom(step.rule, answers[at] as Answer, step.cost);

@@ -3,25 +3,31 @@
 import type { Step, Store } from '@spillway/core';
 import { domainOf } from '@spillway/core/direct';
 
-/** Answers are forgotten after this time, or up to twice as long, because clocks drift and are set. */
+/** Answers are forgotten after one to two of these periods, because clocks drift and are set. */
 const MEMORY_US = 10_000_000;
 
-/** More servers than any store has. Beyond this number, all are dropped, so that old addresses do not accumulate. */
+/**
+ * More servers than any store has. Beyond this number, all entries are dropped, so that old addresses do not
+ * accumulate.
+ */
 const MAX_DOMAINS = 1_000;
 
 /**
- * How far the clock of one server is ahead of ours.
+ * How far the clock of one server is ahead of this process's clock.
  *
- * The offset is the largest difference between the store's time at a decision and our time when its answer arrived. It
- * is too small by the latency of the fastest answer, so an instant of the store is never converted to a time that is
- * too early. The true offset is at most the store's time minus our time when the request was sent. If that is less than
- * the known offset, the store's clock was set back.
+ * The offset is the largest difference between the store's time at a decision and the process's time when the answer
+ * arrived. It is too small by the latency of the fastest answer, so an instant of the store is never converted to a
+ * time that is too early. The true offset is at most the store's time minus the process's time when the request was
+ * sent. If that is less than the known offset, the store's clock was set back.
  */
 export class StoreTime {
   private latest = -Infinity;
   private before = -Infinity;
   private sinceUs = -Infinity;
-  /** Whether answers take no time, so that each one gives the exact offset. */
+  /**
+   * Whether the store answers synchronously. Then no time passes until the answer arrives, so each answer gives the
+   * exact offset.
+   */
   private readonly isExact: boolean;
 
   constructor(isExact: boolean) {
@@ -44,7 +50,7 @@ export class StoreTime {
     }
   }
 
-  /** How far the store's clock is ahead of ours, at least. */
+  /** At least how far the store's clock is ahead of this process's clock. */
   get offsetUs(): number {
     return Math.max(this.latest, this.before);
   }

@@ -4,9 +4,9 @@ import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /**
- * The numbers of the operations, as in shared.lua. `together` is a `take` that starts at the same time as others of its
- * group. `shadow` is a `take` with `binding: false`. `noPut` is a `put` that refunds nothing: it is answered like a
- * `look` but, like every `put`, is never too late.
+ * The numbers of the operations, as in shared.lua. `together` is a `take` that must start at the same time as other
+ * takes of its group. `shadow` is a `take` with `binding: false`. `noPut` is a `put` that refunds nothing. It only
+ * reads the state, like a `look`, but has no deadline, like every `put`.
  */
 export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>> = {
   together: 0,
@@ -25,15 +25,15 @@ export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>>
 export interface Codec<R extends Rule = Rule> {
   /** Identifies the algorithm in a call. takes.lua repeats the letters of the bucket and the queue. */
   readonly letter: string;
-  /** The letter for rules with debt, if their steps have more numbers. */
+  /** The letter for rules with debt, if their steps are encoded with more numbers. */
   readonly debtLetter?: string;
   /** Its Lua code, in the order in which it must run. */
   readonly lua: readonly string[];
   /** The Lua function that returns the reader of a step's arguments. */
   readonly maker: string;
   /**
-   * The id in a step, for algorithms whose steps have one. Ids are sent for every group, because they differ even if
-   * everything else is equal.
+   * The id in a step, for algorithms whose steps have one. Groups with equal steps are encoded once, but each is sent
+   * with its own ids.
    */
   idOf?(step: Step): string;
   /** Whether the numbers of a step depend on the current time. */
@@ -45,7 +45,9 @@ export interface Codec<R extends Rule = Rule> {
    * @param clock an estimate of the server's clock
    */
   encode(rule: R, step: Step, op: number, args: string[], clock: Clock): void;
-  /** Reads the rest of the answer to a step. `state` is the first number of the answer, without the verdict. */
+  /**
+   * Reads the rest of the answer to a step, of which the first number is already read: it holds `allowed` and `state`.
+   */
   decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords, step: Step): Answer;
 }
 
@@ -79,7 +81,7 @@ export function unitsOf({ op, cost, receipt, lease, claim }: Step): number {
   return receipt ? givenBack(cost, receipt) : 0;
 }
 
-/** A cost that can never pass is sent as limit + 1, which keeps numbers small. */
+/** Sends a cost that can never pass as limit + 1, which keeps numbers small. */
 export function costWithin(limit: number, cost: number): number {
   return Math.min(cost, limit + 1);
 }

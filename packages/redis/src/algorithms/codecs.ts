@@ -24,7 +24,6 @@ const CODECS: { readonly [M in Rule['machine']]: Codec<Extract<Rule, { machine: 
   distinct,
 };
 
-/** The codec of a rule's algorithm. */
 export function codecOf(rule: Rule): Codec {
   return CODECS[rule.machine];
 }

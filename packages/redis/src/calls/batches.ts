@@ -3,9 +3,7 @@
 import { afterThisTask, afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 
-/** Sends the calls. */
 interface Sender {
-  /** Whether no call is in flight. */
   readonly isIdle: boolean;
   /** Sends groups of one hash slot in one call. */
   pass(groups: readonly Group[]): void;

@@ -3,13 +3,13 @@
 import type { Answer, Step } from '@spillway/core';
 import { askParts, partsOf } from '@spillway/core/store';
 
-/** Sends steps of one slot. With `always`, they are refunds, which have no deadline. */
+/** Sends steps of one slot. `always` is true for refunds, which are sent even after the deadline. */
 type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<readonly Answer[]>;
 
 /**
- * Asks all slots in parallel. If one slot rejects or fails, the charges of the others are refunded. If a slot fails,
- * the group fails. Exception: if another slot rejects, the group is rejected, and the answers to the failed steps have
- * `failure`.
+ * Asks all slots in parallel. If one slot rejects its steps or its call fails, the charges in the other slots are
+ * refunded. If any slot rejects, the group is rejected, and the answers to steps of failed calls have `failure`. If
+ * calls fail and no slot rejects, the group fails.
  */
 export function askSlots(
   steps: readonly Step[],

@@ -18,7 +18,10 @@ export class GroupCalls {
   private readonly encoder = new Encoder();
   private inFlight = 0;
 
-  /** @param again receives a group when the client has become ready; it can then be batched with others */
+  /**
+   * @param again called with each group that had to wait, once the client is ready, so that the group can be batched
+   * with others
+   */
   constructor(
     transport: Transport,
     script: Script,
@@ -31,12 +34,11 @@ export class GroupCalls {
     this.testClock = testClock;
   }
 
-  /** Whether no call is in flight. */
   get isIdle(): boolean {
     return this.inFlight === 0;
   }
 
-  /** Sends groups of one slot. If the client is not ready, each waits until its own deadline. Never throws. */
+  /** Sends groups of one slot. If the client is not ready, each group waits until its own deadline. Never throws. */
   pass(groups: readonly Group[]): void {
     const { transport, again } = this;
     if (transport.isReady) {
@@ -49,7 +51,6 @@ export class GroupCalls {
     }
   }
 
-  /** Runs `send`, which passes several calls and lets the client write them together. */
   together(send: () => void): void {
     this.transport.together(send);
   }
@@ -74,7 +75,6 @@ export class GroupCalls {
     }
   }
 
-  /** Called when a call has ended. */
   ended(): void {
     this.inFlight -= 1;
   }
@@ -172,9 +172,9 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 }
 
 /**
- * The deadline of a call: the latest of its groups. So a group with an earlier deadline may be charged late, but none
- * is rejected too early. Groups that may arrive late, such as releases and refunds, don't count. If there are no other
- * groups, the result is Infinity.
+ * The deadline of a call: the latest of its groups. So a group with an earlier deadline may be charged late, but no
+ * group is rejected too early. Groups that may arrive late, such as releases and refunds, don't count. If there are no
+ * other groups, the result is Infinity.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

@@ -5,7 +5,6 @@ import type { Answer, Step } from '@spillway/core';
 /** A group without repeated keys, and the functions that settle its caller's promise. */
 export interface Group {
   readonly steps: readonly Step[];
-  /** The Redis key of each step. */
   readonly redisKeys: string[];
   /** The hash slot of all keys; 0 unless on Cluster. */
   readonly slot: number;
@@ -17,7 +16,6 @@ export interface Group {
   readonly reject: (error: Error) => void;
 }
 
-/** Rejects all groups with one error. */
 export function failAll(groups: readonly Group[], error: Error): void {
   for (const group of groups) group.reject(error);
 }

@@ -14,7 +14,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/** One queue per client limits its listeners, however many stores and controls use it. */
+/** Stores and controls on one client share its queue, so the client gets few listeners. */
 const queues = new WeakMap<RedisClient, ReadyQueue>();
 
 export class ReadyQueue {
@@ -54,7 +54,7 @@ export class ReadyQueue {
 
   private readonly check = (): void => this.guarded(() => this.review());
 
-  /** If the client throws, often in a timer, the waiting calls fail instead of the process. */
+  /** Runs `work`, often in a timer. If the client throws, the waiting calls fail, and the process doesn't crash. */
   private guarded(work: () => void): void {
     try {
       work();
@@ -65,7 +65,6 @@ export class ReadyQueue {
     }
   }
 
-  /** Settles each call that need not wait any longer, and waits again for the others. */
   private review(): void {
     const stop = this.stopWaiting;
     this.stopWaiting = undefined;

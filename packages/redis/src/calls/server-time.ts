@@ -4,7 +4,8 @@ import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 
 /**
- * As newer replies arrive, each is forgotten after one to two times this period, because clocks drift and are adjusted.
+ * Because clocks drift and are adjusted, a reply is forgotten after one to two of these periods, if newer replies
+ * arrive.
  */
 const MEMORY_US = 10_000_000;
 
@@ -21,7 +22,7 @@ export class ServerTime implements Clock {
   private sinceUs = 0;
   private isNew = false;
 
-  /** The next reply may come from another server. The old offset is used until that reply, then forgotten. */
+  /** Call it when the next reply may come from another server. The old offset is used until that reply arrives. */
   renew(): void {
     this.isNew = true;
   }
@@ -55,16 +56,15 @@ export class ServerTime implements Clock {
 }
 
 /**
- * More nodes than any cluster has. When this number is reached, all are dropped, so that old addresses do not
+ * More nodes than any cluster has. When this number is reached, all nodes are dropped, so that old addresses do not
  * accumulate.
  */
 const MOST_NODES = 1_000;
 
-/** The clocks of several servers. */
 export class ServerTimes {
   private readonly nodes = new Map<string, ServerTime>();
 
-  /** {@link ServerTime.renew} for all nodes. */
+  /** Calls {@link ServerTime.renew} for all nodes. */
   renew(): void {
     for (const time of this.nodes.values()) time.renew();
   }

@@ -14,13 +14,12 @@ const HUNG_US = 2_000_000;
  */
 const GRACE_MS = 250;
 
-/** The minimum time between two actions for one node. */
+/** The minimum time between two reconnects to a node, or two errors about it. */
 const AGAIN_US = 60_000_000;
 
 /** Maximum number of nodes, more than any cluster has. */
 const MOST_NODES = 1_000;
 
-/** One node's connection. */
 interface Connection {
   /** When the oldest unanswered call was sent; 0 if there is none. */
   unansweredSinceUs: number;
@@ -76,7 +75,8 @@ export class Silence {
   }
 
   /**
-   * Checks after the grace time and two event loop turns: if this process was stalled, a reply may have arrived unread.
+   * Reconnects, or prepares advice, if no reply comes in the grace time. Two further event loop turns read replies that
+   * arrived while this process was stalled.
    */
   private checkAgain(node: string, connection: Connection): void {
     const { unansweredSinceUs, actedUs } = connection;

@@ -1,5 +1,5 @@
 /**
- * Runs scripts on a client. The only place that waits for a connection, sends, loads scripts that a server does not
+ * Runs scripts on a client. Only this file waits for a connection, sends calls, loads scripts that a server does not
  * know, enforces deadlines, and converts failures to errors.
  */
 
@@ -22,12 +22,13 @@ import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
 /**
- * How long calls wait for the call that carries the script's text. A proxy can lose that call and keep the connection.
+ * How long calls wait for the call that sends the script's text. A timeout is needed, because a proxy can lose that
+ * call and keep the connection.
  */
 const LOAD_US = 1_000_000;
 
 /**
- * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. It has callbacks, because a
+ * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. Callbacks are used because a
  * promise per call would take as long as reading the reply.
  */
 export interface ScriptCall {
@@ -44,7 +45,7 @@ export class Transport {
   private readonly silence: Silence | undefined;
   private readonly queue: ReadyQueue;
   private readonly serverTimes = new ServerTimes();
-  /** The scripts that are being loaded: by script and node, the call that carries the script's text. */
+  /** The running calls that carry a script's text, by script and node. */
   private readonly loads = new Map<string, Promise<unknown>>();
   private wasAway = false;
 
@@ -54,7 +55,6 @@ export class Transport {
     this.queue = ReadyQueue.forClient(client);
   }
 
-  /** Whether a call can be sent at once. */
   get isReady(): boolean {
     return this.client.state === 'ready';
   }
@@ -74,12 +74,11 @@ export class Transport {
     return this.client.nodeOf?.(slot) ?? '';
   }
 
-  /** The clock of a node, in which deadlines are sent. */
+  /** The clock of a node, by which deadlines are sent. */
   clockOf(node: string): ServerTime {
     return this.serverTimes.timeFor(node);
   }
 
-  /** Runs `send` once. It sends several calls, which the client can write together. */
   together(send: () => void): void {
     let isSent = false;
     const once = (): void => {
@@ -171,7 +170,6 @@ export class Transport {
     call.takeReply(reply);
   }
 
-  /** @throws SpillwayError `SPW_STORE_UNAVAILABLE` */
   private checkReady(): void {
     if (!this.isReady) throw unavailable(this.client.state);
   }
@@ -189,7 +187,7 @@ export class Transport {
     const before = loads.get(name);
     if (before) {
       await before.catch((error) => {
-        if (isSpillwayError(error)) throw error; // no answer
+        if (isSpillwayError(error)) throw error; // the text was not answered
       });
       this.checkReady();
       try {

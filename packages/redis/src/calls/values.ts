@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The store's values in Redis. Each is a string with an expiry, stored next to its claim. */
+/** The store's values in Redis. Each is a string with an expiry, in the hash slot of its claim. */
 
 import type { Clock } from '@spillway/core';
 import {

@@ -51,7 +51,10 @@ function make(given: object): RedisClient {
   throw noClient('another object');
 }
 
-/** Returns a function that checks whether the object has a member of a type. It never reads a missing member. */
+/**
+ * Returns a function that checks whether the object has a member with a name and type. A missing member is not read,
+ * because a client that is a proxy would create it.
+ */
 function hasOf(object: object): (name: string, type: string) => boolean {
   const members = object as Readonly<Record<string, unknown>>;
   // An Upstash client is a proxy that creates a command for every name.

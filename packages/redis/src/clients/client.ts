@@ -1,8 +1,8 @@
 /** The store's interface to a Redis client. */
 
 /**
- * The interface between the store and a client. `redisStore` wraps clients of ioredis, iovalkey and node-redis itself;
- * for Upstash, use {@link fromUpstash}. For any other client, implement it. The store never closes the client.
+ * The interface between the store and a client. `redisStore` wraps clients of ioredis, iovalkey and node-redis itself.
+ * For Upstash, use {@link fromUpstash}. For other clients, implement this interface. The store never closes the client.
  */
 export interface RedisClient {
   /**
@@ -33,7 +33,7 @@ export interface RedisClient {
   /** The server's name in logs, such as `Redis at 10.0.0.7:6379`. It must not contain a user or password. */
   readonly label?: string;
   /**
-   * On Cluster: the address of the node that owns a hash slot; undefined if unknown. With it, the failure of one node
+   * The address of the node of a Cluster that owns a hash slot; undefined if unknown. With it, the failure of one node
    * doesn't affect calls to others.
    */
   nodeOf?(slot: number): string | undefined;
@@ -42,6 +42,6 @@ export interface RedisClient {
    * 1000 on the client`.
    */
   readonly cure?: string;
-  /** Closes the connection to a node (`''`: the only one) immediately, so the client opens a new one. */
+  /** Closes the connection to a node (`''` is the only node) immediately, so that the client opens a new one. */
   reconnect?(node: string): void;
 }

@@ -20,9 +20,9 @@ interface Node {
 }
 
 export interface Inside extends Node {
-  /** On Cluster: for each hash slot the addresses that serve it, master first. */
+  /** The addresses that serve each hash slot of a Cluster, master first. */
   readonly slots?: readonly (readonly string[] | undefined)[];
-  /** On Cluster only. */
+  /** Exists only on Cluster. */
   nodes?(role: 'all' | 'master'): readonly Node[];
 }
 

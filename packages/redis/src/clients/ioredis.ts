@@ -8,7 +8,6 @@ import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 /** How often the store makes a waiting client reconnect at once, because the client's own delay can grow to seconds. */
 const NUDGE_US = 250_000;
 
-/** The states in which the client is connecting. */
 const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect']);
 
 const EVENTS = ['ready', 'close', 'end'] as const;
@@ -60,7 +59,8 @@ export class Ioredis implements RedisClient {
   }
 
   /**
-   * Without this, the client writes each call separately, which takes longer than the rest of its work for the call.
+   * Lets the sockets write all calls of `send` at once. Writing a call separately takes longer than the client's other
+   * work for the call.
    */
   together(send: () => void): void {
     const streams = streamsOf(this.client);
@@ -104,9 +104,9 @@ export class Ioredis implements RedisClient {
   }
 
   /**
-   * Does now what the client's timer would do later: clears the timer and connects. `connect()` alone would leave the
-   * timer running, and attempts would multiply. The attempt is not counted, so a `retryStrategy` with a maximum does
-   * not give up early.
+   * Makes a reconnecting client connect now, not when its timer fires. The timer is cleared, because each running timer
+   * would cause another attempt. The attempt is not counted, so a `retryStrategy` with a maximum does not give up
+   * early.
    */
   private nudge(): void {
     const nowUs = systemClock.nowUs();

@@ -34,8 +34,8 @@ export interface NodeRedisClient extends NodeRedisLike {
 }
 
 /**
- * The common part for one server and a cluster. The user connects it, as node-redis requires. Calls wait while it
- * connects; if it has not been ready for 250 ms, they fail immediately.
+ * The common part for one server and a cluster. The user connects the client, as node-redis requires. Calls wait while
+ * the client connects. Once it has not been ready for 250 ms, calls fail immediately.
  */
 export abstract class AnyNodeRedis implements RedisClient {
   private readonly client: NodeRedisLike;
@@ -92,7 +92,6 @@ export abstract class AnyNodeRedis implements RedisClient {
   }
 }
 
-/** A client of one server. */
 export class NodeRedis extends AnyNodeRedis {
   /** The client's `socketTimeout` does not help, because writes reset it. */
   readonly cure = 'set reconnect: true on redisStore';

@@ -1,6 +1,6 @@
 /**
- * Builds Redis key names from limiter, code and key. Names are unique for each count, and a user's key cannot inject a
- * hash tag.
+ * Builds Redis key names from a limiter, a key, and the code that names a kind of count. Names are unique for each
+ * count, and a user's key cannot inject a hash tag.
  */
 
 import { hmac } from '@noble/hashes/hmac';
@@ -17,8 +17,8 @@ import { DEFAULT_PREFIX } from './prefix.js';
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Returns the namer. A name is the prefix and `1{key}limiter}code`, where 1 is the version of the stored format. With a
- * secret, the HMAC of the key replaces the key.
+ * Returns a function that builds key names. A name is the prefix and `1{key}limiter}code`, where 1 is the version of
+ * the stored format. With a secret, the HMAC of the key replaces the key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -16,7 +16,7 @@ export interface Script {
   readonly sha: string;
 }
 
-/** Reads the server's clock once, because in some versions of Redis it advances during a call. */
+/** Reads the server's clock only once, because in some versions of Redis the clock advances during a call. */
 const SERVER_CLOCK = `
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -45,8 +45,8 @@ function assemble(clock: string): Script {
 }
 
 /**
- * The Lua function that creates the reader of one algorithm. It defines only the functions of that algorithm, because
- * defining those of all algorithms in each call would take as long as a decision.
+ * The Lua function that creates the reader of one algorithm. Each call defines only the functions of the algorithms
+ * that it uses, because defining all would take as long as a decision.
  */
 function makerOfReaders(): string {
   const branches = allCodecs().map(({ letter, debtLetter, lua, maker }) => {

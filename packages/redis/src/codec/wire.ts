@@ -39,7 +39,6 @@ export class Encoder {
   }
 }
 
-/** The encoded part of a group. */
 interface Asked {
   readonly steps: readonly Step[];
 }
@@ -48,7 +47,7 @@ interface Asked {
 interface Shape {
   readonly steps: readonly Step[];
   readonly words: readonly string[];
-  /** A shorter form, known to the script, for a call with only such groups. */
+  /** The arguments in a shorter form, which the script accepts if all groups of a call have this shape. */
   readonly alone: readonly string[] | undefined;
   readonly isNamed: boolean;
   /** Whether the words depend on the time, so they can't be reused for another call. */
@@ -65,7 +64,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 
 /**
  * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. Fractions are
- * omitted if there are none. In shadow mode the form is the same, because the step can reject only itself.
+ * omitted if there are none. A step in shadow mode has the same form: it is alone, so there is no other step that it
+ * must not reject.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];
@@ -112,7 +112,6 @@ function isNamed({ rule }: Step): boolean {
   return codecOf(rule).idOf !== undefined;
 }
 
-/** The ids of each group, in the order of its steps. */
 function encodeIds(groups: readonly { readonly steps: readonly Step[] }[], args: string[]): void {
   for (const { steps } of groups) {
     for (const step of steps) {
@@ -128,7 +127,10 @@ function onlyLooks(step: Step): boolean {
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
 
-/** Whether a step is one of the takes that start together. A take above the burst is not, because it never starts. */
+/**
+ * Whether a step is one of the takes that start together. A take above the burst isn't one of them, because it never
+ * starts.
+ */
 function startsTogether({ op, together, binding, cost, rule }: Step): boolean {
   const isTake = together === true && op === 'take' && binding && cost > 0;
   return isTake && rule.machine === 'queue' && cost <= rule.burst;
@@ -142,14 +144,11 @@ function opOf(step: Step): number {
 /** The result of a group that reached the script after its deadline. Nothing was charged. */
 export const LATE = 'late';
 
-/** The result of one group: its answers, its error, or {@link LATE}. */
 export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
-/** The whole reply. */
 interface Reply {
   /** The server's time. */
   readonly nowUs: number;
-  /** The results, one for each group. */
   readonly results: readonly Result[];
 }
 
@@ -168,7 +167,6 @@ export function readReply(
 
 const INTEGER = /^-?\d{1,16}$/;
 
-/** Reads a reply from front to back. */
 class ReplyReader implements ReplyWords {
   private readonly reply: readonly unknown[];
   readonly nowUs: number;

@@ -23,7 +23,7 @@ const HELD_MS = ANNOUNCED_EVERY_MS + 60_000;
 /** Maximum number of followers in Redis. It bounds memory if processes keep restarting. */
 const MAX_FOLLOWERS = 1_000;
 
-/** Requests don't wait for the registration, and don't fail if it fails. */
+/** Registers this process in the background: requests don't wait for it, and don't fail if it fails. */
 export class Following {
   readonly id: string = newProcessId();
   private readonly scripts: ControlScripts;
@@ -51,7 +51,6 @@ export class Following {
     return this.hasRoom && !isFound && !this.closed;
   }
 
-  /** Records the revision that this process follows from now on. */
   follows(revision: string): void {
     this.revision = revision;
     void this.registerFollower();
@@ -65,7 +64,6 @@ export class Following {
     await this.sendFollower(HELD_MS, names);
   }
 
-  /** Unregisters this process. */
   stopFollowing(): void {
     this.closed = true;
     if (this.isNoted && this.scripts.isReady) void this.sendFollower(0, []);

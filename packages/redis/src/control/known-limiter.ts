@@ -25,10 +25,10 @@ export interface KnownLimiter {
 /** How often a process repeats its announcements. */
 export const ANNOUNCED_EVERY_MS = 300_000;
 
-/** How long an announcement is kept, in addition to the time until the counts of its rule expire. */
+/** An announcement is kept for this long, plus the time for which the counts of its rule are kept. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
-/** The item that marks limiters of guards with a control. */
+/** This item in a limiter's entry says that a guard with a control announced it. */
 const FOLLOWED = '!followed';
 
 /** A limiter of this process. The first rule is the declared one. */
@@ -74,7 +74,7 @@ export function decodeLimiters(reply: unknown): KnownLimiter[] {
   return limiters.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The codes in a reply of control-limiters.lua, by limiter. Some may no longer have counts. */
+/** The codes of counts in a reply of control-limiters.lua, by limiter. The counts of some codes may have expired. */
 export function decodeCodes(reply: unknown): Map<string, readonly string[]> {
   const [, ...texts] = (reply as readonly unknown[]).map(String);
   const codes = new Map<string, readonly string[]>();

@@ -17,7 +17,7 @@ import type { NamesOf } from '@spillway/core/adapter';
 import type { Follower } from './followers.js';
 import type { KnownLimiter } from './known-limiter.js';
 
-/** All optional. */
+/** Options of `redisControl`. */
 export interface RedisControlOptions {
   /**
    * How often each process polls for changes, 50 ms to 1 min: the maximum time until a change takes effect in every
@@ -44,8 +44,11 @@ export interface Restored {
   /** Number of overrides written back. */
   readonly restored: number;
   /**
-   * Why nothing was written back. `none-kept`: no process has offered lost settings. `not-lost`: Redis has the same
-   * settings or newer ones. `other-settings`: Redis has settings of another data set. Null on success.
+   * Why nothing was written back; null on success.
+   *
+   * - `none-kept`: no process has offered lost settings.
+   * - `not-lost`: Redis has the same settings or newer ones.
+   * - `other-settings`: Redis has settings of another data set.
    */
   readonly refused: 'none-kept' | 'not-lost' | 'other-settings' | null;
 }
@@ -62,8 +65,8 @@ export interface RedisControl extends Control {
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
-   * Removes live settings of a limiter, all or those in `only`; the declared ones apply again. Settings of single keys
-   * stay: see `clearKey`.
+   * Removes the live settings of a limiter, or only the settings named in `only`. The declared settings apply again.
+   * Settings of single keys stay: see `clearKey`.
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
   /** Blocks a key, written as the limiter counts it (an address is `@` and its canonical text). */
@@ -76,8 +79,8 @@ export interface RedisControl extends Control {
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void>;
   /**
-   * Removes the settings of a key: whether it is blocked or allowed (`'ruling'`), and its `'limits'`; with `only`, one
-   * of them.
+   * Removes the settings of a key: whether it is blocked or allowed (`'ruling'`), and its `'limits'`. With `only`,
+   * removes just one of these.
    */
   clearKey(
     limiter: string,
@@ -99,13 +102,13 @@ export interface RedisControl extends Control {
   history(): Promise<readonly Change[]>;
   /**
    * The announced limiters, by name. A process announces a limiter when it is created and every five minutes. The entry
-   * is kept for ten minutes after that, plus the time until the limiter's counts are idle.
+   * is kept for ten minutes after that, plus the time until the limiter's counts expire.
    */
   limiters(): Promise<readonly KnownLimiter[]>;
   /**
    * The processes that have limiters under a control. Each registers soon after startup, after each change that it
-   * follows, and every five minutes. The entry of a killed process expires six minutes after its last registration. At
-   * most 1,000.
+   * follows, and every five minutes. The entry of a killed process expires six minutes after its last registration. The
+   * list has at most 1,000 processes.
    */
   followers(): Promise<readonly Follower[]>;
   /**
@@ -115,17 +118,20 @@ export interface RedisControl extends Control {
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */
   refresh(within?: Duration): Promise<boolean>;
-  /** Removes all settings, of limiters and of keys, including those that Redis has lost. The declared ones apply. */
+  /**
+   * Removes all settings, of limiters and of keys, including those that Redis has lost. The declared settings apply
+   * again.
+   */
   clearAll(note: ChangeNote): Promise<void>;
   /**
-   * Writes back live settings that Redis has lost: those of the newest revision that any process still follows, without
-   * the expired ones. `force` also overwrites settings of another data set, which were set after the loss. A change,
-   * such as `set`, writes lost settings back too.
+   * Writes back live settings that Redis has lost: the unexpired ones of the newest revision that any process still
+   * follows. `force` also overwrites settings of another data set, which were set after the loss. A change, such as
+   * `set`, writes lost settings back too.
    */
   restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;
   /**
-   * Whether Redis had lost the live settings at the last poll: it was flushed, or restarted or replaced without them.
-   * The settings of the last revision that any process knows stay in force.
+   * Whether Redis had lost the live settings at the last poll, because it was flushed, restarted or replaced. The
+   * settings of the last revision that any process knows stay in force.
    */
   readonly settingsLost: boolean;
   /** Stops polling for changes. Current settings stay until they expire. The client stays open. */

@@ -45,8 +45,8 @@ import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
  * Live settings for several processes, stored in Redis. From its first request on, each process polls for changes in
- * the background, twice a second; requests don't wait for it. While Redis does not answer, the last settings stay in
- * force until they expire.
+ * the background, twice a second; requests don't wait for the polls. While Redis does not answer, the last settings
+ * stay in force until they expire.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -229,7 +229,7 @@ class InRedis implements RedisControl {
     this.following.stopFollowing();
   }
 
-  /** Makes a change for a key. The key is validated before it is hashed, because its hash is always valid. */
+  /** Makes a change for a key. Validates the key before it is hashed: the hash of an invalid key would be valid. */
   private async keyed(key: string, checked: (key: string) => CheckedChange): Promise<void> {
     checked(key);
     await this.make(checked(this.stored(key)));
@@ -239,7 +239,7 @@ class InRedis implements RedisControl {
     await this.writeChange(encodeChange(change, this.following.id));
   }
 
-  /** Returns how many settings changed, or a negative number if none could be changed; and how many were restored. */
+  /** Returns how many settings were changed and restored. A negative `changed` says why nothing was restored. */
   private async writeChange(args: string[]): Promise<{ changed: number; restored: number }> {
     const [changed, restored] = (await this.scripts.writeSettings(args)) as readonly unknown[];
     if (Number(changed) === -1) throw tooMany();

@@ -13,7 +13,7 @@ import { newProcessId } from './process-id.js';
 import { decodeReport, encodeReport } from './report-codec.js';
 import { TaggedScripts } from './tagged-scripts.js';
 
-/** All optional. */
+/** Options of {@link redisReports}. */
 export interface RedisReportsOptions {
   /** The store's `prefix`. Default `'spw:'`. */
   readonly prefix?: string | undefined;
@@ -42,7 +42,7 @@ export interface RedisReports extends ReportSink {
   read(limiter?: string): Promise<readonly ProcessReport[]>;
 }
 
-/** How long a report is kept after the last call of its process: the longest period of its lists of callers. */
+/** How long a report is kept after the last call of its process. Its lists of callers cover at most this period. */
 const KEPT_MS = 900_000;
 const MINUTE_MS = 60_000;
 

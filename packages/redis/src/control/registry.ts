@@ -40,13 +40,14 @@ export class Registry {
   }
 
   /**
-   * Additional resets for those `steps` that are resets: one for each other count of the key that this process knows.
+   * More resets for each reset in `steps`: one for each other count of its key, if this process has a rule for the
+   * count.
    */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
 
-  /** Additional resets for counts that only other processes know. Redis has a list of these counts. */
+  /** More resets for counts for which only other processes have rules. Redis has a list of these counts. */
   async notedResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(resetsKey);
     const noted = await this.notedCodes(
@@ -91,7 +92,7 @@ function lineOf(error: unknown): string {
   );
 }
 
-/** Announcements within this time are batched. It is also the retry delay while the client is not ready. */
+/** Announcements within this time are batched. This is also the retry delay while the client is not ready. */
 const SOON_US = 1_000_000;
 
 /** The retry delay after a failure, and the minimum time between two reports of failures. */
@@ -100,7 +101,7 @@ const RETRY_US = 60_000_000;
 /** Called, at most once a minute, with the error if Redis cannot store or read announcements. */
 type TellTrouble = (error: unknown) => void;
 
-/** Requests don't wait for announcements, and don't fail if these fail. */
+/** Announces limiters in the background: requests don't wait for announcements, and don't fail if these fail. */
 export class Announcer {
   private readonly scripts: LimiterScripts;
   private readonly limiters: () => readonly Announced[];
@@ -109,7 +110,7 @@ export class Announcer {
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private reportedUs = -Infinity;
-  /** Number of changes so far. If it grows while an announcement is sent, another announcement is due. */
+  /** How many changes there were. If there are more while an announcement is sent, another announcement is due. */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;
@@ -127,7 +128,9 @@ export class Announcer {
     this.beside = beside;
   }
 
-  /** Call when there is something new to announce. It is sent with the next request, or a second later. */
+  /**
+   * Call it when there is something new to announce. The announcement is sent with the next request, or a second later.
+   */
   changed(): void {
     this.changes += 1;
     this.dueUs = Math.min(this.dueUs, this.sentUs + SOON_US);
@@ -157,7 +160,6 @@ export class Announcer {
     void this.sendAnnouncement();
   }
 
-  /** Reports a failure of announcements. */
   trouble(error: unknown): void {
     const nowUs = systemClock.nowUs();
     if (nowUs - this.reportedUs < RETRY_US) return;

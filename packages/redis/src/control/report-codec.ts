@@ -39,7 +39,7 @@ export function encodeReport({
 /**
  * Decodes a report; undefined if the text is invalid or has another format.
  *
- * @param hasMinute false if the text is older than a minute
+ * @param hasMinute false if the text is older than a minute; then the lists for the last minute are left out
  */
 export function decodeReport(
   limiter: string,

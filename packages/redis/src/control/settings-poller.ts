@@ -8,9 +8,7 @@ import { ServerTime } from '../calls/server-time.js';
 import { after, afterIdly, consoleLogger } from '../host.js';
 import { decodeOverride } from './records.js';
 
-/** The poller's interface to the control and Redis. */
 export interface PollerHost {
-  /** Whether a call can be sent at once. */
   isReady(): boolean;
   /** The reply of control-read.lua. */
   readSettings(knownRevision: string): Promise<unknown>;
@@ -23,12 +21,12 @@ export interface PollerHost {
 }
 
 /**
- * After Redis has lost the settings, processes offer theirs for a restore. Redis keeps them this long after the last
- * offer.
+ * After Redis has lost the settings, processes send it their copies for a restore. Redis keeps the copies for this long
+ * after the last one was offered.
  */
 const KEPT_MS = 7 * 86_400_000;
 
-/** The retry delay after Redis did not accept offered settings. */
+/** The retry delay after an offer of settings failed. */
 const RETRY_US = 10_000_000;
 
 /** The largest valid revision, as in the scripts. */
@@ -79,7 +77,7 @@ export class SettingsPoller {
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
 
-  /** Starts polling, even without requests. While the client is not ready, it waits silently. */
+  /** Starts polling, even without requests. While the client is not ready, the poller waits silently. */
   start(): void {
     if (this.closed || this.stopTimer || this.nextUs !== -Infinity) return;
     try {
@@ -163,7 +161,7 @@ export class SettingsPoller {
 
   /**
    * Handles a reply of a Redis that has lost the settings. This process's settings stay in force and are offered for a
-   * restore. If another process has offered newer ones, those are followed.
+   * restore. If another process has offered newer settings, this process follows those.
    */
   private handleLoss(label: string, known: string, texts: readonly string[]): void {
     const [, text = '0', dataSet = ''] = LABEL.exec(label) ?? [];
@@ -182,7 +180,7 @@ export class SettingsPoller {
   }
 
   /**
-   * Offers the settings for a restore. It asks Redis first, and sends them only if needed: of a thousand processes with
+   * Offers the settings for a restore. Asks Redis first, and sends them only if needed: of a thousand processes with
    * the same settings, only the first few send them.
    */
   private async offer(): Promise<void> {
@@ -244,7 +242,10 @@ export class SettingsPoller {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
   }
 
-  /** Logs a line that is not rate-limited, so a recent line, such as that of an outage, cannot hide it. */
+  /**
+   * Reports the message as a fault, or logs it. There is no rate limit, so a recent line about an outage cannot hide
+   * it.
+   */
   private warn(message: string): void {
     const error = new SpillwayError('SPW_SETTINGS_LOST', message);
     if (this.onFault) this.reportFault(error);

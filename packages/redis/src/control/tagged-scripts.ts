@@ -23,7 +23,6 @@ export class TaggedScripts {
     this.prefix = prefix;
   }
 
-  /** Whether a call can be sent at once. */
   get isReady(): boolean {
     return this.transport.isReady;
   }

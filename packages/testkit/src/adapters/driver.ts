@@ -19,7 +19,7 @@ export interface Visit {
   readonly path: string;
   /** The result of the adapter's `admissionsOf`. */
   readonly admissions: readonly Admission[];
-  /** The framework's object that stands for the request. */
+  /** The framework's object for the request. */
   readonly holder: object;
 }
 
@@ -30,7 +30,7 @@ export interface Sent {
   readonly json?: object;
 }
 
-/** The answer of a handler. With `by`, it writes to Node's response directly. */
+/** The answer of a handler. With `by`, the handler writes to Node's response directly. */
 export type Answer = Sent | { readonly by: (res: ServerResponse) => void };
 
 export type Handler = (visit: Visit) => Answer | Promise<Answer>;
@@ -38,8 +38,8 @@ export type Handler = (visit: Visit) => Answer | Promise<Answer>;
 type OwnAnswer = Omit<Sent, 'status'> | undefined;
 
 /**
- * The app's answer to a rejection in place of the problem document; the status is that of the rejection. `next` is
- * given if the framework passes one to the app.
+ * Returns the app's answer to a rejection, in place of the problem document. The status stays that of the rejection.
+ * `next` is undefined unless the framework has one.
  */
 export type OnRejected = (
   admission: Admission,
@@ -81,7 +81,7 @@ export interface App<Guard> {
 
 /** The driver for the simplest tests, which need one guard before all routes. */
 export interface Driver<Guard = unknown> {
-  /** Adds options that the adapter requires, such as a key if addresses are unknown. */
+  /** Makes a limiter. Adds options that the adapter requires, such as a key if addresses are unknown. */
   rateLimit(options: RateLimitOptions): Limiter;
   concurrencyLimit(options: ConcurrencyLimitOptions): Limiter;
   guard(limiters: Limiter | readonly Limiter[], options?: GuardOptions): Guard;

@@ -1,6 +1,6 @@
 /**
- * Tests that all adapters share, or all adapters of one kind. An adapter calls them with a {@link Driver}; its package
- * only tests its specifics.
+ * Tests that all adapters share, or all adapters of one kind. An adapter calls them with a {@link Driver}, and itself
+ * tests only what is specific to it.
  */
 
 export { answers, ownAnswers } from './answers.js';

@@ -1,4 +1,4 @@
-/** From the admission to the end of the response: every request is released exactly once. */
+/** Every admitted request is released exactly once, however its response ends. */
 
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';

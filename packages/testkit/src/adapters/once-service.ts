@@ -4,7 +4,6 @@ import type { IdempotencyOptions, RequestOutcome, ResponseEnd } from '@spillway/
 import type { OnceAnswer, OnceApp, OnceReply, OnceService, OnceWorld } from './once-world.js';
 
 export interface Started extends OnceService {
-  /** How often the handler was called. */
   runs(): number;
   /** How the requests that passed have ended. */
   readonly ends: readonly ResponseEnd[];

@@ -41,7 +41,6 @@ export interface OnceAsk {
   readonly path?: string;
   /** The idempotency key; null for none. Default `'key-1'`. */
   readonly key?: string | null;
-  /** The body, as JSON text. */
   readonly body?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -71,7 +70,6 @@ export interface OnceWorld {
   readonly parsers: readonly boolean[];
 }
 
-/** Sends requests to a server at a port. */
 export function askAt(port: number): OnceService {
   const open: OnceService['open'] = ({ path = '/charges', ...ask } = {}) => {
     const { method, headers, body } = requestOf(ask);

@@ -12,8 +12,8 @@ const LATE = /^onRejected has not answered within 10 s/;
 const never = (): Promise<never> => new Promise(() => undefined);
 
 /**
- * Faulty functions: the title; what `onRejected` does; the fault that is reported in frameworks which pass it a `next`;
- * and the fault in other frameworks, if it differs.
+ * For each faulty function: a title, the function, and the fault that is reported if the framework passes a `next`. The
+ * last item is the fault without a `next`, if it differs.
  */
 const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['calls next()', (_, next) => void next?.(), CALLS_NEXT, ENDS],
@@ -47,7 +47,9 @@ export function ownAnswersEnd<Guard>(
   driver: RefusingDriver<Guard>,
   { handsNext }: { readonly handsNext: boolean },
 ): void {
-  /** Serves a guard that rejects everything. Timers are virtual, because connections don't need real ones. */
+  /**
+   * Serves a guard that rejects everything. Timers are faked, so no test waits 10 s. Connections need no real timers.
+   */
   const refusing = async (own: OnRejected) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());

@@ -1,4 +1,4 @@
-/** A request, as limiters see it: the same in every framework. */
+/** Limiters see the same request in every framework. */
 
 import type { LimitRequest } from '@spillway/core';
 import { expect, it } from 'vitest';

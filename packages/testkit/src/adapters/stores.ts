@@ -1,4 +1,4 @@
-/** Stores that answer late or not at all, and faulty code of the app. */
+/** Stores that answer late or not at all, and app code that throws. */
 
 import type { Decision, Fault, GuardOptions, Limiter } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';

@@ -46,7 +46,7 @@ async function answersOfRoutes(visit: Visit): Promise<void> {
   same('GET /report, body', report.body, 'done\n');
 }
 
-/** Asserts the body of a charge, which has a unique id. */
+/** Asserts the body of the reply to a charge, which has a unique id. */
 export function isCharge({ body }: Reply): void {
   claim(/^\{"charged":true,"id":"[^"]{8,}"/.test(body), () => `POST /charges, body: ${body}`);
 }
@@ -80,7 +80,7 @@ async function stopsAtTheFirst(visit: Visit): Promise<void> {
     const left = path === '/things' ? refusedInFront(none, visit.settings.oneGuard) : none;
     await caller.refusedAgain(path, RATE_BY_ADDRESS, left, { method });
   }
-  // The second guard did not charge the rejected request, because it never got it.
+  // The rejected request never reached the second guard, so that guard did not charge it.
   const elsewhere = visit.caller({ key: caller.key });
   await elsewhere.passes('/things', { ...after(1), perKey: 4 });
 }

@@ -25,7 +25,7 @@ export const onceAbandoned: readonly Sentence[] = [
   ['stores the response even if the client goes away before it', keepsForTheGone],
 ];
 
-/** Headers that a replay must share with the first response. All others belong to a single response. */
+/** Headers that a replay must share with the first response. Others may differ. */
 const KEPT = ['content-type', 'content-encoding', 'location', 'etag'];
 
 function newKey(): string {
@@ -43,7 +43,7 @@ function isRepeat(reply: Reply): boolean {
   return field(reply, 'idempotency-replayed') === 'true';
 }
 
-/** Sends a request until it gets a replay: the first response may be stored shortly after it was sent. */
+/** Sends a request until it gets a replay, because the first response may be stored only after it was sent. */
 function untilRepeated(caller: Caller, path: string, ask: Ask): Promise<Reply> {
   return eventually(async () => {
     const reply = await caller.ask(path, ask);

@@ -34,7 +34,7 @@ function beside(inProgress: number): Quotas {
   return { inFlight: 4 - inProgress, perAddress: 59 };
 }
 
-/** The same key from a new address. */
+/** A caller with the same key and a new address. */
 function elsewhere(visit: Visit, caller: Caller): Caller {
   return visit.caller({ key: caller.key });
 }
@@ -66,7 +66,7 @@ async function chargesNothing(visit: Visit): Promise<void> {
   }
   await visit.caller({ address: other.address }).passes('/things', { ...after(1), perKey: 4 });
 
-  // The reverse: a request that the rate limit rejects takes no permit.
+  // Conversely, a request that the rate limit rejects takes no permit.
   const spent = visit.caller();
   await spendAddress(visit, spent.address);
   const none = { ...FULL, perAddress: 0 };

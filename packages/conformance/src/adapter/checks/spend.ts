@@ -5,7 +5,6 @@ import { after } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
 import { times } from './sentence.js';
 
-/** Uses up the limit of the caller's key. */
 export async function spendKey(caller: Caller): Promise<void> {
   for (const index of times(5)) {
     await caller.passes('/things', { ...after(index + 1), perKey: 4 - index });

@@ -1,4 +1,4 @@
-/** Charges token buckets with debt. */
+/** How a token bucket with debt is charged. */
 
 import { mulDiv } from '../../base/exact.js';
 import type { Ask } from '../../contract/ask.js';
@@ -8,7 +8,7 @@ import { unitsRefilled } from './bucket-rule.js';
 import type { BucketState } from './bucket-step.js';
 
 /**
- * Charges a `take` that passes, or a `record`. Units beyond limit and debt are forgiven, that is, not charged. Exported
+ * Charges a bucket for a `record`, or for a `take` that passes. Units beyond burst and debt are not charged. Exported
  * for stores that receive rules as numbers and must add this function to `logic`.
  *
  * @param nowUs the store's clock

@@ -1,4 +1,4 @@
-/** The rule of a token bucket, and its `Machine`. Shaper queues use the same numbers and receipts. */
+/** The rule of a token bucket, and its implementation (`Machine`). Shaper queues use the same numbers and receipts. */
 
 import { mulAddDiv, mulDiv } from '../../base/exact.js';
 import type { BucketAnswer, Receipt } from '../../contract/ask.js';
@@ -18,7 +18,8 @@ const bucketMachine: Machine = {
   capacity: ({ burst }: BucketRule) => burst,
   share: ({ limit, windowUs, burst }: BucketRule, share) =>
     makeBucketRule(limit, Math.ceil(windowUs / share), burst),
-  // Counts at most burst + limit units, so a caller that stops is within the burst again after at most one window.
+  // With `overage`, the bucket counts at most burst + limit units: a caller that stops is within the burst after a
+  // window.
   soften: ({ limit, windowUs, burst }: BucketRule) =>
     makeBucketRule(limit, windowUs, burst + limit),
   policy: (name, rule: BucketRule) => ratePolicy(name, rule),
@@ -46,14 +47,13 @@ const bucketMachine: Machine = {
   },
 };
 
-/** Numbers as for `makeRule`. */
 export function makeBucketRule(limit: number, windowUs: number, declaredBurst: number): BucketRule {
   const numbers = bucketNumbers(limit, windowUs, declaredBurst);
   const code = bucketCode(numbers, numbers.den);
   return { machine: 'bucket', logic: bucketMachine, code, ...numbers };
 }
 
-/** Rules with the same tolerance and the same denominator can read each other's state unchanged. */
+/** The code of a bucket rule. Rules with the same code can read each other's stored state unchanged. */
 export function bucketCode({ tolUs, tolNum }: Tolerance, den: number): string {
   const fraction = den === 1 ? '' : `.${tolNum.toString(36)}.${den.toString(36)}`;
   return `b${tolUs.toString(36)}${fraction}`;
@@ -65,7 +65,6 @@ export function bucketCode({ tolUs, tolNum }: Tolerance, den: number): string {
  */
 export const MAX_TOLERANCE_US: number = 2 ** 51;
 
-/** Numbers as for `makeRule`. */
 export function bucketNumbers(
   limit: number,
   windowUs: number,
@@ -111,8 +110,8 @@ export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: n
 }
 
 /**
- * Measures a bucket, even if units don't refill in whole microseconds. `waitUs`: how long a taker may wait for units
- * that have not refilled yet.
+ * Measures a bucket, also if its units refill in fractions of a microsecond. `waitUs` is how long a taker may wait for
+ * units that have not refilled yet.
  */
 export function measureParts(
   rule: BucketNumbers,
@@ -142,7 +141,7 @@ export function measureParts(
   };
 }
 
-/** Units that have not refilled, rounded up. Exceeds the burst while takers wait or the bucket is in debt. */
+/** The units that have not refilled yet, rounded up: more than the burst while takers wait or the bucket is in debt. */
 export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer): number {
   const { nowUs, tatUs, tatNum } = answer;
   return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
@@ -178,7 +177,7 @@ export function receiptOfBucket({ tatUs, tatNum }: BucketAnswer, units: number):
   return { atUs: tatUs, num: tatNum, units };
 }
 
-/** The receipt of a grant without the returned units, as if they had never been taken. */
+/** The receipt that the grant would have if `given` of its units had never been taken. */
 export function restOfBucket(
   { period, den }: BucketRule | QueueRule,
   { atUs, num, units }: Receipt,

@@ -1,4 +1,4 @@
-/** Buckets by limiter, code and key, in a flat table. */
+/** Stores the buckets of a memory store in a flat table. */
 
 import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';
@@ -8,7 +8,7 @@ import { type BucketState, bucketAnswer, mayWrite, stepBucket } from './bucket-s
 
 /**
  * The time of a slot is the instant at which its bucket is full and the entry expires. The number of a slot is the
- * numerator of that instant; the table allocates numbers only once a rule has fractions of a microsecond.
+ * numerator of that instant; the table allocates numbers only when a rule needs fractions of a microsecond.
  */
 export class BucketShelf implements Shelf<BucketRule, BucketState> {
   readonly grows = false;
@@ -16,7 +16,6 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   private readonly table = this.keys.table;
   // Reused for each call, so a decision allocates only its answer.
   private readonly state: BucketState = { tatUs: 0, tatNum: 0, forgiven: undefined };
-  /** The slot of the last lookup, used by `step`. */
   private slot = -1;
 
   get size(): number {
@@ -27,7 +26,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return this.load(this.slotOf(limiter, rule, key, nowUs));
   }
 
-  /** The slot of a key, -1 if there is none. Valid until the next call of any method except {@link load}. */
+  /** The slot of a key, or -1 if the key has none. Any call of a method other than {@link load} makes it invalid. */
   slotOf(limiter: string, rule: BucketRule, key: string, nowUs: number): number {
     return this.keys.findSlot(limiter, rule, key, nowUs);
   }
@@ -59,15 +58,15 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return bucketAnswer(state, nowUs, allowed);
   }
 
-  /** Whether {@link takeWhole} can be used for the take. */
+  /** Whether {@link takeWhole} can be used for a take of `cost` units. */
   isPlain(rule: BucketRule, cost: number): boolean {
     const whole = rule.den === 1 && cost > 0 && cost <= rule.burst;
     return whole && rule.deepest === undefined && this.table.isBare;
   }
 
   /**
-   * Like {@link step}, for the usual take, whose units refill in whole microseconds. A quarter faster, because it
-   * changes the table directly.
+   * Does what {@link step} does for the usual take, whose units refill in whole microseconds. It is a quarter faster,
+   * because it changes the table directly.
    *
    * If you change this, change its other three implementations: see {@link stepBucket}.
    */

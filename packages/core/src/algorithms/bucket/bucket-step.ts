@@ -1,6 +1,6 @@
 /**
- * The token bucket, stored as one instant: functions that change only the state they get (see docs/algorithms.md;
- * packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
+ * Functions for a token bucket, which is stored as one instant. They change only the state they get (see
+ * docs/algorithms.md; packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
  */
 
 import { mulDiv } from '../../base/exact.js';
@@ -20,10 +20,9 @@ export interface BucketState {
 }
 
 /**
- * Applies `op` to `state`, in place, and returns whether the cost passes (for `put`: whether anything was given back).
+ * Applies `ask` to `state`, in place. Returns whether its cost passes or, for a `put`, whether anything was given back.
  * With `charge` false, a `take` that passes charges nothing, because another step of its group was rejected. If the
- * clock went back, every operation cuts `state` to the maximum of the rule; the caller stores the cut state only if
- * {@link mayWrite} returns true.
+ * clock went back, `state` is corrected first; the caller stores the correction only if {@link mayWrite} returns true.
  *
  * The charge of a bucket is implemented four times. If you change one, change all: this function, takeWhole in
  * bucket-shelf.ts beside this file, and bucket.lua and takes.lua in redis/src/algorithms/bucket.
@@ -79,19 +78,19 @@ export function stepBucket(
 export function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean): BucketAnswer {
   const { tatUs, tatNum, forgiven } = state;
   const answer = { allowed, nowUs, tatUs, tatNum };
-  // Without debt, all answers have one shape, which makes reading them faster.
+  // Without debt, all answers have the same shape, so they are read faster.
   return forgiven ? { ...answer, forgiven } : answer;
 }
 
 /**
- * Whether a step may change the stored state. `look`, a cost of 0, and a `put` that gives nothing back must not.
+ * Whether a step may change the stored state. A `look`, a step of cost 0, and a `put` that gives nothing back may not.
  * `allowed` is the result of {@link stepBucket}.
  */
 export function mayWrite({ op, cost }: Ask<BucketRule>, allowed: boolean): boolean {
   return op === 'reset' || (cost > 0 && op !== 'look' && (op !== 'put' || allowed));
 }
 
-/** If the clock went back, the bucket may be emptier than burst and debt allow. Refills it up to that bound. */
+/** If the clock went back, the bucket may look emptier than burst and debt allow. This refills it up to that bound. */
 function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
   const { tolUs, tolNum } = rule.deepest ?? rule;
   const latestUs = nowUs + tolUs;
@@ -102,8 +101,8 @@ function clamp(rule: BucketRule, state: BucketState, nowUs: number): void {
 }
 
 /**
- * Gives back the cost of a grant, except the part that has refilled since: if the bucket was full in between, the grant
- * no longer reduces it.
+ * Gives back the cost of a grant, except the part that has refilled since. If the bucket was full in between, nothing
+ * is given back.
  */
 function putBucket(
   rule: BucketRule,

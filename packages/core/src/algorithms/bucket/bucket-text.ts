@@ -1,4 +1,4 @@
-/** The text of a token bucket, the same as in Redis: the instant at which it is full again, as `us` or `us:num`. */
+/** Token buckets as stored text, as in Redis: the instant at which the bucket is full again, as `us` or `us:num`. */
 
 import type { Ask, BucketAnswer } from '../../contract/ask.js';
 import type { BucketRule, Rule } from '../../contract/rule.js';

@@ -1,4 +1,4 @@
-/** The rule of a limit by calendar, and its `Machine`. */
+/** The rule of a limit by calendar, and its implementation (`Machine`). */
 
 import type { CalendarAnswer } from '../../contract/ask.js';
 import type { Calendar } from '../../contract/calendar.js';
@@ -11,12 +11,12 @@ import { BILLING } from './periods.js';
 /** The longest billing period. */
 export const LONGEST_MS = 34_560_000_000;
 
-/** Omits {@link Machine.complete}, which only limiters in apps need. */
+/** Lacks {@link Machine.complete}, which stores don't need; `calendar()` adds it. */
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,
   capacity: ({ limit }: CalendarRule) => limit,
-  // Reduces the limit, because a longer window would not be a period of the calendar.
+  // Reduces the limit, because a period of the calendar can't be extended like other windows.
   share: (rule: CalendarRule, share) => ({
     ...rule,
     limit: Math.max(1, Math.floor(rule.limit * share)),
@@ -73,8 +73,8 @@ export function makeCalendarRule(limit: number, calendar: Calendar): CalendarRul
 }
 
 /**
- * The script in Redis replies with one number: twice the count, plus 0 or 1. With counts up to 2^52, it could exceed
- * 2^53 - 58. ioredis parses larger integers wrong.
+ * The highest count. The Redis script replies with twice the count, plus 0 or 1, and ioredis parses integers above
+ * 2^53 - 58 wrong.
  */
 export const MOST_COUNTED: number = 2 ** 51;
 

@@ -1,4 +1,4 @@
-/** The calendar counts of a memory store. */
+/** The counts of limits by calendar, in a memory store. */
 
 import type { Ask, CalendarAnswer } from '../../contract/ask.js';
 import type { CalendarRule } from '../../contract/rule.js';
@@ -14,7 +14,7 @@ const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
 export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredCalendar>();
-  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
+  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
   private readonly working = unusedCalendar();
 
   get size(): number {
@@ -32,7 +32,7 @@ export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
 
   step(step: ShelfStep<CalendarRule, StoredCalendar>): CalendarAnswer {
     const { nowUs, charge, mayGrow, count, other } = step;
-    // Keys that share a count have different billing periods, and the period of one key must not end those of others.
+    // In a full store, keys share a count. The billing period of one key must not end the period of another.
     const ask = mayGrow ? step.ask : { ...step.ask, period: undefined };
     const { working: state } = this;
     const from = count ?? other ?? UNUSED;

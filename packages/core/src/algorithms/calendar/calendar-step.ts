@@ -1,5 +1,5 @@
 /**
- * Calendar counts: functions that change only the state they get (see docs/algorithms.md;
+ * Functions for counts by calendar. They change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/calendar/calendar.lua does the same in Lua).
  */
 
@@ -23,14 +23,14 @@ export interface CalendarState {
 }
 
 /**
- * Periods that begin at most this far apart are the same: an app's clock may be off, or the app may learn of a renewal
- * late.
+ * If two periods begin at most this far apart, they count as the same period: an app's clock may be off, or the app may
+ * learn of a renewal late.
  */
 const SAME_US = 3_600_000_000;
 
 /**
- * The periods around `nowUs` of the store's clock, for a step of a calendar rule. Usually a step counts in `current`.
- * Exported for stores that decide in another language.
+ * The periods before, at and after `nowUs` of the store's clock. Usually a step counts in `current`. Exported for
+ * stores that decide in another language, such as Lua.
  *
  * @example
  * ```ts run
@@ -96,7 +96,7 @@ export function stepCalendar(
 type CalendarAsk = Omit<Ask<CalendarRule>, 'key'>;
 
 /**
- * Moves the state to the period that counts now, given the `period` of the step. Returns whether the clock went back by
+ * Moves the state to the step's `period`, unless the stored period still counts. Returns whether the clock went back by
  * more than a period since the state was stored.
  */
 function enter(state: CalendarState, period: Period, nowUs: number): boolean {
@@ -106,7 +106,7 @@ function enter(state: CalendarState, period: Period, nowUs: number): boolean {
   if (nowUs >= state.endUs || laterUs > SAME_US) {
     begin(state, period);
   } else if (-laterUs <= SAME_US && period.startUs > 0) {
-    // The start stays, because receipts name it.
+    // The start does not change, because receipts contain it.
     state.label = period.label;
     state.endUs = period.endUs;
   } else if (state.startUs > period.endUs) {

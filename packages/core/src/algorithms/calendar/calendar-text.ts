@@ -1,4 +1,4 @@
-/** The text of a calendar count, the same as in Redis: `label start end current`. */
+/** Counts by calendar as stored text, as in Redis: `label start end current`. */
 
 import type { Ask, CalendarAnswer } from '../../contract/ask.js';
 import type { CalendarRule } from '../../contract/rule.js';
@@ -34,7 +34,7 @@ class StoredCalendar implements StoredCount {
   }
 
   step(step: Step, nowUs: number, charge: boolean): CalendarAnswer {
-    // A copy: a step that charges nothing must not move the count to another period.
+    // Steps a copy, because a step that charges nothing must not move the count to another period.
     const state = { ...this.state, dirty: false };
     const allowed = stepCalendar(step as Ask<CalendarRule>, state, nowUs, charge);
     const { dirty, startUs, endUs, current, forgiven } = state;

@@ -1,4 +1,4 @@
-/** `calendar`: windows by day, week, month or billing period. */
+/** `calendar` makes windows by day, week, month or billing period. */
 
 import { checkOptions } from '../../base/check-shapes.js';
 import { encodeText } from '../../base/encode-name.js';
@@ -32,8 +32,8 @@ export interface CalendarOptions {
   /** The time zone in which a period begins at midnight, such as `'Europe/Berlin'`. Default `'UTC'`. */
   readonly timeZone?: string | undefined;
   /**
-   * The day on which a period begins. For a week: 1 (Monday, default) to 7 (Sunday). For a month: 1 (default) to 31; a
-   * shorter month begins on its last day, as at Stripe.
+   * The day on which a period begins: for a week, 1 (Monday, default) to 7 (Sunday); for a month, 1 (default) to 31. In
+   * a month without this day, the period begins on the last day, as at Stripe.
    */
   readonly on?: number | undefined;
 }
@@ -41,10 +41,10 @@ export interface CalendarOptions {
 const NAMES: NamesOf<CalendarOptions> = { timeZone: 1, on: 1 };
 
 /**
- * A window that begins with a day, week or month of a time zone, or with the caller's billing period. For the option
- * `window`, without `algorithm`, `burst` and `anchor`. The store's clock decides which period is current.
+ * A window that begins with a day, week or month of a time zone, or with the caller's billing period. Use it as the
+ * option `window`, without `algorithm`, `burst` and `anchor`. The store's clock decides which period is current.
  *
- * - Days of 23 and 25 hours are one day. A day whose midnight does not exist begins when the clocks go forward.
+ * - Days of 23 and 25 hours count as one day. A day whose midnight does not exist begins when the clocks go forward.
  * - The function that returns the billing period of a request may be async. If it fails, the key's stored period
  *   continues.
  * - After the end of a billing period, the limit continues with periods of equal length and reports faults, until the
@@ -77,7 +77,7 @@ export function calendar<Raw = unknown>(
   return new Window(calendarNamed(BILLING), period);
 }
 
-/** Returns null for no period, because undefined means that the function failed. */
+/** Replaces a missing period by null, because undefined means that the function failed. */
 function settled<Own>(own: Own | PromiseLike<Own>): Own | PromiseLike<Own> {
   return isThenable(own) ? (own as PromiseLike<Own>).then(settledNow) : settledNow(own as Own);
 }
@@ -108,7 +108,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** The `notices` objects already checked: NODE_ENV is read once for each, because a read costs more than a step. */
+/** The `notices` objects already checked. Each is checked once, because reading NODE_ENV takes longer than a step. */
 const checked = new WeakSet<object>();
 
 /** Warns once, in production, of calendar limits in a memory store. */

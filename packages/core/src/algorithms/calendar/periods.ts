@@ -1,4 +1,4 @@
-/** Calendars: when days, weeks and months begin in a time zone, and the periods of a subscription. */
+/** Calculates when days, weeks and months begin in a time zone, and the periods of a subscription. */
 
 import { mustBe } from '../../base/errors.js';
 import type { Calendar, Period, Periods } from '../../contract/calendar.js';
@@ -12,12 +12,12 @@ const MONDAY = 4;
 /** The parts of the name of a {@link Calendar}. */
 const NAME = /^(day|week|month)(?:-(\d+))?@(.+)$/;
 
-/** The last day on which a week or month can begin. */
+/** For each unit, the highest number of a day on which a period can begin. */
 const MOST = { day: 1, week: 7, month: 31 } as const;
 
 export type Unit = keyof typeof MOST;
 
-/** The name of the calendar for billing periods, which the app supplies. */
+/** The name of the calendar whose billing periods the app supplies. */
 export const BILLING = 'billing';
 
 /**
@@ -113,7 +113,6 @@ class ZoneCalendar implements Calendar {
     return dayIn(year, month + 1, on);
   }
 
-  /** The local day of an instant. */
   private dayOf(seconds: number): number {
     const [month = 1, day = 1, year = 1970] = this.dates
       .format(seconds * 1000)
@@ -142,7 +141,7 @@ class ZoneCalendar implements Calendar {
 /** @throws SpillwayError `SPW_WINDOW_INVALID` if there is no such time zone */
 function datesIn(timeZone: string): Intl.DateTimeFormat {
   try {
-    // With this locale and numbers, the format is always that of 12/31/2026.
+    // With this locale and these options, a date is always written like 12/31/2026.
     const numbers = { year: 'numeric', month: 'numeric', day: 'numeric' } as const;
     return new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', { timeZone, ...numbers });
   } catch {
@@ -170,8 +169,8 @@ function dayIn(year: number, month: number, day: number): number {
 }
 
 /**
- * The periods around `us`, if periods as long as `own` follow each other. A period before `own` gets the start 0,
- * because the key's real period may have begun at another time. A period with start 0 never ends a stored period.
+ * The periods around `us` if all periods were as long as `own`. Those before `own` get the start 0, because the key's
+ * real periods may have begun at other times. A step with start 0 never ends a stored period.
  */
 export function periodsLike(own: Period, us: number): Periods {
   const { startUs, endUs } = own;
@@ -194,8 +193,7 @@ function nth(own: Period, at: number): Period {
 const UNKNOWN_US = 31 * DAY_S * SECOND_US;
 
 /**
- * The periods of a key whose billing period is unknown. They begin in 1970, before any stored period of the key, so
- * they never end it.
+ * The periods of a key whose billing period is unknown. Their start is 0, so they never end a stored period of the key.
  */
 function unknownPeriods(us: number): Periods {
   const endUs = us - (us % UNKNOWN_US) + UNKNOWN_US;

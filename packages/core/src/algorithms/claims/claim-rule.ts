@@ -1,4 +1,4 @@
-/** The rule of claims, and its `Machine`. */
+/** The rule of claims, and its implementation (`Machine`). */
 
 import { encodeText } from '../../base/encode-name.js';
 import { SpillwayError, show } from '../../base/errors.js';
@@ -43,7 +43,7 @@ const claimsMachine: Machine = {
 };
 
 /**
- * Makes the rule of claims. The numbers must have been checked.
+ * Makes the rule of claims. It does not check the numbers.
  *
  * @param leaseUs how long a claim is held without a renewal: an integer from 1 s to 24 hours in microseconds
  * @param keepUs how long a done claim stays stored: an integer from 1 s to 400 days in microseconds
@@ -73,8 +73,8 @@ const OWNER = /^[\w-]{16}$/;
 const NOTE = /^[\x20-\x7e]{0,256}$/;
 
 /**
- * @throws SpillwayError `SPW_GROUP_INVALID` if the claim is invalid, or missing in a step other than `reset`. Also if
- * the cost is not 1, or `onStoreError` is a rule
+ * @throws SpillwayError `SPW_GROUP_INVALID` if the claim is invalid, if a step other than `reset` has no claim or a
+ * cost other than 1, or if `onStoreError` is a rule
  */
 function checkClaim(step: Parameters<NonNullable<Machine['checkStep']>>[0]): void {
   const { op, limiter, cost, claim, onStoreError } = step;

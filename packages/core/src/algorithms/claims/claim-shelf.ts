@@ -10,8 +10,8 @@ import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 type StoredClaim = ClaimState & Expiring;
 
 /**
- * Longer names are stored as two fingerprints. One would be too short: a collision would replay the response of another
- * claim.
+ * A longer name is stored as two fingerprints. With one, two claims could share a name, and one would get the response
+ * of the other.
  */
 const LONGEST_NAME = 128;
 
@@ -53,7 +53,7 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     }
   }
 
-  /** Contains the length of the key, so different claims have different names. */
+  /** Starts with the length of the key, so no other key and id give the same name. */
   private claimNameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;

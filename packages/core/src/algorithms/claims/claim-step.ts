@@ -1,5 +1,5 @@
 /**
- * Claims: pure functions from a state to the next one (see docs/algorithms.md;
+ * Pure functions that calculate the next state of a claim (see docs/algorithms.md;
  * packages/redis/src/algorithms/claims/claims.lua does the same in Lua).
  */
 
@@ -9,8 +9,8 @@ import type { ClaimsRule } from '../../contract/rule.js';
 import { MAX_LEASE_US } from '../leases/lease-step.js';
 
 /**
- * The longest time that a done claim stays stored: 400 days. A claim that ends later was done before the clock went
- * back.
+ * The longest time that a done claim stays stored: 400 days. If a claim would stay longer than this from now, the clock
+ * went back.
  */
 export const MAX_KEEP_US: number = 400 * 86_400_000_000;
 
@@ -21,7 +21,7 @@ export type ClaimState = Pick<ClaimsAnswer, 'state' | 'owner' | 'endsUs' | 'note
 export const FREE: ClaimState = { state: 'free', owner: '', endsUs: 0, note: '' };
 
 interface Stepped {
-  /** Contains the state after the step, as the rule sees it. */
+  /** Contains the state of the claim after the step. */
   readonly answer: ClaimsAnswer;
   /** True if the caller must store that state. */
   readonly dirty: boolean;
@@ -66,8 +66,8 @@ export function stepClaim(
 }
 
 /**
- * The claim as the rule sees it. An expired claim is free. A claim that ends later than any lease or storage time
- * allows was made before the clock went back, and is shortened.
+ * The claim at `nowUs`, free if it has expired. If a claim would end later than any lease or storage time allows, the
+ * clock went back, and the claim is shortened.
  */
 function view(rule: ClaimsRule, stored: ClaimState, nowUs: number): ClaimState {
   if (stored.endsUs <= nowUs) return FREE;

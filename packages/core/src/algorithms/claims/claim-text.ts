@@ -1,5 +1,5 @@
 /**
- * The text of a claim, the same as in Redis: its end, `r` (running) or `d` (done), its owner, and its note. Example:
+ * Claims as stored text, as in Redis: the end, `r` (running) or `d` (done), the owner and the note. Example:
  * `1767225660000000raaaaaaaaaaaaaaaa`.
  */
 

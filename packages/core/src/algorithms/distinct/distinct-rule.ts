@@ -1,4 +1,4 @@
-/** The rule of a limit on distinct items, and its `Machine`. */
+/** The rule of a limit on distinct items, and its implementation (`Machine`). */
 
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -7,7 +7,7 @@ import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Omits {@link Machine.complete}, which only limiters in apps need. */
+/** Lacks {@link Machine.complete}, which stores don't need; `distinct()` adds it. */
 export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,

@@ -15,10 +15,10 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
   readonly grows = true;
   private readonly states = new KeyedStates<StoredItems>();
   private characters = 0;
-  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
+  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
   private readonly working = noItems();
 
-  /** Items of all keys. */
+  /** The number of items of all keys. */
   get size(): number {
     return this.characters / WIDTH;
   }
@@ -31,7 +31,7 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
     const { ask, nowUs, charge, mayGrow, count, other } = step;
     const { working: state } = this;
     state.items = (count ?? other)?.items ?? '';
-    // A shared count also grows, up to the limit: with room for only one item it would reject nearly all its keys.
+    // A shared count may grow too. With room for only one item, it would reject nearly all its keys.
     const grows = mayGrow || 'other' in step;
     const allowed = stepDistinct(ask, state, nowUs, charge, grows);
     const { used, freesUs, lastUs } = state;

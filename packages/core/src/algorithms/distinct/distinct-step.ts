@@ -1,5 +1,5 @@
 /**
- * The distinct items of a key: functions over a packed list of them (see docs/algorithms.md;
+ * Functions over the packed list of a key's distinct items (see docs/algorithms.md;
  * packages/redis/src/algorithms/distinct/distinct.lua does the same in Lua).
  *
  * The list is a string with one byte per character. Each item takes 16 bytes for its fingerprint and 7 for the time at
@@ -21,7 +21,7 @@ const SHARED = 128;
 
 /** The items of a key, and the numbers of the answer to the last step. */
 export interface DistinctState {
-  /** True if the caller must store the items. */
+  /** Whether the caller must store the items. */
   dirty: boolean;
   /** The packed list. */
   items: string;
@@ -35,8 +35,8 @@ export function noItems(): DistinctState {
 }
 
 /**
- * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. With `mayGrow` false,
- * a new item passes only if it replaces an expired one, or if the key has no items.
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. With `mayGrow` false
+ * (the memory store is full), a new item passes only if it replaces an expired one, or if the key has no items.
  */
 export function stepDistinct(
   { op, rule, cost, receipt, items = [] }: DistinctAsk,
@@ -70,7 +70,7 @@ export function stepDistinct(
     // Drops the oldest items if a `record` has exceeded the limit.
     const most = Math.max(limit, before.length / WIDTH) * WIDTH;
     if (list.length > most) list = list.slice(-most);
-    places = op === 'record' ? placesOf(list, wanted) : []; // after a take, the list has all of them
+    places = op === 'record' ? placesOf(list, wanted) : []; // after a take, the list has all items
   }
   state.items = list;
   state.used = list.length / WIDTH;
@@ -113,7 +113,7 @@ function freshOf(places: readonly number[]): number {
   return places.filter((at) => at < 0).length;
 }
 
-/** The time of the item that must expire before all wanted items pass; -1 if they pass now. */
+/** The time of the item whose expiry makes room for all wanted items; -1 if they pass now. */
 function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
   const known = new Set(places);
   const fresh = freshOf(places);
@@ -127,7 +127,7 @@ function freesOf(list: string, places: readonly number[], limit: number, nowUs: 
   return nowUs; // a full memory store has no room for all wanted items
 }
 
-/** The list with each wanted item: marked as shared if it was in the list, otherwise appended. */
+/** Adds the wanted items to the list. If an item was already in the list, it is marked as shared. */
 function withItems(
   list: string,
   wanted: readonly string[],
@@ -139,7 +139,7 @@ function withItems(
   return edited(list, unsharedOf(list, places), true) + fresh;
 }
 
-/** Removes at most `most` of the items at `places`, and only unshared ones that were added at `us`. */
+/** Removes items that the grant at `us` added and no other request repeated: at most `most` of those at `places`. */
 function without(list: string, places: readonly number[], us: number, most: number): string {
   const own = unsharedOf(list, places).filter((at) => timeAt(list, at) === us);
   return edited(list, own.slice(0, most), false);
@@ -189,7 +189,7 @@ function timeAt(list: string, at: number): number {
   return us;
 }
 
-/** The time of the newest item; 0 if there is none. */
+/** The time of the newest item; 0 if the list is empty. */
 function lastOf(list: string): number {
   return list === '' ? 0 : timeAt(list, list.length - WIDTH);
 }

@@ -1,4 +1,4 @@
-/** The text of the distinct items of a key: `1` and the packed list in base64. */
+/** The distinct items of a key as stored text: `1` and the packed list in base64. */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';
 import type { DistinctRule } from '../../contract/rule.js';

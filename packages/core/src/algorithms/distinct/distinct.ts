@@ -1,4 +1,4 @@
-/** `distinct`: a limit on how many distinct items each key touches. */
+/** `distinct` limits how many distinct items each key touches. */
 
 import { checkCallback } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
@@ -24,7 +24,7 @@ const machine: Machine = /* @__PURE__ */ Object.assign({}, distinctMachine, {
   },
 } satisfies Pick<Machine, 'complete' | 'givenBy'>);
 
-/** Each step reads and writes all items of its key: 23 bytes each. */
+/** The highest limit. Each step reads and writes all items of its key, 23 bytes each. */
 const MAX_LIMIT = 10_000;
 
 /**
@@ -35,11 +35,11 @@ const MAX_LIMIT = 10_000;
  * - A request with several items adds all of them or is rejected. A request with more than 100 distinct items, or a
  *   list of more than 10,000 entries, is rejected (`never`).
  * - Items are stored as 16 bytes of a SHA-256. A value that is not a string, number or bigint is a fault, and all such
- *   values of a key are one item.
+ *   values of a key count as one item.
  *
  * At most `limit` items of a key are added in any interval of a window's length.
  *
- * @param itemOf finds the items of a request; null and undefined mean none. If it fails, that is a fault, and the
+ * @param itemOf finds the items of a request; null and undefined mean no items. If it fails, that is a fault, and the
  * request has one unknown item. Without HTTP, omit it and write `consume(key, { item })`
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -70,7 +70,7 @@ export function distinct<Raw = unknown>(
   };
 }
 
-/** Returns an empty list for no items, because undefined means that the function failed. */
+/** Replaces missing items by an empty list, because undefined means that the function failed. */
 function settled(own: Items | PromiseLike<Items>): Items | PromiseLike<Items> {
   return isThenable(own) ? (own as PromiseLike<Items>).then(settledNow) : settledNow(own as Items);
 }

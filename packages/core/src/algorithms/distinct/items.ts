@@ -15,12 +15,12 @@ const PIECE = 2 ** 15;
 
 /**
  * The fingerprints of distinct items, in hexadecimal. Returns at most 101, one more than can pass. Null and undefined
- * are not items. Values of all other types are the same item, so a client can't use them to avoid the limit or to
- * exhaust it.
+ * are not items. All values other than strings, numbers and bigints are one item, so a client can't avoid or exhaust
+ * the limit with them.
  *
- * @param step its limiter and key are part of the fingerprints. Otherwise an item of one key would count as a repeat
- * for all keys that share its count in a full memory store
- * @param junk reports the first value of an invalid type
+ * @param step its limiter and key are part of the fingerprints. Keys that share a count in a full memory store would
+ * otherwise take each other's items for repeats
+ * @param junk is called with the first value of an invalid type
  */
 export function fingerprintsOf(
   given: unknown,
@@ -47,7 +47,7 @@ export function fingerprintsOf(
 
 const KINDS: Readonly<Partial<Record<string, string>>> = { string: 's', number: 'n', bigint: 'i' };
 
-/** Hashes the UTF-16 units, low byte first: in UTF-8, all lone surrogates would be equal. */
+/** Hashes the UTF-16 units, low byte first. UTF-8 would make all lone surrogates equal. */
 function fingerprintOf(text: string): string {
   const digest = newDigest();
   for (let from = 0; from < text.length; from += PIECE) {

@@ -15,7 +15,7 @@ export class LeaseShelf implements Shelf<LeasesRule, StoredLeases> {
   private readonly states = new KeyedStates<StoredLeases>();
   private kept = 0;
 
-  /** Leases stored, including expired ones. */
+  /** The number of stored leases, including expired ones. */
   get size(): number {
     return this.kept;
   }

@@ -1,12 +1,14 @@
 /**
- * Leases on permits: functions that change only the state they get (see docs/algorithms.md;
+ * Functions for leases on permits. They change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/leases/leases.lua does the same in Lua).
  */
 
 import type { Ask, Lease } from '../../contract/ask.js';
 import type { LeasesRule } from '../../contract/rule.js';
 
-/** The longest lease: 24 hours. A lease that ends later was taken before the clock went back. */
+/**
+ * The longest lease: 24 hours. If a lease would end later than this from now, the clock went back after it was taken.
+ */
 export const MAX_LEASE_US: number = 86_400_000_000;
 
 interface Held {
@@ -18,7 +20,7 @@ interface Held {
 export interface LeasesState {
   /** The leases by their id. */
   readonly held: Map<string, Held>;
-  /** How many of them are critical. */
+  /** How many leases are critical. */
   critical: number;
   /** No lease expires before this instant. */
   soonestUs: number;
@@ -32,14 +34,13 @@ interface LeasesView {
   critical: number;
 }
 
-/** The state of an unused key. */
 export function noLeases(): LeasesState {
   return { held: new Map(), critical: 0, soonestUs: Infinity, lastUs: 0 };
 }
 
 /**
  * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts the
- * permits of the same key that are stored elsewhere.
+ * key's permits on the store's other shelf.
  */
 export function stepLeases(
   { op, rule, cost, lease }: Ask<LeasesRule>,
@@ -89,8 +90,8 @@ export function expire(state: LeasesState, nowUs: number): void {
 }
 
 /**
- * If the clock went back, a lease may end later than the longest lease can. It is shortened to the lease length of this
- * rule.
+ * If the clock went back, a lease may end later than the longest lease can. Such a lease is shortened to the lease
+ * length of this rule.
  */
 function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   const latestUs = nowUs + MAX_LEASE_US;

@@ -1,6 +1,6 @@
 /**
- * The text of leases: the format mark `1`, then a JSON list with the id, the end (microseconds since the epoch) and 1
- * or 0 (critical holder or not) of each lease: `1[["a1b2",1767225660000000,0]]`.
+ * Leases as stored text: the format mark `1`, then a JSON list. Each lease has its id, its end (microseconds since the
+ * epoch), and 1 if critical, otherwise 0. Example: `1[["a1b2",1767225660000000,0]]`.
  */
 
 import type { Ask, LeasesAnswer } from '../../contract/ask.js';

@@ -1,4 +1,4 @@
-/** `lockFor`: locks a key that exceeds its limit, longer each time. */
+/** `lockFor` locks a key that exceeds its limit, each time for longer. */
 
 import { checkOptions } from '../../base/check-shapes.js';
 import { durationBetween } from '../../base/checks.js';
@@ -22,15 +22,15 @@ const NAMES: NamesOf<LockOptions> = { forget: 1 };
 const MOST_LOCKS = 16;
 
 /**
- * The first rejection locks the key: until the lock ends, all requests with a cost above 0 are rejected. For the option
- * `penalty` of a limit with `fixedWindow` and `anchor: 'first-request'`, both of which may be left out.
+ * The first rejection locks the key: until the lock ends, all requests with a cost above 0 are rejected. Pass the
+ * result as the option `penalty`, which implies `fixedWindow` and `anchor: 'first-request'`.
  *
  * - Requests during a lock don't count and don't extend it. After the lock the whole limit is available again.
- * - Each lock takes the next duration. Further locks take the last one.
+ * - The n-th lock has the n-th duration, or the last one if there are fewer durations.
  * - A refund of one of the attempts that led to a lock ends the lock, which then doesn't count. So `refundIf` for
  *   successful logins also works if another attempt was rejected before the success was known.
  * - Limits in shadow mode, `peek`, `record`, and costs above the limit start no lock.
- * - A lock survives a change of the limit, the window or the plan, until it ends or the key is reset.
+ * - A change of the limit, the window or the plan does not end a lock. A reset of the key does.
  *
  * @param durations 1 to 16 durations, each from 1 ms to 400 days
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

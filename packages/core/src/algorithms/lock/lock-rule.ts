@@ -1,4 +1,4 @@
-/** The rule of a limit with a penalty, and its `Machine`. */
+/** The rule of a limit with a penalty, and its implementation (`Machine`). */
 
 import type { LockAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -6,7 +6,7 @@ import type { LockRule, Machine } from '../../contract/rule.js';
 import { ratePolicy } from '../decide.js';
 import { LockShelf } from './lock-shelf.js';
 
-/** If another process ends a lock by a refund or reset, this process may reject for up to this time longer. */
+/** A process caches a rejection at most this long, because another process may end the lock by a refund or reset. */
 const CACHED_MS = 1_000;
 
 const lockMachine: Machine = {
@@ -50,7 +50,7 @@ const lockMachine: Machine = {
 };
 
 /**
- * The rule of a limit with a penalty: {@link LockRule}. The numbers must have been checked: as for `makeRule`, and at
+ * Makes the rule of a limit with a penalty. The numbers must have been checked as for `makeRule`. There must be at
  * least one lock.
  *
  * @example

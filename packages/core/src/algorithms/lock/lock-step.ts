@@ -1,5 +1,5 @@
 /**
- * Limits with a penalty: functions that change only the state they get (see docs/algorithms.md;
+ * Functions for limits with a penalty. They change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/lock/lock.lua does the same in Lua).
  */
 
@@ -11,14 +11,16 @@ import { givenBack } from '../receipt.js';
 export interface LockState {
   /** True if the caller must store this state. */
   dirty: boolean;
-  /** The first instant after the window. It also identifies the charges: a refund must name it. */
+  /** When the window ends. Receipts contain it, so a refund reaches only the window that was charged. */
   endUs: number;
   current: number;
-  /** How many past and running locks count. The next lock has the duration at this index, or the last duration. */
+  /**
+   * How many locks count, including a running one. The next lock has the duration at this index, or the last duration.
+   */
   level: number;
-  /** When the last lock ended; 0 if none counts. */
+  /** When the last lock ended; 0 if no lock counts. */
   endedUs: number;
-  /** When the running lock will end; 0 if there is none. */
+  /** When the running lock will end; 0 if no lock runs. */
   untilUs: number;
 }
 
@@ -26,7 +28,7 @@ export function unusedLock(): LockState {
   return { dirty: false, endUs: 0, current: 0, level: 0, endedUs: 0, untilUs: 0 };
 }
 
-/** The first instant at which the state equals that of an unused key. */
+/** The first instant at which the state equals the state of an unused key. */
 export function lockExpiresUs(
   { forgetUs }: LockRule,
   { endUs, current, level, endedUs, untilUs }: LockState,
@@ -85,7 +87,8 @@ export function stepLock(
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
 /**
- * Starts a lock, or extends the running one. A long `hold` raises the level until locks of that level are long enough.
+ * Starts or extends a lock. If no lock of this level is long enough for a `hold`, raises the level. Otherwise `advance`
+ * would shorten the lock.
  */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;

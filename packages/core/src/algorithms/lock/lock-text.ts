@@ -1,4 +1,4 @@
-/** The text of a limit with a penalty, the same as in Redis: `end:current:level:ended:until`. */
+/** Counts of limits with a penalty as stored text, as in Redis: `end:current:level:ended:until`. */
 
 import type { Ask, LockAnswer } from '../../contract/ask.js';
 import type { LockRule, Rule } from '../../contract/rule.js';

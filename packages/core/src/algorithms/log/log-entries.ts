@@ -1,11 +1,11 @@
-/** The entries of a log: units by instant, oldest first. The interface, and the implementation for long logs. */
+/** The interface for the entries of a log (units by instant, oldest first), and its implementation for long logs. */
 
 export interface LogEntries {
   /** Units of all entries. */
   readonly total: number;
-  /** Entries stored; some may have no units left. */
+  /** The number of stored entries; some may have no units left. */
   readonly count: number;
-  /** The newest instant; -Infinity if there is none. */
+  /** The newest instant; -Infinity if the log is empty. */
   readonly lastUs: number;
   /** Units at or before `us`. */
   unitsUntil(us: number): number;
@@ -45,7 +45,7 @@ const SPARE = 8;
  */
 export class Entries implements LogEntries {
   total = 0;
-  /** The part of `times` in use. Its instants are ascending. */
+  /** How much of `times` is in use. Its instants are ascending. */
   private length = 0;
   private times = new Float64Array(SPARE);
   /**
@@ -56,7 +56,7 @@ export class Entries implements LogEntries {
   /** The index of the oldest entry with units, and the units dropped since the last rebuild. */
   private head = 0;
   private dropped = 0;
-  /** Entries in the middle without units. */
+  /** The number of entries in the middle that have no units. */
   private holes = 0;
 
   get count(): number {
@@ -209,8 +209,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Rebuilds the arrays when more than half of their entries have no units. Without sums, a rebuild is only a copy, so
-   * an eighth is enough.
+   * Rebuilds the arrays if more than half of their entries have no units. Without sums, a rebuild only copies, so it
+   * starts at an eighth.
    */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;
@@ -249,7 +249,7 @@ export class Entries implements LogEntries {
     else for (let node = 1; node <= kept; node += 1) carry(nodes, node, 1);
   }
 
-  /** Copies the instants from index `from` on into a new array with room for an eighth more. */
+  /** Copies the instants, starting at index `from`, into a new array with room for an eighth more. */
   private resize(from: number): void {
     const length = this.length - from;
     const times = new Float64Array(length + (length >> 3) + SPARE);

@@ -1,4 +1,4 @@
-/** The rule of a sliding window log, and its `Machine`. */
+/** The rule of a sliding window log, and its implementation (`Machine`). */
 
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
@@ -28,7 +28,9 @@ const logMachine: Machine = {
       // The store's answer changes when the log becomes empty, even for a cost that can never pass.
       return resetMs > 0 ? Math.min(retryAfterMs, resetMs) : retryAfterMs;
     },
-    /** The entry that must expire depends on the cost, so a cached answer applies to one cost only. */
+    /**
+     * The cost decides which entry must expire before a retry passes, so a cached rejection applies to one cost only.
+     */
     covers: (cost, kept) => cost === kept,
     write({ used, freesUs, lastUs }: LogAnswer, numbers, at) {
       numbers[at] = used;

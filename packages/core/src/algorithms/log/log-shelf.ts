@@ -51,7 +51,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private slot = -1;
   private entries = 0;
 
-  /** Entries of all logs. */
+  /** The number of entries of all logs. */
   get size(): number {
     return this.entries;
   }
@@ -83,9 +83,9 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /**
-   * Like {@link step}, in half of the time, for the usual take: one unit at a new instant, in a packed log whose
-   * entries have one unit each. Returns undefined for other takes, and if the block needs another size. If you change
-   * this, `step` or `stepLog`, change all three.
+   * Does what {@link step} does for the usual take, in half of the time. That is a take of one unit at a new instant,
+   * in a packed log whose entries have one unit each. Returns undefined for other takes, or if the block needs another
+   * size. If you change this, `step` or `stepLog`, change all three.
    */
   private takeOne(
     { windowUs, limit }: LogRule,
@@ -165,7 +165,7 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return this.packed;
   }
 
-  /** The log with room for another entry: a packed log that is full becomes a long one. */
+  /** Makes room for another entry: a full packed log becomes a long log. */
   private roomy(log: LogEntries): LogEntries {
     if (log !== this.packed || log.count < MOST_PACKED) return log;
     const long = copyOf(log);
@@ -174,7 +174,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return long;
   }
 
-  /** Stores a log after a step. */
   private storeLog(log: LogEntries, slot: number, windowUs: number): void {
     const { packed, table } = this;
     const kept = log === packed ? log : this.keepLong(log as Entries, slot, windowUs);

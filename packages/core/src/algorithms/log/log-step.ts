@@ -1,5 +1,5 @@
 /**
- * The sliding window log: functions that change only its entries (see docs/algorithms.md;
+ * Functions for the sliding window log. They change only its entries (see docs/algorithms.md;
  * packages/redis/src/algorithms/log/log.lua does the same in Lua).
  */
 
@@ -8,7 +8,6 @@ import type { LogRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 import type { LogEntries } from './log-entries.js';
 
-/** The numbers of the answer to a step. */
 export interface LogView {
   used: number;
   freesUs: number;
@@ -17,8 +16,8 @@ export interface LogView {
 
 /**
  * Applies a step to `entries`, in place. See {@link stepBucket} for `charge` and the return value. Writes the numbers
- * after the step into `view`. With `mayGrow` false, new units join the newest entry, which then expires later than it
- * should, never earlier.
+ * after the step into `view`. With `mayGrow` false (the memory store is full), new units join the newest entry. Units
+ * may then expire too late, but never too early.
  */
 export function stepLog(
   { op, rule, cost, receipt }: Ask<LogRule>,
@@ -58,7 +57,6 @@ export function isAhead(rule: LogRule, entries: LogEntries, nowUs: number): bool
   return entries.lastUs > nowUs + rule.windowUs;
 }
 
-/** Makes one entry of all units that still count; see {@link isAhead}. */
 function gather(entries: LogEntries, used: number, nowUs: number): void {
   entries.clear();
   entries.add(nowUs, used);
@@ -73,7 +71,7 @@ function append(
 ): void {
   const units = Math.min(cost, rule.limit);
   if (units === 0) {
-    entries.clear(); // limit 0: an entry without units would take room, but could not be found by its units
+    entries.clear(); // with limit 0, the entry would have no units: it would take room, but could not be found
     return;
   }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);

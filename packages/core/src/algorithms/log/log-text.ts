@@ -1,6 +1,6 @@
 /**
- * The text of a log: the format mark `1`, then for each entry a space, the microseconds since the previous entry (for
- * the first: since the epoch), a colon and the units. Example: `1 1767225600000000:2 5000:1`.
+ * A log as stored text: the format mark `1`, then the entries. An entry is a space, the microseconds since the previous
+ * entry (or since the epoch), a colon and the units. Example: `1 1767225600000000:2 5000:1`.
  */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';
@@ -16,7 +16,7 @@ import {
 import { Entries, eachEntry } from './log-entries.js';
 import { isAhead, stepLog } from './log-step.js';
 
-/** The most entries in one text: each step reads and writes the whole text. */
+/** The most entries in one text, because each step reads and writes the whole text. */
 const MOST_ENTRIES = 10_000;
 const ENTRY = /^(\d+):(\d+)$/;
 
@@ -55,7 +55,7 @@ class StoredLog implements StoredCount {
     const { op, rule } = ask;
     const { windowUs } = rule;
     const view = { used: 0, freesUs: 0, lastUs: 0 };
-    // Expired entries count for no step, so each write omits them.
+    // Expired entries no longer count, so each write omits them.
     entries.drop(entries.unitsUntil(nowUs - windowUs));
     const mayGrow = entries.count < MOST_ENTRIES;
     const ahead = isAhead(rule, entries, nowUs);

@@ -1,7 +1,7 @@
 /**
  * The entries of a short log, packed in a block. An entry has four bytes for its instant, or six if the window is
- * longer than 71 minutes. Unless all entries have one unit, an entry also has two or four bytes for the sum of the
- * units up to it.
+ * longer than 71 minutes. If any entry has more than one unit, each also has two or four bytes for the sum of the units
+ * up to it.
  *
  * The block is a ring. The slot of the log stores where the oldest entry is and its rough instant, so most takes read
  * nothing from the block and only write their entry.
@@ -16,7 +16,7 @@ export const MOST_PACKED = 256;
 
 /**
  * The second number of a slot with a block, in 31 bits: the numbers per sum, the number of entries, the position of the
- * oldest one in the ring, and its rough instant.
+ * oldest entry in the ring, and its rough instant.
  */
 export function describe(sumSize: number, count: number, head: number, rough: number): number {
   return sumSize | (count << 2) | (head << 11) | (rough << 19);
@@ -43,25 +43,28 @@ export function ringOf(room: number, entrySize: number): number {
   return Math.min(MOST_PACKED, (room / entrySize) | 0);
 }
 
-/** Whether a block of `room` numbers is too large for this many numbers. */
+/** Whether a block with room for `room` numbers is too large for `numbers` of them. */
 export function isLarge(room: number, numbers: number): boolean {
   return 3 * numbers < room;
 }
 
-/** A rough instant has 12 bits. All instants of a log lie within half of that range, so they can be compared. */
+/**
+ * How many bits a rough instant has. It wraps around, but all instants of a log lie within half of its range, so they
+ * can be compared.
+ */
 const ROUGH_BITS = 12;
 const MOST_APART = 2 ** (ROUGH_BITS - 1) - 2;
 
 /**
- * The instants of packed logs, for one window length at a time. They are stored modulo 2^32 us or, if the window is
- * longer than that (71 minutes), modulo 2^48 us. The newest instant is stored in full. The others are calculated from
- * it, because all entries of a log are less than a window apart.
+ * Reads and writes the instants of packed logs, for one window length at a time. A block holds them modulo 2^32 us or,
+ * if the window is longer than that (71 minutes), modulo 2^48 us. The slot's time gives the newest instant in full. The
+ * others follow from it, because all entries of a log are less than a window apart.
  */
 export class Instants {
   /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /** The factor from an instant to a rough one: the largest power of 1/2 with which a window fits into the range. */
+  /** An instant times this is its rough form. The largest power of 1/2 that fits a window into half of the range. */
   private roughness = 1;
 
   turnTo(windowUs: number): void {
@@ -94,8 +97,7 @@ export class Instants {
   }
 
   /**
-   * Whether the instant with the rough form `rough` is certainly later than `us`. The two must be less than a window
-   * apart.
+   * Whether the rough form `rough` proves that an instant is later than `us`. The two must be less than a window apart.
    */
   isLater(rough: number, us: number): boolean {
     return (rough - this.rough(us)) << (32 - ROUGH_BITS) > 0;
@@ -104,7 +106,8 @@ export class Instants {
 
 /**
  * A view of one log at a time. The first number of its slot in the table is the address of the block, the second is
- * made by `describe`. A log with one entry has no block: its first number is 0, and the second is its units.
+ * made by `describe`. A log with one entry has no block: the first number is 0, and the second is the units of the
+ * entry.
  */
 export class PackedEntries implements LogEntries {
   total = 0;
@@ -118,11 +121,10 @@ export class PackedEntries implements LogEntries {
   private address = 0;
   private readonly block = new Block();
   private readonly instants: Instants;
-  /** How many 16-bit numbers a running sum takes: 0 if there are no sums, 1 or 2. */
+  /** How many 16-bit numbers a running sum takes: 1 or 2, or 0 without sums. */
   private sumSize = 0;
   /** The number of entries for which the block has room. */
   private ring = 1;
-  /** Position of the oldest entry in the ring. */
   private head = 0;
 
   constructor(table: FlatTable, blocks: Blocks, instants: Instants) {
@@ -131,7 +133,7 @@ export class PackedEntries implements LogEntries {
     this.instants = instants;
   }
 
-  /** Shows the log in a slot, or an empty one for slot -1. */
+  /** Shows the log in a slot, or an empty log for slot -1. */
   loadLog(slot: number, lastUs: number, windowUs: number): void {
     this.slot = slot;
     this.shrunk = false;
@@ -151,7 +153,7 @@ export class PackedEntries implements LogEntries {
     this.total = this.sumAt(this.count - 1);
   }
 
-  /** Stores the changes, in `slot` if the log was new. */
+  /** Stores the changes. A new log is stored in `slot`. */
   saveLog(slot: number): void {
     this.slot = slot;
     if (this.shrunk) this.fit();
@@ -230,7 +232,7 @@ export class PackedEntries implements LogEntries {
     return this.instants.readInstant(block.page, this.placeOf(index), lastUs);
   }
 
-  /** Units of the entries up to this one, including it. */
+  /** The units of the entries up to and including `index`. */
   private sumAt(index: number): number {
     if (this.address === 0) return this.total;
     if (this.sumSize === 0) return index + 1;
@@ -252,7 +254,6 @@ export class PackedEntries implements LogEntries {
     return this.block.start + inRing * (this.instants.size + this.sumSize);
   }
 
-  /** The index of the first entry later than `us`. */
   private indexAfter(us: number): number {
     if (us >= this.lastUs) return this.count;
     if (this.timeAt(0) > us) return 0;
@@ -279,7 +280,7 @@ export class PackedEntries implements LogEntries {
     return low;
   }
 
-  /** Removes the `count` oldest entries (`index` 0) or one other entry. The caller must lower the later sums next. */
+  /** Removes the `count` oldest entries (`index` 0) or one other entry. The caller must then lower the later sums. */
   private removeEntries(index: number, count: number): void {
     this.count -= count;
     this.shrunk = true;
@@ -326,7 +327,6 @@ export class PackedEntries implements LogEntries {
     this.moveTo(count * (this.instants.size + sumSize), sumSize);
   }
 
-  /** Moves the entries to a block for `room` numbers. */
   private moveTo(room: number, sumSize: number): void {
     const { address, blocks, table, slot } = this;
     const next = blocks.takeBlock(room, slot);
@@ -340,7 +340,6 @@ export class PackedEntries implements LogEntries {
     if (address === 0) this.writeLast();
   }
 
-  /** Copies the entries into another block, with sums of size `sumSize`. */
   private copyTo({ page, start }: Block, sumSize: number): void {
     const { size } = this.instants;
     const from = this.block.page;

@@ -1,4 +1,4 @@
-/** The rule of a shaper's queue (a bucket whose takers may wait), and its `Machine`. */
+/** The rule of a shaper's queue (a bucket whose takers may wait), and its implementation (`Machine`). */
 
 import { mulDiv } from '../../base/exact.js';
 import type { Answer, Ask, QueueAnswer } from '../../contract/ask.js';
@@ -72,9 +72,11 @@ function measureQueue(rule: QueueRule, answer: QueueAnswer, cost: number): Numbe
 }
 
 /**
- * How long to wait, in milliseconds from `answer.nowUs`, exact to the microsecond: for the unit charged last, which is
- * the delay of a take, or for `cost` further units. `Infinity` above the burst. A cost whose wait is longer than
- * `rule.waitUs` doesn't pass now.
+ * How long to wait for units, in milliseconds from `answer.nowUs`, with a resolution of one microsecond.
+ *
+ * - With a `cost` of 0, it is the wait for the unit charged last. After a charged take, that is the delay of this take.
+ * - With a higher `cost`, it is the wait for that many further units if there are no other takes. It is `Infinity` for
+ *   a cost above the burst. A wait longer than `rule.waitUs` means that the cost doesn't pass now.
  *
  * @example
  * ```ts run
@@ -103,7 +105,6 @@ export function delayOf(rule: QueueRule, answer: QueueAnswer, cost = 0): number 
 
 type Binding = Ask<Rule> & { readonly binding: boolean };
 
-/** See {@link Ask.together}. */
 function startTogether<S extends Binding>(
   steps: readonly S[],
   judge: (step: S, place: number) => Answer,

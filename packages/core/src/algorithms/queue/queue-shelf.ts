@@ -8,20 +8,21 @@ import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
 
 const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 
-/** The numbers of a state: the cells of a slot, after its fingerprint. */
+/** How many numbers a state has. They are the cells of a slot after its fingerprint. */
 const NUMBERS = 5;
 
 /**
- * The time of a slot, after which it may be evicted, is the instant of its state: no running pause ends later. Storing
- * each state as an object took 1.4 times as long with 10,000 keys.
+ * The table evicts a slot after the instant `us` of its state. This never loses a running pause, because `us` is not
+ * before its end.
+ *
+ * The table is flat because with 10,000 keys, storing each state as an object took 1.4 times as long.
  */
 export class QueueShelf implements Shelf<QueueRule, QueueState> {
   readonly grows = false;
   private readonly keys = new KeySlots(NUMBERS);
   private readonly table = this.keys.table;
-  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
+  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
   private readonly state = noQueue();
-  /** The slot of the last lookup. */
   private slot = -1;
 
   get size(): number {

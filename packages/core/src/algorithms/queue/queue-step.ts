@@ -1,5 +1,5 @@
 /**
- * The queue of a shaper, a bucket whose takers may wait: functions that change only the state they get (see
+ * Functions for a shaper's queue, a bucket whose takers may wait. They change only the state they get (see
  * docs/algorithms.md; packages/redis/src/algorithms/queue/queue.lua does the same in Lua).
  */
 
@@ -8,10 +8,10 @@ import type { Ask, QueueAnswer } from '../../contract/ask.js';
 import type { QueueRule } from '../../contract/rule.js';
 import { givenBack } from '../receipt.js';
 
-/** The longest pause: 24 hours. A pause that ends later was set before the clock went back. */
+/** The longest pause: 24 hours. If a pause would end later than this from now, the clock went back after it was set. */
 export const MAX_HOLD_US: number = 86_400_000_000;
 
-/** The instant of a bucket, and what later steps under other rules need to interpret it. */
+/** The instant at which the queue's bucket is full, and what steps under other rules need to interpret it. */
 export interface QueueState {
   /** True if the caller must store this state. */
   dirty: boolean;
@@ -20,20 +20,19 @@ export interface QueueState {
   num: number;
   den: number;
   /**
-   * The longest `spanUs` of the rules that charged this queue. Unless the clock goes back, the instant is at most this
-   * far ahead of now or of the end of a pause.
+   * The longest `spanUs` of the rules that charged this queue. If `us` is further ahead of now or of the end of a
+   * pause, the clock went back.
    */
   spanUs: number;
-  /** The end of the last pause, possibly past; 0 if there was none. */
+  /** The end of the last pause, possibly in the past; 0 if there was no pause. */
   pauseUs: number;
 }
 
-/** The state of an unused key. */
 export function noQueue(): QueueState {
   return { dirty: false, us: 0, num: 0, den: 1, spanUs: 0, pauseUs: 0 };
 }
 
-/** When the state expires, that is, equals that of an unused key. */
+/** When the state expires. It then equals the state of an unused key. */
 export function restOf({ us, num, pauseUs }: QueueState): number {
   return Math.max(num > 0 ? us + 1 : us, pauseUs);
 }
@@ -85,7 +84,7 @@ function change(ask: Ask<QueueRule>, state: QueueState, nowUs: number, charge: b
 }
 
 /**
- * Converts `state` for the rule: its instant gets the rule's denominator and is moved out of the past and out of a
+ * Prepares `state` for the rule: gives its instant the rule's denominator, and raises it to now or to the end of a
  * pause. Returns whether the state was impossible because the clock went back.
  */
 function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
@@ -100,7 +99,7 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   return wasAhead;
 }
 
-/** Cuts the pause and the instant if they are further ahead than any rule allows, because the clock went back. */
+/** If the clock went back, moves the pause and the instant back to the latest that the rules allow. */
 function cut(state: QueueState, nowUs: number): boolean {
   const { pauseUs } = state;
   state.pauseUs = Math.min(pauseUs, nowUs + MAX_HOLD_US);
@@ -110,7 +109,7 @@ function cut(state: QueueState, nowUs: number): boolean {
   return isAhead || state.pauseUs < pauseUs;
 }
 
-/** Gives back only the last take, because later takes already wait behind earlier ones. */
+/** Gives back a take only if it is the last one, because the starts of later takes are already decided. */
 function put({ rule, cost, receipt }: Ask<QueueRule>, state: QueueState, nowUs: number): boolean {
   if (receipt?.atUs !== state.us || receipt.num !== state.num || !isLater(state, nowUs, 0)) {
     return false;

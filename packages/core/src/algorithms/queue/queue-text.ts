@@ -1,6 +1,6 @@
 /**
- * The text of a shaper's queue, the same as in Redis: `us:span` or `us:span:pause`. If the instant has a fraction of a
- * microsecond, `us:span:pause:num:den`, where the pause may be 0.
+ * A shaper's queue as stored text, as in Redis: `us:span` or `us:span:pause`. If the instant has a fraction of a
+ * microsecond, the text is `us:span:pause:num:den`, and the pause may be 0.
  */
 
 import type { Ask, QueueAnswer } from '../../contract/ask.js';

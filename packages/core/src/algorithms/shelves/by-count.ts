@@ -1,9 +1,9 @@
 /** Stores one object for each limiter and code (see `countOf`), and finds it without building a string. */
 
-/** With more objects than this, idle ones are evicted when another is added. */
+/** If there are this many objects, adding another evicts the idle objects. */
 const MANY = 1_024;
 
-/** The objects of one limiter, and the object used last: most limiters have only one. */
+/** The objects of one limiter, and the one used last. Most limiters have one object. */
 interface Codes<Thing> {
   code: string;
   thing: Thing;
@@ -11,9 +11,9 @@ interface Codes<Thing> {
 }
 
 /**
- * Names of limiters are constants in code, so there are few. One limiter may have many codes, because plans and live
- * settings may change its numbers, so idle objects are evicted. The number of other objects is limited, because each
- * has at least one entry in its store.
+ * Limiters are few, because their names are constants in code. But plans and live settings may change a limiter's
+ * numbers, so it may have many codes, and idle objects are evicted. Objects in use need no limit: each has at least one
+ * entry in its store.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();

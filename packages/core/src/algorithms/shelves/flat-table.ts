@@ -6,8 +6,8 @@
 
 /**
  * The slots of a table, in one buffer, so a decision reads one or two cache lines of the processor. A slot is
- * [fingerprint lo, fingerprint hi | instant], followed by two whole numbers or by any other cells. If slots have only
- * one number, which is zero in most tables, these numbers are in a separate array.
+ * [fingerprint lo, fingerprint hi | instant], followed by two whole numbers or by other cells. If a slot has only one
+ * number, which is usually zero, the numbers are in a separate array.
  */
 interface Slots {
   readonly capacity: number;
@@ -15,13 +15,12 @@ interface Slots {
   readonly words: Int32Array;
   /** The second cell of a slot is its instant in microseconds. */
   readonly cells: Float64Array;
-  /** A separate array is allocated with the first number that is not zero. */
   numbers: Uint32Array | undefined;
   /** Slots taken by entries, including expired ones. */
   taken: number;
 }
 
-/** The owner of a table. It stores something for each entry outside the table. */
+/** The owner of a table, which stores something outside the table for each entry. */
 export interface Keeper {
   /** An entry has moved to `slot`. */
   moved(slot: number): void;
@@ -57,10 +56,7 @@ function probe({ words, capacity }: Slots, size: number, lo: number, hi: number)
 }
 
 export class FlatTable {
-  /**
-   * The cells of a slot begin at `(width + 1) * slot`, with its fingerprint. This object is replaced in each
-   * generation.
-   */
+  /** The cells of a slot begin at `(width + 1) * slot`, with its fingerprint. A rebuild replaces this object. */
   slots: Slots;
   /** The table being moved into `slots`, if any, and how many of its slots are done. */
   private old: Slots | undefined;
@@ -69,13 +65,13 @@ export class FlatTable {
   private hand = 0;
   private entries = 0;
   private epoch = 0;
-  /** Cells of a slot: 2, or 3 with two numbers, or more. */
+  /** How many cells a slot has: 2 with one number, 3 with two, or more. */
   private readonly cellsEach: number;
   private readonly keeper: Keeper | undefined;
 
   /**
-   * @param width numbers of a slot, one or two. For a caller that uses {@link slots}: all cells of a slot after the
-   * fingerprint
+   * @param width how many numbers a slot has, one or two. A caller that uses {@link slots} passes how many cells follow
+   * the fingerprint
    */
   constructor(width: number, keeper?: Keeper) {
     this.cellsEach = 1 + width;
@@ -93,7 +89,7 @@ export class FlatTable {
     return this.epoch;
   }
 
-  /** The slot of an entry, -1 if there is none. Valid for this generation. */
+  /** The slot of an entry, or -1 if the table has no such entry. Valid until {@link generation} changes. */
   findEntry(lo: number, hi: number, nowUs: number): number {
     if (this.old) this.move(STRIDE, nowUs);
     const slot = probe(this.slots, this.cellsEach, lo, hi);
@@ -133,7 +129,7 @@ export class FlatTable {
     return numbers ? (numbers[this.placeOf(slot) + column] as number) : 0;
   }
 
-  /** `value`: 0 to 2^32 - 1. */
+  /** `value` is from 0 to 2^32 - 1. */
   setNumber(slot: number, column: number, value: number): void {
     const { slots } = this;
     if (value > 0) slots.numbers ??= this.makeNumbers();
@@ -175,7 +171,7 @@ export class FlatTable {
     return this.cellsEach > 2 ? 6 * slot + 4 : slot;
   }
 
-  /** Fills an empty slot, copying the entry at `fromSlot` of `from` if given. */
+  /** Fills an empty slot. If `from` is given, copies its entry at `fromSlot`. */
   private fillSlot(slot: number, lo: number, hi: number, from?: Slots, fromSlot = 0): void {
     const { slots } = this;
     const size = 2 * this.cellsEach;
@@ -191,9 +187,9 @@ export class FlatTable {
   }
 
   /**
-   * Starts a new table: of the next size, or of the same size if live entries would take at most half of it. The new
+   * Starts a new table of the next size, or of the same size if live entries would take at most half of it. The new
    * table can't fill up during the move: at most three quarters of the old slots are taken, and they are moved faster
-   * than new ones are added.
+   * than new entries are added.
    */
   private rebuild(nowUs: number): void {
     while (this.old) this.move(SMALLEST, nowUs);

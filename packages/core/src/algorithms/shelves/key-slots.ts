@@ -8,7 +8,7 @@ import { FlatTable, type Keeper } from './flat-table.js';
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
-/** The fingerprint and hot keys of one limiter and code. May be evicted, because it can be made again. */
+/** Caches the fingerprint of one limiter and code, and its hot keys. May be evicted. */
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;
@@ -48,7 +48,7 @@ export class KeySlots {
     this.table = new FlatTable(width, keeper);
   }
 
-  /** The slot of a key, -1 if there is none. Valid until the next call. */
+  /** The slot of a key, or -1 if the key has none. Valid until the next call. */
   findSlot(limiterName: string, rule: Coded, key: string, nowUs: number): number {
     if (this.epoch !== this.table.generation) this.clearHot();
     let limiter = this.last;

@@ -1,4 +1,4 @@
-/** States by limiter, code and key in plain maps, for the algorithms that don't use a flat table. */
+/** Stores states by limiter, code and key in plain maps, for the algorithms that don't use a flat table. */
 
 import { detached, type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';

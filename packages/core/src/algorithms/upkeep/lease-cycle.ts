@@ -12,8 +12,8 @@ import { Roster, SOONEST_US } from './roster.js';
 const MOST_AFTER_OUTAGE = 256;
 
 /**
- * For how many lease lengths a failed `done` is retried. Until it reaches the store, another owner can run the request
- * again once the lease has expired.
+ * For how many lease lengths a failed `done` is retried. If it never reaches the store, another owner can run the
+ * request again once the lease has expired.
  */
 const DONE_LEASES = 10;
 
@@ -23,16 +23,15 @@ const OVERDUE_US = 1_000_000;
 export class LeaseCycle {
   private readonly roster: Roster;
   private readonly lost: LostReleases;
-  /** For each lease that was released: the step that released it. */
+  /** The step that released each lease. */
   private readonly endSteps = new WeakMap<Step, Step>();
-  /** For each claim: the callback to call if another owner has taken the claim. */
+  /** The callback for each claim, called if another owner has taken the claim. */
   private readonly onLost = new WeakMap<Step, () => void>();
-  /** Values to write before the end of their claim is sent. */
+  /** Values to write before the step that ends their claim is sent. */
   private readonly lateValues = new WeakMap<Step, LateValue>();
   private cancel: (() => void) | undefined;
   /** Time of the last turn. */
   private nowUs = 0;
-  /** When the timer is due. */
   private dueUs = 0;
   /** When lost releases were last retried. */
   private roundUs = 0;
@@ -72,7 +71,7 @@ export class LeaseCycle {
     if (endsTimersWithRequests()) this.renewApart(step);
   }
 
-  /** Stops the renewal. `last`: the step that releases the permit or ends the claim. */
+  /** Stops the renewal. `last` is the step that releases the permit or ends the claim. */
   releaseLease(step: Step, last?: Step): void {
     this.roster.releaseLease(step);
     if (last) this.endSteps.set(step, last);
@@ -110,8 +109,8 @@ export class LeaseCycle {
   }
 
   /**
-   * Call when the store is back. It may have lost leases and missed releases, so this starts to renew and retry them at
-   * once.
+   * Starts to renew leases and to retry lost releases at once. Call it when the store is back, which may have lost
+   * leases and missed releases.
    */
   catchUp(): void {
     if (this.size === 0 && this.lost.size === 0) return;
@@ -134,7 +133,7 @@ export class LeaseCycle {
 
   /**
    * Stops all renewals and retries. Returns the releases still to be sent, including those of held leases if
-   * `givesBack`.
+   * `givesBack` is true.
    */
   endLeases(givesBack: boolean): readonly Step[] {
     this.cancel?.();
@@ -200,7 +199,6 @@ export class LeaseCycle {
     else this.schedule(isCut ? SOONEST_US : this.pauseUs);
   }
 
-  /** Time until the next turn, in microseconds. */
   private get pauseUs(): number {
     const { turnUs } = this.roster;
     return this.lost.size > 0 ? Math.min(turnUs, this.resendUs) : turnUs;

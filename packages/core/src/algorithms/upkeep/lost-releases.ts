@@ -15,7 +15,6 @@ export class LostReleases {
   private readonly untilUs = new Map<Step, number>();
   /** The releases still to be sent in this round. The next one is at the end. */
   private round: Step[] = [];
-  /** The releases in flight. */
   private readonly underWay = new Set<Step>();
   private readonly room: Room;
   private readonly onGivenUp: (release: Step) => void;
@@ -84,7 +83,6 @@ export class LostReleases {
     return [...this.untilUs.keys()];
   }
 
-  /** Removes and returns all releases. */
   takeAll(): Step[] {
     const all = this.all();
     for (const release of all) this.delete(release);

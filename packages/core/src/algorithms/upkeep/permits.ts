@@ -14,7 +14,10 @@ import type {
 import { LeaseCycle } from './lease-cycle.js';
 import { hasFailed, MOST_STEPS, releaseOf } from './lost-releases.js';
 
-/** The end of a claim is retried at least this often, because retries of the request are rejected until it arrives. */
+/**
+ * If the step that ends a claim did not reach the store, it is sent again at least this often: until it arrives, the
+ * store rejects the client's retries of the request.
+ */
 const RESEND_CLAIMS_US = 5_000_000;
 
 /**
@@ -23,7 +26,6 @@ const RESEND_CLAIMS_US = 5_000_000;
  */
 const CLAIM_TIMEOUT_MS = 10_000;
 
-/** The upkeep for rules of permits and claims. */
 export const permitUpkeep: UpkeepOf<Step> = (client, track) => new Permits(client, track);
 
 class Permits implements Upkeep<Step> {

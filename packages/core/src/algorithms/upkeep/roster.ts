@@ -5,10 +5,10 @@ import type { Step } from '../../contract/store.js';
 /** A lease is renewed within this share of its length, so it survives one lost renewal. */
 const LATEST = 1 / 3;
 
-/** A lease is not renewed within this first share of its length, because most requests have ended by then. */
+/** A lease is not renewed before this share of its length has passed, because most requests have ended by then. */
 const EARLIEST = 1 / 12;
 
-/** Turns within a third of a lease. They are at least {@link SOONEST_US} apart. */
+/** How many turns there are within a third of a lease. They are at least {@link SOONEST_US} apart. */
 const TURNS = 64;
 
 export const SOONEST_US = 20_000;
@@ -27,7 +27,7 @@ export class Roster {
   private readonly missed = new Set<Step>();
   /** Renewals that the last turn should have made but had no capacity for. */
   private owed = 0;
-  /** Leases last renewed before this instant are late. */
+  /** A lease is late if it was last renewed before this instant. */
   private behindUs = 0;
 
   constructor(leaseUs: number) {

@@ -1,4 +1,4 @@
-/** The rule of fixed, anchored and sliding windows, and its `Machine`. */
+/** The rule of fixed, anchored and sliding windows, and its implementation (`Machine`). */
 
 import { mulDiv } from '../../base/exact.js';
 import type { WindowAnswer } from '../../contract/ask.js';
@@ -34,7 +34,7 @@ const windowMachine: Machine = {
       numbers[at + 1] = current;
       numbers[at + 2] = previous;
     },
-    /** Rolls the state to the window of `nowUs`, which may be a later one. */
+    /** Moves the answer to the window of `nowUs`, which may be later than the cached one. */
     read(rule: WindowRule, numbers, at, nowUs): WindowAnswer {
       const state = {
         dirty: false,

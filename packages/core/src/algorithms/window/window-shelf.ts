@@ -15,9 +15,8 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
   readonly grows = false;
   private readonly keys = new KeySlots(2);
   private readonly table = this.keys.table;
-  /** A working copy for steps, because a look or a rejection must not change the stored state. Reused for all steps. */
+  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
   private readonly state: WindowState = { dirty: false, startUs: 0, current: 0, previous: 0 };
-  /** The slot of the last lookup. */
   private slot = -1;
 
   get size(): number {

@@ -1,5 +1,5 @@
 /**
- * Fixed, anchored and sliding windows: functions that change only the state they get (see docs/algorithms.md;
+ * Functions for fixed, anchored and sliding windows. They change only the state they get (see docs/algorithms.md;
  * packages/redis/src/algorithms/window/window.lua does the same in Lua).
  */
 
@@ -76,7 +76,7 @@ function roll(rule: WindowRule, state: WindowState, nowUs: number): boolean {
   }
   const startUs = startFor(rule, nowUs);
   const wasAhead = -ageUs > windowUs;
-  // An anchored window without units doesn't count: the next unit starts a new one.
+  // An anchored window without units doesn't count: the next unit starts a new window.
   const hasEnded =
     kind === 'anchored'
       ? state.current === 0 || nowUs >= state.startUs + windowUs

@@ -1,4 +1,4 @@
-/** The text of a window, the same as in Redis: `start:current:previous`. */
+/** Windows as stored text, as in Redis: `start:current:previous`. */
 
 import type { Ask, WindowAnswer } from '../../contract/ask.js';
 import type { WindowRule } from '../../contract/rule.js';

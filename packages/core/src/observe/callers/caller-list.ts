@@ -9,7 +9,7 @@ export interface CallerCount {
   readonly atMost: number;
 }
 
-/** The callers with the most requests, most first. */
+/** The callers with the most requests, in descending order. */
 export interface CallerList {
   /** Requests of all callers, exact. */
   readonly total: number;
@@ -34,7 +34,7 @@ export function mergeLists(lists: readonly CallerList[]): CallerList {
     for (const { caller, atLeast, atMost } of list.callers) {
       const sum = sums.get(caller) ?? { atLeast: 0, aboveOthers: 0 };
       sum.atLeast += atLeast;
-      // A caller that is missing in a list may have up to `othersAtMost` requests there.
+      // A caller that a list doesn't contain may still have up to `othersAtMost` requests.
       sum.aboveOthers += atMost - list.othersAtMost;
       sums.set(caller, sum);
     }

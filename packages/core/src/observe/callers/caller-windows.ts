@@ -53,7 +53,6 @@ export class CallerWindows {
     return !isEmpty;
   }
 
-  /** Whether nothing happened in the last 15 minutes. */
   private get isEmpty(): boolean {
     return this.current.total + this.slices.length + this.minutes.length === 0;
   }

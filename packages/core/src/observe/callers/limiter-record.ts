@@ -7,8 +7,8 @@ import { type LimiterReport, NO_COUNTS, NO_TOPS } from './report.js';
 export class LimiterRecord {
   readonly limiter: string;
   /**
-   * The number of publications that are due: two after each decision. If there is no decision between them, the second
-   * one shows that the rate is 0.
+   * The number of publications that are due: two after each decision. Without a decision in between, the second one
+   * shows that the rate is 0.
    */
   publications = 0;
   /** When the record was last published. The records that were published longest ago are published first. */

@@ -19,12 +19,12 @@ const KEPT = 100;
 const MAX_KEY = 256;
 
 export class SpaceSaving {
-  /** All additions, including those without a key. */
+  /** The number of all additions, including additions without a key. */
   total = 0;
   private slots = new Map<string, number>();
-  /** By slot, an upper bound of the caller's additions: those counted since it got the slot, plus `inherited`. */
+  /** An upper bound of the additions of each slot's caller: those counted since it got the slot, plus `inherited`. */
   private counts: number[] = [];
-  /** By slot: how many earlier additions of the caller may have been dropped. */
+  /** How many earlier additions of each slot's caller may have been dropped. */
   private inherited: number[] = [];
   /** An upper bound of the additions of each caller without a slot. */
   private dropped = 0;

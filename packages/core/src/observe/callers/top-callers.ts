@@ -23,7 +23,7 @@ import { CallerSeal } from './sealed-caller.js';
 /** A summary of the rejections of one limiter in one interval, for a log line. */
 export interface CallerSummary {
   readonly limiter: string;
-  /** `denied`: the callers were rejected. `would-deny`: they would have been, but the limiter is in shadow mode. */
+  /** `denied`: the callers were rejected. `would-deny`: the limiter is in shadow mode and would have rejected them. */
   readonly outcome: 'denied' | 'would-deny';
   /** When the interval began and ended, in milliseconds since the epoch. */
   readonly fromMs: number;
@@ -32,18 +32,18 @@ export interface CallerSummary {
   readonly total: number;
   /** The five callers with the most rejections. */
   readonly callers: readonly CallerCount[];
-  /** Rejections of all other callers; if the counts of the five are not exact, at most this many. */
+  /** The rejections of all other callers; an upper bound if the counts of the five are not exact. */
   readonly rest: number;
 }
 
-/** Options of {@link topCallers}. All optional. */
+/** Options of {@link topCallers}. */
 export interface TopCallersOptions {
   /**
    * Where this process publishes its tables, at most once a second: `redisReports(client)`. Without it, only
    * {@link TopCallers.report} shows them.
    */
   readonly publishTo?: ReportSink | undefined;
-  /** Writes a summary for each limiter and interval that had rejections, to your logger. */
+  /** Writes summaries to your logger, one for each limiter and interval with rejections. */
   readonly write?: ((summary: CallerSummary) => void) | undefined;
   /**
    * The interval of the summaries, from `'1m'` to `'1d'`. The first one of a process comes at a random moment. Default
@@ -51,8 +51,8 @@ export interface TopCallersOptions {
    */
   readonly every?: Duration | undefined;
   /**
-   * A secret of at least 16 characters, the same in all processes. With it, keys leave the process only in sealed form,
-   * which the secret reveals. Without it, they are shown as the limiter counts them.
+   * A secret of at least 16 characters, the same in all processes. With it, keys leave the process only in sealed
+   * (encrypted) form. Without it, they are shown as the limiter counts them.
    */
   readonly secret?: string | undefined;
   /** The clock of the windows. Default: the system's. */
@@ -86,7 +86,7 @@ const MAX_LIMITERS = 1_000;
 const OTHERS = '(others)';
 
 const TICK_US = 1_000_000;
-/** The most limiters in one call, which bounds its size. The others follow in the next seconds. */
+/** The most limiters that one call publishes, which bounds its size. The others follow in the next seconds. */
 const MAX_PUBLISHED = 40;
 /** How often a process without changes publishes an empty list, to show that it is alive. */
 const ALIVE_US = 10_000_000;
@@ -122,11 +122,10 @@ class Recorder implements TopCallers {
   private readonly random: () => number;
   private readonly seal: CallerSeal | undefined;
   private readonly clock: Clock;
-  /** Whether decisions drive the work, not a timer: with a custom clock, or where timers end with requests. */
+  /** Whether decisions, not a timer, start due work: with a custom clock, or where timers end with their request. */
   private readonly isDriven: boolean;
   private readonly records = new Map<string, LimiterRecord>();
   private last = new LimiterRecord('');
-  /** The current slice; undefined before the first decision. */
   private slice: number | undefined;
   private startUs = 0;
   private fromUs = 0;
@@ -181,7 +180,6 @@ class Recorder implements TopCallers {
     if ('error' in rest) this.tell(rest.error);
   }
 
-  /** Publishes in one call after another, until everything is published or a call fails. */
   private async publishRest(): Promise<void> {
     for (const record of this.changed()) record.publications = 1;
     let goesOn = (await this.publishing) ?? true;

@@ -53,8 +53,8 @@ export interface Comparison extends Observer {
 }
 
 /**
- * Makes an observer that compares a limiter in shadow mode with the one that it will replace. It counts agreements and
- * divergences, and writes a sample of the divergences, with both verdicts and the likely cause.
+ * Makes an observer that compares a limiter in shadow mode with the limiter that it will replace. It counts agreements
+ * and divergences, and writes a sample of the divergences, with both verdicts and the likely cause.
  *
  * @param read returns the decision of the other limiter, or undefined if there was none. Called once for each request
  * that the guard let pass, after its response. It must only read the decision: calling the other limiter would charge
@@ -182,8 +182,8 @@ function verdictFrom(read: unknown): Verdict | undefined {
 }
 
 /**
- * Whether `one` is stricter than `other`: of several limiters, only the strictest is compared. A limiter that would
- * reject is stricter than one that wouldn't; otherwise, less remaining is stricter.
+ * Whether `one` is stricter than `other`. Only the strictest limiter is compared. A limiter that would reject is
+ * stricter than one that wouldn't. If both agree, the one with less remaining is stricter.
  */
 function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
   if (one.outcome !== other.outcome) return one.outcome === 'would-deny';

@@ -20,20 +20,19 @@ export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
 interface Pair {
   readonly ours: number;
   readonly theirs: number;
-  /** Whether they charged different units for the last request of the key that both let pass. */
+  /** Whether the limiters charged different units for this key's last request that both let pass. */
   readonly isUnequal: boolean;
 }
 
 /** Reset times that differ by at most this much count as equal, because one limiter is read later than the other. */
 const SAME_TIME_MS = 1_000;
 
-/** A limit counts as the other limiter's limit when this many more votes are for it than against it. */
+/** A value counts as the other limiter's limit once it has this many more votes for it than against it. */
 const MAJORITY = 10;
 
 export class Causes {
-  /** The latest pair of each key. */
   private readonly last = new RecentSubjects<Pair>();
-  /** The other's limit, by a majority vote (R. S. Boyer and J. S. Moore, 1981). */
+  /** The leading candidate for the other limiter's limit (majority vote of R. S. Boyer and J. S. Moore, 1981). */
   private candidate = Number.NaN;
   private votes = 0;
   private voter = '';
@@ -49,8 +48,8 @@ export class Causes {
   }
 
   /**
-   * Votes for a limit of the other limiter. If both have counted the same requests, our used units plus the other's
-   * remaining units are the other's limit, for every caller.
+   * Counts a vote for a value of the other limiter's limit. If both limiters have counted the same requests, our used
+   * units plus the other's remaining units are that limit, for every caller.
    */
   private vote(key: string, limit: number): void {
     if (Number.isNaN(limit) || key === this.voter) return;
@@ -71,7 +70,6 @@ function pairOf(ours: Verdict, theirs: Verdict, before: Pair | undefined): Pair 
   return { ...now, isUnequal: isCharge ? fell.ours !== fell.theirs : (before?.isUnequal ?? false) };
 }
 
-/** Compares the facts of both verdicts. */
 function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
   const differs = (fact: 'key' | 'cost' | 'limit'): boolean =>
     theirs[fact] !== undefined && theirs[fact] !== ours[fact];
@@ -85,8 +83,8 @@ function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
 /** Compares the last two requests of the key. */
 function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
   if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
-  // Only one of them has begun a new window.
+  // Only one of the limiters has begun a new window.
   if (before && now.ours > before.ours !== now.theirs > before.theirs) return 'window';
-  // If the other's key and limit are known, they equal ours, and only the windows can differ.
+  // If the other limiter's key and limit are known, they equal ours, so only the windows can differ.
   return theirs.key === undefined || theirs.limit === undefined ? 'unknown' : 'window';
 }

@@ -1,6 +1,9 @@
-/** A decision in the form in which two limiters can be compared. */
+/** A limiter's decision in a form that can be compared with another limiter's. */
 
-/** A limiter's decision about a request. With more facts, the likely cause of a divergence is more reliable. */
+/**
+ * A limiter's decision about a request. The more properties are set, the better a comparison can tell why two limiters
+ * differ.
+ */
 export interface Verdict {
   readonly allowed: boolean;
   /** Units left after the request. */

@@ -41,7 +41,7 @@ export const calendar: Codec<CalendarRule> = {
   },
 };
 
-/** Caps the units of a step, because never more than limit plus debt are charged. */
+/** The units of a step, capped, because the script never charges more than limit plus debt. */
 function unitsSent(rule: CalendarRule, step: Step): number {
   return costWithin(rule.limit + (rule.debt ?? 0), unitsCharged(step));
 }

@@ -9,8 +9,8 @@ local function calendar()
   -- Periods that begin at most an hour apart are the same.
   local SAME = 3600000000
 
-  -- The one of the step's two periods that contains now. If neither does, the clock of the process differs from this
-  -- server's. Then nothing is charged: the process learns the time from the reply, and asks again.
+  -- The period of the step that contains the current time. If neither of its two periods does, the clock of the process
+  -- differs from this server's. Then nothing is charged: the process learns the time from the reply, and asks again.
   local function period_of(step)
     for i = 1, 2 do
       local period = step[i]
@@ -34,7 +34,7 @@ local function calendar()
       error(CORRUPT)
     end
     local start, ends = tonumber(s), tonumber(e)
-    -- A count that began when its billing period was unknown continues in the first one that is known.
+    -- A count that began when its billing period was unknown continues in the first period that is known.
     if start == 0 then
       start = period.start
     end

@@ -6,8 +6,8 @@ import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
 /**
- * The states of a claim, indexed by their number in a reply. Each has its name and the pattern of the word that
- * contains owner and note, after a `k`.
+ * The states of a claim, indexed by the number that a reply contains. Each is a name, and the pattern of the next word
+ * in the reply: `k`, then the owner and the note.
  */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],

@@ -71,7 +71,7 @@ local function claims()
     reply[reply_size] = step.state * 2 + (passes and 1 or 0)
     if step.state ~= FREE then
       reply[reply_size + 1] = step.ends - now
-      -- The letter keeps clients from parsing it as a number or JSON.
+      -- The letter keeps clients from parsing the word as a number or JSON.
       reply[reply_size + 2] = 'k' .. step.owner .. step.note
       reply_size = reply_size + 2
     end

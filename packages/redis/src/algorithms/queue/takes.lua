@@ -1,6 +1,6 @@
--- Fast path for groups of one take of one queue, which are decided without creating the functions of queue.lua. Stops,
--- and lets main.lua continue, at the first group of another kind and at the first queue whose state must be adjusted
--- before the decision: by the clock, by a pause, or for a rule with another denominator.
+-- Fast path for groups of one take of one queue, which are decided without creating the functions of queue.lua. Stops
+-- at the first group of another kind, and at the first queue whose state must be adjusted before the decision: by the
+-- clock, by a pause, or for a rule with another denominator. Then main.lua continues.
 --
 -- Uses: `now`, `tick`, `spare`, `try`, `format`, `reply`, `reply_size`, `arg_index`, `keys_done`, `is_late`
 -- (head.lua). Defines nothing; returns the reply if all groups are done.

@@ -5,7 +5,7 @@ import type { WindowRule } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './window.lua';
 
-/** The numbers of the kinds, as in window.lua. */
+/** The number of each kind of window, as in window.lua. */
 const KINDS: Readonly<Record<WindowRule['kind'], string>> = {
   fixed: '0',
   sliding: '1',
