@@ -74,7 +74,7 @@ class Replay {
     }
   }
 
-  /** Moves the clock. Before moving it back, resets the counts of which a store may have dropped a part. */
+  /** Moves the clock. Before it moves back, resets each count that a store may have dropped, even in part. */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {

@@ -49,7 +49,7 @@ export interface FeatureLimiters extends FeatureStoreOptions {
 export interface SpillwayFeature {
   /** The shapers, by their names for `@InjectShaper`. */
   readonly shapers?: Readonly<Record<string, MakeShaper>> | undefined;
-  /** The limiters, by their names for `@InjectLimiter`. A single limiter also has this name in the store. */
+  /** The limiters, by their names for `@InjectLimiter`. In the store, a `FeatureLimiter` has the same name. */
   readonly limiters?: Readonly<Record<string, FeatureLimiter | FeatureLimiters>> | undefined;
 }
 
