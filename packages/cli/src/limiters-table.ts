@@ -61,10 +61,7 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-/**
- * Warns if a key looks like an address. Limiters store addresses with an `@`, so the key would not match any: the user
- * probably meant `--address`.
- */
+/** The numbers of a limiter as one text, with the algorithm in parentheses. */
 export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const lock = lockIn(numbers);

@@ -133,7 +133,8 @@ function role(info: ReadonlyMap<string, string>): Finding {
 }
 
 /**
- * @param quotas limiters with calendar windows, for which eviction is a problem: callers may have paid for the units
+ * @param quotas limiters with calendar windows; for them, eviction is a `problem`, because it deletes what callers have
+ * used of their quotas
  */
 function eviction(info: ReadonlyMap<string, string>, quotas: readonly string[]): Finding {
   const check = 'eviction';
@@ -287,7 +288,10 @@ function commandsRefused(commands: readonly string[]): Finding {
   };
 }
 
-/** The command that Redis names in a permission error; `eval` if it names none, because then no script may run. */
+/**
+ * The command that Redis names in a permission error. If the error names no command, the user may not run scripts at
+ * all, so returns `eval`.
+ */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';
 }

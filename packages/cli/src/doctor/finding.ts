@@ -1,6 +1,9 @@
 /** The result of a check. */
 
-/** `problem`: limits fail or are not enforced. `unknown`: it can't be checked, or the user lacks the permission. */
+/**
+ * `problem`: limits fail or are not enforced. `unknown`: the fact can't be checked, or the user lacks the permission to
+ * read it.
+ */
 export type Verdict = 'ok' | 'warning' | 'problem' | 'unknown';
 
 export interface Finding {

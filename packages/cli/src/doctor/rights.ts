@@ -70,7 +70,10 @@ export function rightsFrom(reply: unknown): Rights {
   };
 }
 
-/** Whether a permission is missing. Redis 6.2 and 7.0 report this without the word NOPERM for a command in a script. */
+/**
+ * Whether Redis rejected a command because the user lacks a permission. If a script runs the command, the errors of
+ * Redis 6.2 and 7.0 don't contain the word NOPERM.
+ */
 export function isRefusal(error: string): boolean {
   return /NOPERM|no permission|can't (run|access)/i.test(error);
 }
