@@ -2,11 +2,14 @@
 
 import { Names } from './names.js';
 
-/** The columns of a caller's row. */
+/** A caller's row has these columns. */
 const REQUESTS = 0;
 /** Rejected requests, in two columns: one for each {@link Timing}. */
 const REJECTED = 1;
-/** Two columns each for seconds, minutes and hours: the requests in the latest such interval, and the peak. */
+/**
+ * For seconds, for minutes and for hours: a column with the requests in the caller's latest interval, and a column with
+ * the most in any interval.
+ */
 const PEAKS = 3;
 const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
@@ -18,8 +21,8 @@ export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
 /**
- * When requests with whole-second stamps are decided: with 0 at the start of their second, with 1 evenly spread over
- * it.
+ * How requests are timed whose stamps are whole seconds: 0 decides them at the start of their second, 1 spreads them
+ * evenly over their second.
  */
 export type Timing = 0 | 1;
 
@@ -122,7 +125,7 @@ function rowOf(id: number): number {
 }
 
 /**
- * The callers from 0 to `size` - 1, sorted by `compare`. Returns only the first `count` of them.
+ * The first `count` of the callers from 0 to `size` - 1, sorted by `compare`.
  *
  * @param compare negative if `a` comes before `b`
  */

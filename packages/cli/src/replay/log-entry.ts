@@ -12,7 +12,7 @@ export interface LineFormat {
   read(entry: LogEntry, name: string): string | undefined;
 }
 
-/** A request of a log. The functions of a policy receive it, also as `raw`. */
+/** A request of a log. The functions of a policy receive it in place of the request, and also as its `raw` member. */
 export class LogEntry implements LimitRequest<LogEntry> {
   /**
    * The stamp of the line, in microseconds since the epoch. For a line out of order, this is the latest stamp before

@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 /** The longest name, in UTF-16 units. Longer names are cut in their middle. */
 const LONGEST = 256;
 const BLOCK_BYTES = 1_048_576;
-/** The size of the length before each name. */
+/** How many bytes store the length of a name. They come before the name. */
 const HEAD_BYTES = 2;
 
 /**
@@ -44,7 +44,7 @@ export class Names {
     }
   }
 
-  /** Assigns the next number to the last name passed to {@link find}, which must have found none. */
+  /** Assigns the next number to the last name passed to {@link find}, which must have returned -1. */
   add(): number {
     const id = this.count;
     if (this.used + HEAD_BYTES + this.length > BLOCK_BYTES) {

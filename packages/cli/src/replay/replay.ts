@@ -32,7 +32,9 @@ export interface ReplayOptions {
    * the status.
    */
   readonly fields?: FieldMap | undefined;
-  /** Which proxies to trust if the log has `X-Forwarded-For`, as in the option of the adapters. Default: none. */
+  /**
+   * Which proxies to trust if the log has `X-Forwarded-For`, as in the adapters' option `trustProxy`. Default: none.
+   */
   readonly trustProxy?: TrustProxy | undefined;
   /** Find the smallest limit that rejects at most this share of requests, 0 to 1. Default 0.01. */
   readonly maxRejected?: number | undefined;
@@ -58,7 +60,7 @@ export interface ReplayOptions {
 /**
  * Replays access logs through the limiters of a policy, in shadow mode and with the log's clock: each limiter decides
  * on every request as in production, and rejects nobody. Malformed lines are counted. Memory is bounded: each limiter
- * distinguishes at most 1,000,000 callers (100 MB), and other numbers are tried on its first 2,000,000 requests.
+ * distinguishes at most 1,000,000 callers (100 MB), and only its first 2,000,000 requests are used to try other limits.
  *
  * @throws UsageError (a rejected promise) if a log cannot be read or an option is wrong; SpillwayError if the policy is
  * invalid

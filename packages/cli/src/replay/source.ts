@@ -22,7 +22,7 @@ type LogCounts = { -readonly [Name in keyof LogReport]: LogReport[Name] };
 export interface SourceOptions {
   readonly format?: string | undefined;
   readonly fields: FieldMap;
-  /** Undefined if no proxy is trusted. */
+  /** How to find the client's address behind proxies. Undefined if no proxy is trusted. */
   readonly addressing: Addressing | undefined;
   readonly onBytes: (count: number) => void;
 }
