@@ -172,5 +172,5 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   }
 }
 
-/** The numbers in decisions, which the binding doesn't report. */
+/** The numbers of a decision. The binding doesn't report what is used or remains, so these are NaN. */
 const UNKNOWN = { cost: 1, used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN } as const;

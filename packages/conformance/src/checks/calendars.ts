@@ -125,8 +125,8 @@ async function waitsForTheNext(probe: Probe): Promise<void> {
 }
 
 /**
- * The app may first know no billing period of a subscription, or only the next one. When it learns the current period,
- * the count goes on.
+ * The app may at first not know a subscription's billing period, or know only the next one. When the app learns the
+ * current period, the units used so far must still count.
  */
 async function goesOnWhenKnown(probe: Probe): Promise<void> {
   const within = billing(probe);
