@@ -35,7 +35,10 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
   };
 }
 
-/** Shapers have no mode and no share, because their pace protects another service. */
+/**
+ * Whether the limiter is a shaper. A shaper has no mode and no share: without enforcement, calls would exceed the pace
+ * that another service allows.
+ */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');
 }

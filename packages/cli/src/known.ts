@@ -1,4 +1,4 @@
-/** The limiters that processes have announced. Any other name is probably misspelt. */
+/** Looks up the limiters that processes have announced. A name that no process has announced is probably misspelt. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';

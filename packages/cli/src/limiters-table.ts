@@ -77,7 +77,8 @@ export function numbersOf(numbers: DeclaredNumbers): string {
 }
 
 /**
- * The locks of a limit with a penalty, in milliseconds. Undefined for other limits, and for limits of a later release.
+ * The locks of a limit with a penalty, in milliseconds. Undefined for other limits, and for limits that only a later
+ * release knows.
  */
 export function lockIn({
   algorithm,

@@ -46,7 +46,9 @@ const NAMES: NamesOf<ApproximateLimitOptions> = {
   mode: 1,
 };
 
-/** How long a request waits for the binding, which normally answers in a few milliseconds, from the same machine. */
+/**
+ * How long a request waits for the binding. The binding normally answers in a few milliseconds, from the same machine.
+ */
 const DEADLINE_MS = 100;
 /** After this many failures in a row, requests pass without calling the binding. */
 const MOST_FAILURES = 5;

@@ -50,8 +50,8 @@ export function noReply(cause?: unknown): SpillwayError {
 }
 
 /**
- * The error for a call that the object can't handle, because its release is older than the Worker's. Nothing was
- * charged.
+ * The error for a call that the object can't handle, because the object runs an older release than the Worker. Nothing
+ * was charged.
  */
 export function unknownCall(what: string): SpillwayError {
   return new SpillwayError(

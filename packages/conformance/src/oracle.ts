@@ -20,9 +20,9 @@ export interface Verdict extends Numbers {
   readonly pausedUntilUs: number;
   /** Units that were not charged, because the count had used up both the limit and the debt of its rule. */
   readonly forgiven: number;
-  /** A claim's state, owner, end and note as one string; `''` under other rules. */
+  /** A claim's state, owner, end and note as one string; `''` unless the rule is for claims. */
   readonly claim: string;
-  /** The state after the step, as a store's answer. */
+  /** The state after the step, in the form of a store's answer. */
   readonly answer: Answer;
 }
 

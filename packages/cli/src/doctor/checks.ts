@@ -11,12 +11,12 @@ const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 /** The default `storeTimeout` of a guard. */
 const STORE_TIMEOUT_MS = 50;
 
-/** A round trip this long causes a warning, because it takes several times as long under load. */
+/** A round trip this long causes a warning, because under load a round trip takes several times as long. */
 const SLOW_MS = 10;
 
 /**
- * A clock difference this large causes a warning: windows in Redis end by its clock, but windows of fallback counters
- * end by the clock of the process.
+ * A warning is due if the clocks of Redis and of this machine differ by this much. Windows in Redis end by its clock,
+ * but windows of fallback counters end by the clock of the process.
  */
 const CLOCKS_APART_MS = 1_000;
 

@@ -9,7 +9,7 @@ export type Verdict = 'ok' | 'warning' | 'problem' | 'unknown';
 export interface Finding {
   readonly check: string;
   readonly verdict: Verdict;
-  /** One sentence without a full stop. */
+  /** What the check found: one sentence without a full stop. */
   readonly found: string;
   readonly todo?: string;
 }

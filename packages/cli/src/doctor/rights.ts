@@ -51,7 +51,7 @@ export interface Rights {
   readonly missing: readonly string[];
   /** Whether this user may not use keys with the prefix. */
   readonly isKeyRefused: boolean;
-  /** Redis's error if it rejects writes: it is full, a replica, or can't save. */
+  /** The error of a Redis that rejects writes, because it is full, is a replica, or can't save. */
   readonly notWritten?: string;
 }
 

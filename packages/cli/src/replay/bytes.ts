@@ -47,7 +47,7 @@ function unnamed(name: string, bytes: AsyncIterable<Uint8Array>): Bytes {
   return { name, size: undefined, isFile: false, read };
 }
 
-/** The path may also be a pipe, as in `<(zcat access.log.1.gz)`. */
+/** Whether the path is a regular file and, if so, its size. The path may also be a pipe: `<(zcat access.log.1.gz)`. */
 function factsOf(path: string): Pick<Bytes, 'size' | 'isFile'> {
   try {
     const stat = statSync(path);

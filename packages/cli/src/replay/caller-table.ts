@@ -13,7 +13,7 @@ const REJECTED = 1;
 const PEAKS = 3;
 const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
-/** Rows are stored in blocks, because an array that grows takes twice the memory while it is copied. */
+/** Rows are stored in blocks, because a single array would need twice the memory each time it is copied to grow. */
 const BLOCK_ROWS = 16_384;
 
 /** Callers beyond this number share one row, so an attack cannot fill the memory. */

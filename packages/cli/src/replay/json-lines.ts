@@ -28,8 +28,8 @@ export const CLOUDFLARE: FieldMap = {
 };
 
 /**
- * The names in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is either part of a name, or separates the
- * name of an object from the name of its member.
+ * The usual names of each field, in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is either part of a
+ * name, or separates the name of an object from the name of its member.
  */
 const USUAL: Usual = {
   remote_addr: [

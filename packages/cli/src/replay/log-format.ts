@@ -41,7 +41,7 @@ export function compileLogFormat(name: string, format: string): LineFormat {
 class LogFormat implements LineFormat {
   readonly name: string;
   private readonly names: readonly string[];
-  /** The text before each variable, and after the last one. */
+  /** The texts of the format before each variable, and after the last one. */
   private readonly gaps: readonly Buffer[];
   /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;

@@ -20,9 +20,9 @@ export class Names {
   private places = new Uint32Array(1_024);
   private readonly blocks: Buffer[] = [];
   private used = BLOCK_BYTES;
-  /** Random, so nobody can craft a log whose names collide. */
+  /** The seed of the hash. It is random, so nobody can craft a log whose names collide. */
   private readonly seed = randomBytes(4).readInt32LE();
-  /** The last name passed to {@link find}, as bytes, its hash, and the slot where the search ended. */
+  /** For the last name passed to {@link find}: its bytes, its hash, and the slot where the search ended. */
   private readonly text = Buffer.alloc(3 * LONGEST);
   private length = 0;
   private hash = 0;

@@ -36,7 +36,7 @@ export interface CallerReport {
   readonly peak: CallerPeaks;
 }
 
-/** What a limit with other numbers would have rejected. */
+/** What a limit with these numbers would have rejected. */
 export interface Trial {
   /** Such as `token-bucket`. */
   readonly algorithm: string;
@@ -136,7 +136,10 @@ export interface ReplayReport {
   readonly unparsed: number;
   /** Requests whose stamp is earlier than on a previous line, or far later than on the next line. */
   readonly outOfOrder: number;
-  /** Out-of-order requests that were not replayed, because they are more than a minute late, or a day ahead. */
+  /**
+   * Out-of-order requests that were not replayed: more than a minute before a previous request, or more than a day
+   * after the next one.
+   */
   readonly notReplayed: number;
   /** The first and the last request, in milliseconds since the epoch; null without requests. */
   readonly fromMs: number | null;

@@ -127,8 +127,8 @@ class Trials {
   }
 
   /**
-   * Decides each request of the callers that could be rejected, with the production algorithm, until `most` is
-   * exceeded.
+   * Decides the requests of callers that could be rejected, with the production algorithm. Stops when rejections exceed
+   * `most`.
    */
   private reject(numbers: Numbers, atStart: boolean, most: Rejected): Rejected {
     const { peaks, tally } = this;
@@ -161,7 +161,7 @@ class Trials {
     return [requests, callers];
   }
 
-  /** The declared limit with another number; the burst keeps its proportion. */
+  /** The declared numbers, but with this limit. The burst changes in proportion. */
   private withLimit(limit: number): Numbers {
     return { ...this.own, limit, burst: scaled(this.own.burst, limit / this.own.limit) };
   }

@@ -60,14 +60,17 @@ export function numberText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** Whether a secret hides the caller. A key of an app may also begin with `#`, but rarely matches the whole pattern. */
+/**
+ * Whether a secret hides the caller. The hidden form begins with `#`. A key of an app may do so too, but rarely matches
+ * the whole pattern.
+ */
 export function isSealed(caller: string): boolean {
   return /^#[\w-]{16,}$/.test(caller);
 }
 
 /**
- * The arguments that name the caller in another command, after its options. Undefined if the caller is sealed, cut, or
- * has characters that a terminal would not show.
+ * The arguments that name the caller in another command; they follow that command's options. Undefined if the caller is
+ * hidden by a secret, cut, or has characters that a terminal would not show.
  */
 export function keyArguments(caller: string): string | undefined {
   if (isSealed(caller) || CUT.test(caller) || plain(caller) !== caller) return undefined;

@@ -6,7 +6,7 @@ import { ALGORITHMS, rateRule } from '../rules.js';
 
 const LONG = 'k'.repeat(2 ** 20 - 1);
 
-/** Keys that stores could confuse with others. */
+/** Keys that a careless store could confuse with another key. */
 export const HOSTILE_KEYS: readonly string[] = [
   '__proto__',
   'constructor',

@@ -10,7 +10,7 @@ export type Named = Pick<Step, 'lease' | 'claim'>;
 interface ExactNumbers {
   readonly used: bigint;
   readonly remaining: bigint;
-  /** Null if the cost can never pass. */
+  /** How long to wait until the cost can pass; null if it never can. */
   readonly retryUs: bigint | null | undefined;
   readonly resetUs: bigint | undefined;
   /** How long the last charged unit must wait. Only for shapers. */

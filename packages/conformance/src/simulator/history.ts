@@ -6,7 +6,7 @@ import type { Plan } from './plan.js';
 import type { Load, Told, UsageRecord } from './quotas.js';
 import type { Process } from './world.js';
 
-/** A call of a store, as the code above the store makes it. */
+/** A call to a store, as its caller sees it. */
 export interface Call {
   readonly process: Process;
   /** The act that made the call. Undefined if an act made the call after its first `await`, or if no act made it. */

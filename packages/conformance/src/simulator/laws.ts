@@ -639,7 +639,10 @@ const namesAreNew: Law = ({ calls }) => {
   return undefined;
 };
 
-/** How many timers a process may have for itself: it polls settings, measures its load and checks its store. */
+/**
+ * Besides the timers of its work, a process may have this many: to poll settings, to measure its load, and to check its
+ * store.
+ */
 const IDLE_TIMERS = 12;
 
 /** All stored keys expire, and a process has no more timers than its work in flight needs. */
@@ -773,8 +776,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a rate limit rejects a request in one process only if all processes together may have used too many
- * units in the whole history.
+ * In an outage, a process rejects a request by a rate limit only if it may not fit beside the units that all processes
+ * together have used in the whole history.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
