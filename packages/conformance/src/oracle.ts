@@ -98,8 +98,8 @@ export class Oracle {
   }
 
   /**
-   * The state on which a step is decided. Expired units are removed. If the step must start together with others, the
-   * state begins at their common start.
+   * The state on which a step is decided. Expired units are removed. If the step must start together with others, it is
+   * decided as of their common start.
    */
   private viewFrom(
     { step, together }: MergedStep,

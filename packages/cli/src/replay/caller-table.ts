@@ -2,7 +2,7 @@
 
 import { Names } from './names.js';
 
-/** A caller's row has these columns. */
+/** The column of a caller's row that counts requests. */
 const REQUESTS = 0;
 /** Rejected requests, in two columns: one for each {@link Timing}. */
 const REJECTED = 1;

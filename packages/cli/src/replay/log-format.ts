@@ -138,9 +138,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/**
- * The index of `text`. Skips `\"`, because Apache writes a quote from the client so; this quote doesn't end a variable.
- */
+/** The index of `text`. Skips `\"`, because Apache escapes quotes from clients like this: they don't end a variable. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

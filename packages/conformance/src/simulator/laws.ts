@@ -596,10 +596,7 @@ function endOf(fault: Plan['faults'][number]): number {
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
-/**
- * Without faults, the process renews each permit until it is released, however late that is. So no permit expires
- * before.
- */
+/** Without faults, no permit expires before it is released, however late that is, because the process renews it. */
 const permitsLast: Law = (history) => {
   if (history.plan.faults.length > 0) return undefined;
   const ends = new Map<string, number>();
@@ -776,7 +773,7 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a process rejects a request by a rate limit only if it may not fit beside the units that all processes
+ * In an outage, a rate limit rejects a request only if there may be no room for it beside the units that all processes
  * together have used in the whole history.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {

@@ -99,7 +99,7 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
-/** The kinds of {@link Fault}. Each kind of weather, such as `late`, stands for itself in place of `weather`. */
+/** The kinds of {@link Fault}, but with each kind of weather, such as `late`, instead of `weather`. */
 export type FaultKind =
   | Exclude<Fault['kind'], 'weather'>
   | Extract<Fault, { kind: 'weather' }>['of'];
@@ -153,7 +153,7 @@ const ALGORITHMS = [
 ] as const;
 const SECOND_US = 1_000_000;
 const KEYS = ['ada', 'bob', 'eve'] as const;
-/** Keys for histories with outages. They are so many that most have units left when an outage begins. */
+/** Keys for histories with outages. There are so many that most have units left when an outage begins. */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
 /** The main activity of processes. */

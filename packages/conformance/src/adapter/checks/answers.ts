@@ -128,7 +128,10 @@ async function leavesErrors(visit: Visit): Promise<void> {
   }
 }
 
-/** A rejected POST must not disturb the connection: the next request on it must get a separate reply. */
+/**
+ * After a rejected POST, the next request on the connection must get its reply, unless the platform closes the
+ * connection.
+ */
 async function keepsConnection(visit: Visit): Promise<void> {
   const caller = visit.caller();
   await spendAddress(visit, caller.address);
