@@ -36,7 +36,10 @@ interface About {
   /** The kind of setting, if it applies to all keys. */
   readonly what?: Setting['what'];
   readonly limits?: LiveLimits;
-  /** The key whose limits are set. If `resets`, its counts are deleted after the wait for processes. */
+  /**
+   * The key whose limits the command changes. With `resets`, the command deletes the key's counts after the wait for
+   * processes.
+   */
   readonly key?: string;
   readonly resets?: boolean | undefined;
 }

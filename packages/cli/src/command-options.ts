@@ -5,7 +5,7 @@ import { paint } from './paint.js';
 
 const ANYWAY = 'even if no process has announced the limiter';
 
-/** Makes the help mark required options. Later subcommands inherit this. */
+/** Makes the help mark required options. Subcommands that are added afterwards inherit this. */
 export function withMarks(program: Command): Command {
   return program.configureHelp({
     styleTitle: (title) => paint('bold', title),

@@ -26,7 +26,10 @@ interface ConnectionOptions extends CommonOptions {
 /** The deadline of a command, including the time to connect. */
 const DEADLINE_MS = 5_000;
 
-/** How long to wait for a sentinel to reject a connection. A sentinel that is silent for longer may just be slow. */
+/**
+ * How long to wait until a sentinel rejects a connection. If it does not answer in this time, it counts as reachable,
+ * because it may only be slow.
+ */
 const PROBE_MS = 500;
 
 /** The default prefix of `redisStore`. */
@@ -170,7 +173,10 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/** Drops sentinels that reject connections, because the client would wait 2 s for each. If all do, keeps all. */
+/**
+ * Drops sentinels that reject connections, because the client would wait 2 s for each. If all of them reject, drops
+ * none.
+ */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(

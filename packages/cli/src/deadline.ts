@@ -3,7 +3,7 @@
 interface Deadline {
   /** Settles like `work`, or rejects if time runs out first. */
   race<Value>(work: Promise<Value>): Promise<Value>;
-  /** Call it at the end, because the timer keeps the process alive until then. */
+  /** Must be called after the work, because the timer keeps the process alive until it is cleared or fires. */
   clearTimer(): void;
 }
 

@@ -1,11 +1,11 @@
-/** How many processes follow a change, which means that they have applied it. */
+/** Counts the processes that follow a change, which means that they have applied it. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
 import type { Follower, RedisControl } from '@spillway/redis';
 import { type Followed, followedBy } from './in-force.js';
 
-/** Enough for processes that poll at the default interval, twice a second. */
+/** How long to wait for processes. By default they poll twice a second, so this is enough. */
 const WAIT_MS = 2_000;
 const LOOK_EVERY_MS = 100;
 
@@ -20,7 +20,10 @@ export async function followersOf(control: RedisControl): Promise<readonly Follo
   }
 }
 
-/** Waits at most 2 s until all processes with the limiter have applied all changes. Undefined if this can't be read. */
+/**
+ * Waits at most 2 s until all processes with the limiter have applied all changes. Returns undefined if the processes
+ * can't be read.
+ */
 export async function untilFollowed(
   control: RedisControl,
   limiter: string,

@@ -13,7 +13,7 @@ export interface InForce {
   readonly mode: Applied<'mode'>;
   readonly share: Applied<'share'>;
   readonly limits: Applied<'limits'>;
-  /** The declared numbers with `limits` applied. Several sets while releases with different numbers run. */
+  /** The declared numbers with `limits` applied: one element for each release that now runs with other numbers. */
   readonly numbers: readonly DeclaredNumbers[];
   /** How many keys are blocked or allowed, or have their own limits. */
   readonly keys: number;
@@ -35,12 +35,17 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
   };
 }
 
-/** Shapers have no mode and no share, because their pace protects another service. */
+/**
+ * Whether the limiter is a shaper. A shaper has no mode and no share: without enforcement, calls would exceed the pace
+ * that another service allows.
+ */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');
 }
 
-/** The overrides of single limiters, which take precedence over the override of `*`. */
+/**
+ * The overrides that name one limiter. They take precedence over the override of `*`, which applies to every limiter.
+ */
 export function sparedBy(what: Override['what'], overrides: readonly Override[]): Override[] {
   return overrides.filter((one) => one.what === what && one.limiter !== EVERY);
 }
@@ -60,7 +65,7 @@ function findOverride(overrides: readonly Override[], limiter: string, what: Ove
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 
-/** The part of live limits that cannot be applied to these numbers; undefined if every part can be applied. */
+/** The part of live limits that these numbers don't support; undefined if they support all parts. */
 export function lackedBy(
   { algorithm, windowMs }: DeclaredNumbers,
   live: LiveLimits,
@@ -71,13 +76,14 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
-/** The algorithm's own maximum of `limit`; undefined if it has the general one. */
+/** The highest `limit` that the algorithm allows; undefined if the algorithm has no maximum below the general one. */
 export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined {
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }
 
 /**
- * Whether the live limit is higher than the algorithm allows. The result of a factor is lowered to the maximum instead.
+ * Whether the live `limit` is higher than the algorithm allows. Live limits with a factor never are: the limiter lowers
+ * the result of the factor to the maximum.
  */
 export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimits): boolean {
   return limit > (highestLimit(numbers) ?? limit);

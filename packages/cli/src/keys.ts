@@ -104,7 +104,10 @@ function partsIn(key: string): readonly string[] {
   throw new UsageError(`with --parts the key must be like '["acme","ada"]', got ${key}`);
 }
 
-/** Warns if a key looks like an address. Limiters mark addresses, so the user probably meant `--address`. */
+/**
+ * Warns if a key looks like an address. Limiters store client addresses with the prefix `@`, so this key would not
+ * match them: the user probably meant `--address`.
+ */
 function warnOfAddress(key: string): void {
   const address = key.startsWith(ADDRESS_MARK) ? key.slice(1) : key;
   if (canonicalAddress(address, 128) === undefined) return;
@@ -117,7 +120,10 @@ function resetOf(limiter: string, key: string, rule: Rule): Step {
   return { op: 'reset', limiter, key, rule, cost: 1, binding: true };
 }
 
-/** The rules of a key's own live limits. A reset names them, because the bounded registry may not list their counts. */
+/**
+ * The rules of a key's own live limits. A reset must name them, because the registry of a key's counts is bounded and
+ * may lack theirs.
+ */
 function rulesOfKey(
   declared: readonly DeclaredNumbers[],
   limits: LiveLimits | undefined,
@@ -126,12 +132,17 @@ function rulesOfKey(
   return declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits)).map(inDebt(numbers)));
 }
 
-/** Returns a function that gives a rule the declared debt, scaled from the declared limit to the rule's limit. */
+/**
+ * Returns a function that adds the declared debt to a rule. The debt is scaled by the ratio of the rule's limit to the
+ * declared one.
+ */
 function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** The rule of a rate limit or a limit on distinct items, in a list. Empty for other algorithms. */
+/**
+ * The rule of a rate limit or of a limit on distinct items, as a list of one. For other algorithms, the list is empty.
+ */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -145,8 +156,8 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 }
 
 /**
- * The rules of declared numbers. None for claims, because each id has a separate count, and none for algorithms of a
- * later release.
+ * The rules of declared numbers. The list is empty for claims, because each id has a separate count, and for algorithms
+ * that only a later release knows.
  */
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
@@ -175,7 +186,8 @@ function microseconds(ms: number): number {
 }
 
 /**
- * The calendar with this name. If this release or machine doesn't know it: `billing`, which never ends a stored period.
+ * The calendar with this name, or `billing` if this release or machine doesn't know the name. `billing` is safe,
+ * because it never ends a stored period.
  */
 function calendarOf(name: string): Calendar {
   try {
@@ -188,7 +200,10 @@ function calendarOf(name: string): Calendar {
 interface Reset {
   /** Whether a process has announced the limiter. If not, some counts of the key may not be found. */
   readonly isKnown: boolean;
-  /** Whether processes are notified. A full Redis deletes counts, but can't store the notification. */
+  /**
+   * Whether processes were told to drop cached rejections. A full Redis deletes the counts, but can't store this
+   * message.
+   */
   readonly isTold: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** The limiters that processes have announced. Any other name is probably misspelt. */
+/** Looks up the limiters that processes have announced. A name that no process has announced is probably misspelt. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
@@ -13,7 +13,10 @@ export const EVERY = '*';
 /** How many names a message lists. */
 const SHOWN = 10;
 
-/** How long to look for a name. If Redis loses its data, processes announce their limiters again within a second. */
+/**
+ * How long to look for a limiter before its name counts as misspelt. If Redis has just lost its data, the limiter is
+ * announced again within a second.
+ */
 const ANNOUNCED_AGAIN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
 
@@ -32,8 +35,8 @@ export class UnknownLimiterError extends UsageError {
 }
 
 /**
- * The announced limiters with this name, or all for `*`. With `--anyway` there may be none. Undefined if the list can't
- * be read, or may be incomplete because Redis has lost its data.
+ * The announced limiters with this name, or all for `*`. With `--anyway`, the list may be empty. Undefined if the list
+ * of limiters can't be read, or may be incomplete because Redis has lost its data.
  *
  * @throws UnknownLimiterError
  */

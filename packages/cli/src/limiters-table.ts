@@ -61,10 +61,7 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-/**
- * Warns if a key looks like an address. Limiters store addresses with an `@`, so the key would not match any: the user
- * probably meant `--address`.
- */
+/** The numbers of a limiter as one text, with the algorithm in parentheses. */
 export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const lock = lockIn(numbers);
@@ -80,7 +77,8 @@ export function numbersOf(numbers: DeclaredNumbers): string {
 }
 
 /**
- * The locks of a limit with a penalty, in milliseconds. Undefined for other limits, and for limits of a later release.
+ * The locks of a limit with a penalty, in milliseconds. Undefined for other limits, and for limits that only a later
+ * release knows.
  */
 export function lockIn({
   algorithm,

@@ -34,7 +34,7 @@ interface DropOptions extends ClaimOptions {
 const FREE = 'Nothing was dropped: the key is free.';
 const CHANGED =
   'nothing was dropped: the key has changed meanwhile. Check it with: spillway once show';
-/** The most characters of a key that the history stores. */
+/** The history stores at most this many characters of a key. */
 const LONGEST = 1_024;
 const DROPPED =
   'Done: the key is free, and its response is deleted. The next request with it runs.';

@@ -87,7 +87,10 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
   };
 }
 
-/** Who paused the key. If the shaper has several paces, this is stored under its name without the pace. */
+/**
+ * Who paused the key. A shaper with several paces has a name for each, such as `name/pace`, but the pause is stored
+ * under the shaper's name alone.
+ */
 async function noteOf(
   limiter: string,
   key: string,

@@ -31,7 +31,7 @@ export function durationUntil(untilMs: number, nowMs: number): number {
   throw new UsageError(`--until must be at most 30 days from now, got ${at}; or use --for forever`);
 }
 
-/** Whether a day exists. `Date.parse` takes February 30 for March 2. */
+/** Whether the calendar has this day. `Date.parse` does not check it: it reads February 30 as March 2. */
 function isDay(day: string): boolean {
   const date = new Date(`${day}T00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);

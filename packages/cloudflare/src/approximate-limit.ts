@@ -46,7 +46,9 @@ const NAMES: NamesOf<ApproximateLimitOptions> = {
   mode: 1,
 };
 
-/** How long a request waits for the binding, which normally answers in a few milliseconds, from the same machine. */
+/**
+ * How long a request waits for the binding. The binding normally answers in a few milliseconds, from the same machine.
+ */
 const DEADLINE_MS = 100;
 /** After this many failures in a row, requests pass without calling the binding. */
 const MOST_FAILURES = 5;
@@ -172,5 +174,5 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   }
 }
 
-/** The numbers in decisions, which the binding doesn't report. */
+/** The numbers of a decision. The binding doesn't report what is used or remains, so these are NaN. */
 const UNKNOWN = { cost: 1, used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN } as const;

@@ -1,4 +1,4 @@
-/** The errors of calls to an object. Their messages contain no keys, but `cause` may. */
+/** The errors for failed calls to a Durable Object. Their messages contain no keys, but their `cause` may. */
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 
@@ -12,7 +12,7 @@ interface PlatformError {
   readonly remote?: unknown;
 }
 
-/** The error for a failed call. The object may have charged it. */
+/** The error for a failed call to an object. The object may still have charged the call's steps. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   const kind = kindOf(asPlatformError(cause));
@@ -40,7 +40,7 @@ export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was called');
 }
 
-/** The error for a reply that our object did not send. The call may have been charged. */
+/** The error for a reply that is not from a `RateLimitObject`. The steps of the call may have been charged. */
 export function noReply(cause?: unknown): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
@@ -50,8 +50,8 @@ export function noReply(cause?: unknown): SpillwayError {
 }
 
 /**
- * The error for a call that the object can't handle, because its release is older than the Worker's. Nothing was
- * charged.
+ * The error for a call that the object can't handle, because the object runs an older release than the Worker. Nothing
+ * was charged.
  */
 export function unknownCall(what: string): SpillwayError {
   return new SpillwayError(

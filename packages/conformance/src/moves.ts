@@ -1,4 +1,7 @@
-/** How the clock moves between the groups of steps in a generated trace, relative to the times of the rules. */
+/**
+ * Moves the clock between the groups of steps in a generated trace: by times that matter to the rules, such as a
+ * window.
+ */
 
 import type { Rule } from '@spillway/core/store';
 import fc from 'fast-check';

@@ -14,15 +14,15 @@ export interface Verdict extends Numbers {
   readonly allowed: boolean;
   /** Whether units were charged. */
   readonly charged: boolean;
-  /** How long the last charged unit must wait, in milliseconds; NaN under rules without waits. */
+  /** How long the last charged unit must wait, in milliseconds; NaN unless the rule is a shaper's. */
   readonly delayMs: number;
-  /** The end of the pause, in microseconds since the epoch; 0 if there is none, NaN under rules without waits. */
+  /** The end of the pause, in microseconds since the epoch; 0 if there is none, NaN unless the rule is a shaper's. */
   readonly pausedUntilUs: number;
-  /** Units that were not charged, because the count had reached the limit and the debt of its rule. */
+  /** Units that were not charged, because the count had used up both the limit and the debt of its rule. */
   readonly forgiven: number;
-  /** A claim's state, owner, end and note as one string; `''` under other rules. */
+  /** A claim's state, owner, end and note as one string; `''` unless the rule is for claims. */
   readonly claim: string;
-  /** The state after the step, as a store's answer. */
+  /** The state after the step, in the form of a store's answer. */
   readonly answer: Answer;
 }
 
@@ -70,8 +70,8 @@ export class Oracle {
   }
 
   /**
-   * The counts of which a store may have dropped parts by `nowUs`, although these would count again if the clock went
-   * back to `earlierUs`.
+   * The counts with a part that has expired at `nowUs`, but would count again if the clock went back to `earlierUs`. A
+   * store may have deleted such a part.
    */
   forgettable(nowUs: number, earlierUs: number): Subject[] {
     return [...this.counts].filter(({ rule, state }) =>
@@ -79,7 +79,7 @@ export class Oracle {
     );
   }
 
-  /** The common start of takes that start together, by key. */
+  /** For takes that must start together: the instant at which all takes of a key can start, by key. */
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {
@@ -98,7 +98,8 @@ export class Oracle {
   }
 
   /**
-   * The state that a step sees: without expired units and, for takes that start together, from their common start on.
+   * The state on which a step is decided. Expired units are removed. If the step must start together with others, it is
+   * decided as of their common start.
    */
   private viewFrom(
     { step, together }: MergedStep,
@@ -180,7 +181,7 @@ export class Oracle {
   }
 }
 
-/** The most units of a step. */
+/** A step has at most this many units. */
 const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 
 /** The rule of a step, with the billing period or the items that the step names. */
@@ -188,7 +189,7 @@ function ruleOf({ rule, period, items }: Step): Rule {
   return period || items ? (Object.assign({}, rule, { period, items }) as Rule) : rule;
 }
 
-/** Whether the step may cut a state that its rule does not allow: only a take that could charge may. */
+/** Whether the step may repair a state that its rule does not allow. Only a take that could charge may do so. */
 function mayRepair({ step: { op, rule, lease }, cost }: MergedStep): boolean {
   return op === 'take' && cost > 0n && (rule.machine !== 'leases' || lease !== undefined);
 }

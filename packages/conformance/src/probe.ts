@@ -66,7 +66,7 @@ export function claim(id: string, owner: number, note?: string): Required<Pick<S
   return { claim: { id, owner: `${owner}`.padStart(16, 'o'), ...kept } };
 }
 
-/** An answer with its numbers, calculated from the rule in the same way as by limiters. */
+/** An answer with its numbers, which are calculated from the rule as limiters do. */
 export function seen(rule: Rule, answer: Answer, cost: number): Seen {
   const waits = rule.machine === 'queue' && 'pausedUntilUs' in answer;
   return {

@@ -74,7 +74,10 @@ class Replay {
     }
   }
 
-  /** Moves the clock. Before it moves back, resets each count that a store may have dropped, even in part. */
+  /**
+   * Moves the clock. If it moves back, first resets the counts whose expired units a store may have deleted, because
+   * they would count again.
+   */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
     if (us < nowUs) {
@@ -84,7 +87,7 @@ class Replay {
     await this.probe.at(us);
   }
 
-  /** The steps of the picks, without those that would make the group invalid. */
+  /** The steps that the trace picked for a group, without those that would make the group invalid. */
   private plan(picks: readonly StepPick[]): Planned[] {
     const plans: Planned[] = [];
     for (const pick of picks) {

@@ -23,7 +23,7 @@ import {
 } from '@spillway/core/store';
 import fc from 'fast-check';
 
-/** The algorithms for rates. A fixed window with an anchor counts as a separate algorithm. */
+/** The algorithms for rates. A fixed window that is anchored at the first request has a separate name here. */
 export type RateAlgorithm = Algorithm | 'anchored-window';
 
 export const ALGORITHMS: readonly RateAlgorithm[] = [

@@ -14,7 +14,7 @@ export type { Program, Subject } from './simulator/run.js';
 /** A history that breaks laws. */
 export interface Failure {
   readonly seed: number;
-  /** The smallest plan found that breaks the same law. */
+  /** The smallest plan found that breaks the same law as the plan of the seed. */
   readonly plan: Plan;
   /** A sentence about each violation, by the law's name. */
   readonly broken: ReadonlyMap<string, string>;

@@ -11,12 +11,12 @@ const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 /** The default `storeTimeout` of a guard. */
 const STORE_TIMEOUT_MS = 50;
 
-/** A round trip this long causes a warning, because it takes several times as long under load. */
+/** A round trip this long causes a warning, because under load a round trip takes several times as long. */
 const SLOW_MS = 10;
 
 /**
- * A clock difference this large causes a warning: windows in Redis end by its clock, but windows of fallback counters
- * end by the clock of the process.
+ * A warning is due if the clocks of Redis and of this machine differ by this much. Windows in Redis end by its clock,
+ * but windows of fallback counters end by the clock of the process.
  */
 const CLOCKS_APART_MS = 1_000;
 
@@ -133,7 +133,8 @@ function role(info: ReadonlyMap<string, string>): Finding {
 }
 
 /**
- * @param quotas limiters with calendar windows, for which eviction is a problem: callers may have paid for the units
+ * @param quotas limiters with calendar windows; for them, eviction is a `problem`, because it deletes what callers have
+ * used of their quotas
  */
 function eviction(info: ReadonlyMap<string, string>, quotas: readonly string[]): Finding {
   const check = 'eviction';
@@ -287,7 +288,10 @@ function commandsRefused(commands: readonly string[]): Finding {
   };
 }
 
-/** The command that Redis names in a permission error; `eval` if it names none, because then no script may run. */
+/**
+ * The command that Redis names in a permission error. If the error names no command, the user may not run scripts at
+ * all, so returns `eval`.
+ */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';
 }

@@ -14,7 +14,10 @@ export interface ServerFacts {
   readonly info?: ReadonlyMap<string, string>;
   /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;
-  /** For a Cluster node: whether all keys fail while one node is down; undefined if the user may not read it. */
+  /**
+   * Only for a Cluster node: whether all keys fail while one node is down; undefined if the user may not read this
+   * setting.
+   */
   readonly wantsFullCoverage?: boolean;
 }
 
@@ -72,7 +75,10 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/** A node's address. Behind sentinels, it is the socket's, because the options contain only the sentinels. */
+/**
+ * A node's address. A client of sentinels has only their addresses in its options, so the address is read from its
+ * socket.
+ */
 function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
   const { host, port } = options;
   if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };
@@ -80,7 +86,7 @@ function addressOf({ options, stream }: Redis): { host?: string; port?: number }
   return { host: remoteAddress ?? 'the master', ...(remotePort && { port: remotePort }) };
 }
 
-/** Runs the script by EVAL and by EVALSHA, because the store uses both. */
+/** Runs {@link RIGHTS_SCRIPT} by EVAL and by EVALSHA, because the store uses both. */
 async function rightsOn(client: Redis | Cluster, prefix: string): Promise<Rights> {
   const key = `${prefix}{%doctor}${randomUUID()}`;
   const reply = await client.eval(RIGHTS_SCRIPT, 1, key);

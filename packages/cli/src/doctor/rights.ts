@@ -51,7 +51,7 @@ export interface Rights {
   readonly missing: readonly string[];
   /** Whether this user may not use keys with the prefix. */
   readonly isKeyRefused: boolean;
-  /** Redis's error if it rejects writes: it is full, a replica, or can't save. */
+  /** The error of a Redis that rejects writes, because it is full, is a replica, or can't save. */
   readonly notWritten?: string;
 }
 
@@ -70,7 +70,10 @@ export function rightsFrom(reply: unknown): Rights {
   };
 }
 
-/** Whether a permission is missing. Redis 6.2 and 7.0 report this without the word NOPERM for a command in a script. */
+/**
+ * Whether Redis rejected a command because the user lacks a permission. If a script runs the command, the errors of
+ * Redis 6.2 and 7.0 don't contain the word NOPERM.
+ */
 export function isRefusal(error: string): boolean {
   return /NOPERM|no permission|can't (run|access)/i.test(error);
 }

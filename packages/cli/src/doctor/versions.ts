@@ -11,7 +11,9 @@ const FIXED: Readonly<Record<ServerVersion['product'], Readonly<Record<string, n
   Valkey: { '7.2': 11, '8.0': 6, '8.1': 4 },
 };
 
-/** The newest minor version whose first release lacked the fix. All later versions have it. */
+/**
+ * The newest minor version whose first release lacked the fix. All later minor versions have the fix from the start.
+ */
 const LAST = { Redis: [8, 2], Valkey: [8, 1] } as const;
 
 /** Valkey reports its version in a separate field, beside the version of the compatible Redis. */
@@ -27,7 +29,10 @@ export function isSupported({ product, text }: ServerVersion): boolean {
   return product === 'Valkey' || major > 6 || (major === 6 && minor >= 2);
 }
 
-/** Versions that are not listed but are older than `LAST`, such as 7.0, never got the fix. */
+/**
+ * Whether the server has the fix. Minor versions that are missing in `FIXED` and older than `LAST`, such as 7.0, never
+ * got it.
+ */
 export function isSafeVersion({ product, text }: ServerVersion): boolean {
   const [major, minor, patch] = partsOf(text);
   const fixed = FIXED[product][`${major}.${minor}`];

@@ -9,10 +9,10 @@ import { UsageError } from '../usage-error.js';
 export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
-/** The size of a decompressed chunk. If a log is damaged, the last chunk before the damage can be lost. */
+/** The size of a decompressed chunk. It is small, because the chunk before damage in a log can be lost. */
 const DECOMPRESSED_BYTES = 16_384;
 
-/** Undefined before Node 22.15, which added zstd. */
+/** Creates a stream that decompresses zstd. Undefined before Node 22.15. */
 const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () => Transform };
 
 export interface Bytes {
@@ -47,7 +47,7 @@ function unnamed(name: string, bytes: AsyncIterable<Uint8Array>): Bytes {
   return { name, size: undefined, isFile: false, read };
 }
 
-/** The path may also be a pipe, as in `<(zcat access.log.1.gz)`. */
+/** Whether the path is a regular file and, if so, its size. The path may also be a pipe: `<(zcat access.log.1.gz)`. */
 function factsOf(path: string): Pick<Bytes, 'size' | 'isFile'> {
   try {
     const stat = statSync(path);

@@ -2,15 +2,18 @@
 
 import { Names } from './names.js';
 
-/** The columns of a caller's row. */
+/** The column of a caller's row that counts requests. */
 const REQUESTS = 0;
 /** Rejected requests, in two columns: one for each {@link Timing}. */
 const REJECTED = 1;
-/** Two columns each for seconds, minutes and hours: the requests in the latest such interval, and the peak. */
+/**
+ * For seconds, for minutes and for hours: a column with the requests in the caller's latest interval, and a column with
+ * the most in any interval.
+ */
 const PEAKS = 3;
 const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
-/** Rows are stored in blocks, because an array that grows takes twice the memory while it is copied. */
+/** Rows are stored in blocks, because a single array would need twice the memory each time it is copied to grow. */
 const BLOCK_ROWS = 16_384;
 
 /** Callers beyond this number share one row, so an attack cannot fill the memory. */
@@ -18,8 +21,8 @@ export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
 /**
- * When requests with whole-second stamps are decided: with 0 at the start of their second, with 1 evenly spread over
- * it.
+ * How requests are timed whose stamps are whole seconds: 0 decides them at the start of their second, 1 spreads them
+ * evenly over their second.
  */
 export type Timing = 0 | 1;
 
@@ -122,7 +125,7 @@ function rowOf(id: number): number {
 }
 
 /**
- * The callers from 0 to `size` - 1, sorted by `compare`. Returns only the first `count` of them.
+ * The first `count` of the callers from 0 to `size` - 1, sorted by `compare`.
  *
  * @param compare negative if `a` comes before `b`
  */

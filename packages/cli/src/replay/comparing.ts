@@ -16,7 +16,7 @@ export class Comparing {
   /** The callers that either policy rejects, with the number of rejections by each policy. */
   private readonly hits = new CallerTable();
 
-  /** Notes the verdicts on a request. Callers are distinguished by the keys of the other policy. */
+  /** Notes the verdicts of both policies on a request. The caller is identified by the key of the second policy. */
   note(first: Verdict, other: Verdict): void {
     const { caller } = other;
     if (caller === undefined || !(first.isRejected || other.isRejected)) return;

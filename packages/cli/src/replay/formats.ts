@@ -29,7 +29,7 @@ export function formatOf(text: string, fields: FieldMap): LineFormat {
   throw new UsageError(`format must be ${names}, or a log_format string such as '${COMMON}'`);
 }
 
-/** Detects the format of lines, which is the format that can parse most of them. */
+/** Detects the format of a log: the format that can parse most of its lines. */
 export class FormatFinder {
   private readonly scores: { readonly format: LineFormat; read: number }[];
 
@@ -48,7 +48,7 @@ export class FormatFinder {
     return isRead;
   }
 
-  /** The format with the best score, or the first of several. */
+  /** The format that could parse the most lines. If there are several, the first of them. */
   best(): LineFormat {
     const most = Math.max(...this.scores.map(({ read }) => read));
     return (this.scores.find(({ read }) => read === most) as { format: LineFormat }).format;

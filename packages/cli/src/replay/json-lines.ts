@@ -1,9 +1,15 @@
-/** One JSON object per line. A map gives, for each nginx variable, the path of its value in the object. */
+/**
+ * Reads logs with one JSON object per line. For each nginx variable, a map names the member of the object that contains
+ * it.
+ */
 
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
-/** The path of each field: names of members, joined by dots, as in `request.remote_ip`. */
+/**
+ * For each nginx variable, the path of its value in a JSON object: names of members, joined by dots, as in
+ * `request.remote_ip`.
+ */
 export type FieldMap = Readonly<Record<string, string>>;
 
 type Usual = Readonly<Record<string, readonly string[]>>;
@@ -22,8 +28,8 @@ export const CLOUDFLARE: FieldMap = {
 };
 
 /**
- * The names in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is either part of a name, or separates the
- * name of an object from the name of its member.
+ * The usual names of each field, in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is either part of a
+ * name, or separates the name of an object from the name of its member.
  */
 const USUAL: Usual = {
   remote_addr: [

@@ -1,6 +1,6 @@
 /** Splits chunks of bytes into lines. */
 
-/** Longer lines are not requests, because the headers of a request have at most 32 kB in nginx. */
+/** A longer line is not a request: nginx, for example, accepts at most 32 kB of headers. */
 export const MAX_LINE_BYTES = 65_536;
 
 /** The byte order mark with which some programs begin a file. */

@@ -12,7 +12,7 @@ export interface LineFormat {
   read(entry: LogEntry, name: string): string | undefined;
 }
 
-/** A request of a log. The functions of a policy receive it, also as `raw`. */
+/** A request of a log. The functions of a policy receive it in place of the request, and also as its `raw` member. */
 export class LogEntry implements LimitRequest<LogEntry> {
   /**
    * The stamp of the line, in microseconds since the epoch. For a line out of order, this is the latest stamp before
@@ -23,7 +23,9 @@ export class LogEntry implements LimitRequest<LogEntry> {
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
-  /** When the request is decided if the requests of its second are spread evenly over that second. */
+  /**
+   * When the request is decided, if the requests with the same whole-second stamp are spread evenly over that second.
+   */
   spreadUs: number;
   /** Whether the time of the request is known only to the second. */
   isWholeSecond = false;
@@ -75,7 +77,7 @@ export class LogEntry implements LimitRequest<LogEntry> {
   }
 }
 
-/** The target in `GET /path HTTP/1.1`. */
+/** The request target, such as `/path` in `GET /path HTTP/1.1`. */
 function targetIn(request = ''): string {
   return request.split(' ')[1] ?? '/';
 }

@@ -11,9 +11,9 @@ const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
 const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
- * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. A variable ends where the text after it
- * in the format is found. A line is skipped if one of these texts is missing, or if the line continues after the last
- * of them.
+ * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. In a line, the value of a variable ends
+ * where the format's next text begins. A line is skipped if one of these texts is missing, or if the line continues
+ * after the last of them.
  *
  * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */
@@ -41,17 +41,17 @@ export function compileLogFormat(name: string, format: string): LineFormat {
 class LogFormat implements LineFormat {
   readonly name: string;
   private readonly names: readonly string[];
-  /** The text before each variable, and after the last one. */
+  /** The texts of the format before each variable, and after the last one. */
   private readonly gaps: readonly Buffer[];
   /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;
-  /** Whether the last variable is a number, so a line with a space in it has another format. */
+  /** Whether the last variable is a number. If so, a value with a space shows that the line has another format. */
   private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;
   private readonly request: number;
   private readonly status: number;
-  /** Cached, because many lines of a busy second have the same stamp. */
+  /** The latest parsed time stamp. It is cached, because many lines of a busy second have the same stamp. */
   private latestStamp = '';
   private latestUs = Number.NaN;
 
@@ -138,7 +138,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/** The index of `text`. Skips `\"`, by which Apache escapes a quote of the client: it doesn't end a quoted variable. */
+/** The index of `text`. Skips `\"`, because Apache escapes quotes from clients like this: they don't end a variable. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

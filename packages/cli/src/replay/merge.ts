@@ -4,7 +4,7 @@ import type { LogEntry } from './log-entry.js';
 import type { Source } from './source.js';
 
 interface Open {
-  /** Among requests with equal stamps, those of the source with the smaller rank come first. */
+  /** The order of requests with equal stamps: a source with a smaller rank comes first. */
   readonly rank: number;
   readonly rest: AsyncGenerator<readonly LogEntry[]>;
   batch: readonly LogEntry[];

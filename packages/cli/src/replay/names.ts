@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 /** The longest name, in UTF-16 units. Longer names are cut in their middle. */
 const LONGEST = 256;
 const BLOCK_BYTES = 1_048_576;
-/** The size of the length before each name. */
+/** How many bytes store the length of a name. They come before the name. */
 const HEAD_BYTES = 2;
 
 /**
@@ -20,9 +20,9 @@ export class Names {
   private places = new Uint32Array(1_024);
   private readonly blocks: Buffer[] = [];
   private used = BLOCK_BYTES;
-  /** Random, so nobody can craft a log whose names collide. */
+  /** The seed of the hash. It is random, so nobody can craft a log whose names collide. */
   private readonly seed = randomBytes(4).readInt32LE();
-  /** The last name passed to {@link find}, as bytes, its hash, and the slot where the search ended. */
+  /** For the last name passed to {@link find}: its bytes, its hash, and the slot where the search ended. */
   private readonly text = Buffer.alloc(3 * LONGEST);
   private length = 0;
   private hash = 0;
@@ -44,7 +44,7 @@ export class Names {
     }
   }
 
-  /** Assigns the next number to the last name passed to {@link find}, which must have found none. */
+  /** Assigns the next number to the last name passed to {@link find}, which must have returned -1. */
   add(): number {
     const id = this.count;
     if (this.used + HEAD_BYTES + this.length > BLOCK_BYTES) {

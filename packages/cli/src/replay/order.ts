@@ -1,4 +1,4 @@
-/** Makes the times of one log's requests ascend, if its stamps go back by at most a minute. */
+/** Puts the requests of one log in the order of time, if no stamp goes back by more than a minute. */
 
 import type { LogEntry } from './log-entry.js';
 
@@ -6,10 +6,10 @@ const MINUTE_US = 60_000_000;
 const DAY_US = 86_400_000_000;
 
 /**
- * Servers write a line when the response has ended, and buffer lines, so stamps may go back a little. A request with
- * such a stamp is decided at the latest stamp before it. A request that goes back by more than a minute is left out. A
- * line that is more than a day ahead is left out too, unless the next line confirms it. Otherwise one wrong stamp would
- * move all later requests to one instant.
+ * Servers write a line when the response has ended, and buffer lines, so a stamp may be a little earlier than the stamp
+ * of the line before. Such a request is decided at the latest stamp so far. A request that is more than a minute
+ * earlier is left out. So is a request that is more than a day later, unless the next line confirms it: otherwise one
+ * wrong stamp would move all later requests to one instant.
  */
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };
@@ -21,7 +21,7 @@ export class Order {
     this.counts = counts;
   }
 
-  /** Takes a request, and appends those that are now known to be in order. */
+  /** Takes a request, and appends to `ordered` the requests whose order is now certain. */
   put(entry: LogEntry, ordered: LogEntry[]): void {
     const { doubtful } = this;
     if (doubtful) {

@@ -27,7 +27,10 @@ export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineR
   ]);
 }
 
-/** A bar for each step. Its height is logarithmic, so that a few callers stay visible beside many. */
+/**
+ * Draws one bar for each row of `use`. Heights are logarithmic, so that a bar of a few callers stays visible beside a
+ * bar of many.
+ */
 export function barsOver(use: JudgedLimiter['use']): string {
   const height = (callers: number): number => Math.log2(callers + 1);
   const most = Math.max(...use.map(({ callers }) => height(callers)), 1);

@@ -10,7 +10,10 @@ import { isRejection, type RateNumbers, Tally } from './tally.js';
 import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
-/** The shortest window to judge if stamps are whole seconds. Shorter ones depend on times that the log doesn't have. */
+/**
+ * The shortest window to judge if stamps are whole seconds. In a shorter window, too much depends on fractions of a
+ * second, which the log doesn't have.
+ */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
@@ -22,7 +25,7 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
-  /** Why no other numbers are tried; undefined if they can be tried. */
+  /** Why trials with other limits are impossible; undefined if they are possible. */
   whyUntried: string | undefined;
 }
 
@@ -143,7 +146,10 @@ export class PolicyRun {
 
 const HAS_PLANS = 'its callers have plans or overage';
 
-/** Why other numbers cannot be tried. A trial charges each recorded request with its cost, and does nothing else. */
+/**
+ * Why trials with other limits are impossible. A trial only charges the recorded costs: it can't refund units, apply
+ * plans or distinguish items.
+ */
 function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;

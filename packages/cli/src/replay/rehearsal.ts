@@ -42,7 +42,7 @@ export class Rehearsal {
     });
   }
 
-  /** How many decisions used counts that callers shared, because the memory was full. */
+  /** How many decisions used a counter that several callers shared, because the memory was full. */
   get overflowed(): number {
     return this.memory?.overflowed ?? 0;
   }

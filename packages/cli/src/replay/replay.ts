@@ -1,4 +1,4 @@
-/** Replays access logs through a policy, and counts what it would have rejected. */
+/** Replays access logs through a policy, and counts what the policy would have rejected. */
 
 import { compileAddressing, type TrustProxy } from '@spillway/core/adapter';
 import { UsageError } from '../usage-error.js';
@@ -19,7 +19,7 @@ export interface ReplayOptions {
   readonly logs: readonly Log[];
   /** A limiter, an array of limiters, or a guard of `createGuard`. */
   readonly policy: Policy;
-  /** Another policy, to see whom it would newly reject. */
+  /** A second policy. The report counts the callers that only one of the two policies would reject. */
   readonly compare?: Policy | undefined;
   /**
    * `nginx` or `combined`, `common`, `json`, `cloudflare`, or a `log_format` string such as `'$remote_addr
@@ -32,11 +32,13 @@ export interface ReplayOptions {
    * the status.
    */
   readonly fields?: FieldMap | undefined;
-  /** Which proxies to trust if the log has `X-Forwarded-For`, as in the option of the adapters. Default: none. */
+  /**
+   * Which proxies to trust if the log has `X-Forwarded-For`, as in the adapters' option `trustProxy`. Default: none.
+   */
   readonly trustProxy?: TrustProxy | undefined;
-  /** Find the smallest limit that rejects at most this share of requests, 0 to 1. Default 0.01. */
+  /** The report contains the smallest limit that rejects at most this share of the requests, 0 to 1. Default 0.01. */
   readonly maxRejected?: number | undefined;
-  /** Find the smallest limit that rejects at most this many callers: an integer from 0. Default 0. */
+  /** The report contains the smallest limit that rejects at most this many callers, an integer from 0. Default 0. */
   readonly maxCallers?: number | undefined;
   /** How many callers to list for each limiter: an integer from 0. Default 10. */
   readonly top?: number | undefined;
@@ -45,7 +47,10 @@ export interface ReplayOptions {
    * with whole-second stamps are spread evenly over their second. Use it for your own statistics.
    */
   readonly onDecision?: OnDecision | undefined;
-  /** Called after each chunk with the bytes and requests read so far; `size` is undefined if it cannot be known. */
+  /**
+   * Called after each chunk with the bytes and requests read so far. `size` is the size of all logs in bytes; undefined
+   * if it cannot be known.
+   */
   readonly onProgress?:
     | ((progress: {
         readonly bytes: number;
@@ -58,7 +63,7 @@ export interface ReplayOptions {
 /**
  * Replays access logs through the limiters of a policy, in shadow mode and with the log's clock: each limiter decides
  * on every request as in production, and rejects nobody. Malformed lines are counted. Memory is bounded: each limiter
- * distinguishes at most 1,000,000 callers (100 MB), and other numbers are tried on its first 2,000,000 requests.
+ * distinguishes at most 1,000,000 callers (100 MB), and only its first 2,000,000 requests are used to try other limits.
  *
  * @throws UsageError (a rejected promise) if a log cannot be read or an option is wrong; SpillwayError if the policy is
  * invalid

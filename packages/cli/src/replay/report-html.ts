@@ -105,7 +105,10 @@ function paragraphs(texts: readonly string[]): string {
     .join('\n');
 }
 
-/** Escapes texts of the log, which clients may have chosen. They cannot become markup, or change the text direction. */
+/**
+ * Escapes texts of the log, because clients may have chosen them. Escaped texts cannot become markup, or change the
+ * text direction.
+ */
 function escaped(text: string): string {
   return text.replace(/[&<>"'\p{Cc}\p{Cf}]/gu, (unit) =>
     unit === '\n' ? unit : `&#${/[\p{Cc}\p{Cf}]/u.test(unit) ? 0xfffd : unit.charCodeAt(0)};`,

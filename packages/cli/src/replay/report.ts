@@ -3,9 +3,9 @@
 import type { CallerPeaks } from './caller-table.js';
 
 /**
- * The range of a number, because whole-second stamps leave its exact value open. The number is computed twice: with all
- * requests of a second at its start, and with them spread evenly over it. `low` is the smaller result. With finer
- * stamps, both results are equal.
+ * A result as a range. If stamps are whole seconds, the exact number is unknown, so it is computed twice: with all
+ * requests of a second at its start, and with them spread evenly over it. `low` is the smaller number. With finer
+ * stamps, both numbers are equal.
  */
 export interface Range {
   readonly low: number;
@@ -36,7 +36,7 @@ export interface CallerReport {
   readonly peak: CallerPeaks;
 }
 
-/** What a limit with other numbers would have rejected. */
+/** What a limit with these numbers would have rejected. */
 export interface Trial {
   /** Such as `token-bucket`. */
   readonly algorithm: string;
@@ -49,21 +49,22 @@ export interface Trial {
 }
 
 /**
- * The smallest numbers that keep a bound at both ends of a {@link Range}; null if no number up to 1,000,000,000 does.
+ * The smallest limits and bursts for which both numbers of the {@link Range} stay within a bound; null if even
+ * 1,000,000,000 is too small.
  */
 export interface Smallest {
-  /** At most this share of the requests is rejected. */
+  /** The bound for `limitByRejected` and `burstByRejected`: the share of rejected requests. */
   readonly maxRejected: number;
-  /** At most this many callers are rejected. */
+  /** The bound for `limitByCallers` and `burstByCallers`: the number of rejected callers. */
   readonly maxCallers: number;
   readonly limitByRejected: number | null;
   readonly limitByCallers: number | null;
-  /** The smallest burst of a token bucket whose refill rate stays as declared. */
+  /** The smallest burst with which a token bucket that refills as declared stays within `maxRejected`. */
   readonly burstByRejected: number | null;
   readonly burstByCallers: number | null;
 }
 
-/** Over time, the requests of a limiter, and how many it would have rejected with stamps evenly spread. */
+/** The requests of a limiter over time, and how many of them it would have rejected with stamps evenly spread. */
 export interface TimelineReport {
   readonly startMs: number;
   readonly widthMs: number;
@@ -96,7 +97,9 @@ export interface JudgedLimiter {
    */
   readonly use: readonly { readonly percent: number | null; readonly callers: number }[];
   readonly timeline: TimelineReport;
-  /** Empty if other numbers cannot be tried, because the limiter has refunds, plans or overage. */
+  /**
+   * Empty if other limits cannot be tried, because the limiter has refunds, plans or overage, or counts distinct items.
+   */
   readonly table: readonly Trial[];
   readonly smallest: Smallest | null;
 }
@@ -115,12 +118,12 @@ export interface PolicyReport {
   readonly rejected: Range;
 }
 
-/** The callers that only one of two policies would reject, with stamps evenly spread. */
+/** The callers that only one of `policy` and `compare` would reject, with stamps evenly spread. */
 export interface Comparison {
   readonly policy: PolicyReport;
-  /** Callers that the other policy rejects, but the first policy never does. */
+  /** Callers that `compare` rejects, but `policy` never does. */
   readonly newlyHit: number;
-  /** Callers that the first policy rejects, but the other policy never does. */
+  /** Callers that `policy` rejects, but `compare` never does. */
   readonly noLongerHit: number;
   readonly top: readonly { readonly caller: string; readonly rejected: number }[];
 }
@@ -133,7 +136,10 @@ export interface ReplayReport {
   readonly unparsed: number;
   /** Requests whose stamp is earlier than on a previous line, or far later than on the next line. */
   readonly outOfOrder: number;
-  /** Out-of-order requests that were not replayed, because they are more than a minute late, or a day ahead. */
+  /**
+   * Out-of-order requests that were not replayed: more than a minute before a previous request, or more than a day
+   * after the next one.
+   */
   readonly notReplayed: number;
   /** The first and the last request, in milliseconds since the epoch; null without requests. */
   readonly fromMs: number | null;

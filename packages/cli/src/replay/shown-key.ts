@@ -1,4 +1,4 @@
-/** Counted keys without the marks of limiters. */
+/** Shows counted keys without the prefix `@` that limiters add. */
 
 /** Removes the `@` that limiters put before addresses, lists of parts, and keys that begin with `@`. */
 export function shownKey(key: string): string {

@@ -10,7 +10,7 @@ import type { LineFormat, LogEntry } from './log-entry.js';
 import { Order } from './order.js';
 import type { LogReport } from './report.js';
 
-/** How many lines are used to detect the format, and whether stamps are whole seconds. */
+/** This many lines are used to detect the format, and to find out whether stamps are whole seconds. */
 const SAMPLE_LINES = 100;
 const SHOWN_LINES = 3;
 const SHOWN_CHARACTERS = 120;
@@ -22,7 +22,7 @@ type LogCounts = { -readonly [Name in keyof LogReport]: LogReport[Name] };
 export interface SourceOptions {
   readonly format?: string | undefined;
   readonly fields: FieldMap;
-  /** Undefined if no proxy is trusted. */
+  /** How to find the client's address behind proxies. Undefined if no proxy is trusted. */
   readonly addressing: Addressing | undefined;
   readonly onBytes: (count: number) => void;
 }
@@ -139,7 +139,10 @@ export class Source {
   }
 }
 
-/** Envoy and others write ports: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without brackets has no port. */
+/**
+ * Removes the port that Envoy and others write after an address: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without
+ * brackets has no port.
+ */
 function withoutPort(address = ''): string {
   if (!address.includes(':')) return address;
   const [, v6, other] = /^(?:\[(.*)\]|([^:]*))(?::\d+)?$/.exec(address) ?? [];

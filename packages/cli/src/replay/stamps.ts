@@ -25,7 +25,7 @@ function isoStampUs(text: string): number {
   return (ms - zoneMs(text.slice(end))) * 1000 + fractionUs;
 }
 
-/** A number since the epoch. Its size tells the unit: seconds, milliseconds, microseconds or nanoseconds. */
+/** Parses a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. Its size tells the unit. */
 function epochStampUs(number: number): number {
   const size = Math.abs(number);
   const perUnit = size < 1e11 ? 1e6 : size < 1e14 ? 1e3 : size < 1e17 ? 1 : 1e-3;
@@ -35,7 +35,7 @@ function epochStampUs(number: number): number {
 /** Times of callers are stored as seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
 const END_US = 2 ** 32 * 1e6;
 
-/** Parses any of the three forms above, from 1970 to 2106. */
+/** Parses a stamp of any of these forms, from 1970 to 2106: `$time_local`, RFC 3339, or a number since the epoch. */
 export function stampUs(value: unknown): number {
   const us = anyStampUs(value);
   return us >= 0 && us < END_US ? us : Number.NaN;

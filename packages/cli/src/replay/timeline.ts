@@ -11,7 +11,7 @@ export class Timeline {
   private readonly rejected = new Array<number>(BARS).fill(0);
   private used = 0;
 
-  /** Call it in order of time. */
+  /** Counts a request. Requests must come in the order of time. */
   add(us: number, isRejected: boolean): void {
     if (this.startUs < 0) this.startUs = us - (us % this.widthUs);
     let bar = Math.floor((us - this.startUs) / this.widthUs);

@@ -10,7 +10,7 @@ interface Chunk {
   /** Twice the id of the caller, plus 1 if the time is known only to the second. */
   readonly callers: Uint32Array;
   readonly timesUs: Float64Array;
-  /** Undefined while all requests cost 1. */
+  /** The cost of each request. Undefined while all requests cost 1. */
   costs: Float64Array | undefined;
 }
 

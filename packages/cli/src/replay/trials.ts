@@ -15,7 +15,7 @@ import type { RateNumbers, Tally } from './tally.js';
 const ALGORITHMS = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
 /** The limits of the table, as multiples of the declared one. */
 const FACTORS = [0.5, 1, 2, 4];
-/** The upper ends of the bars in the picture of callers by use, in percent of the limit. */
+/** The upper ends of the rows of `use`, in percent of the limit. The picture shows each row as a bar. */
 const PERCENTS = [10, 25, 50, 75, 100, 150, 200, 400, null];
 const MOST = 1_000_000_000;
 
@@ -127,8 +127,8 @@ class Trials {
   }
 
   /**
-   * Decides each request of the callers that could be rejected, with the production algorithm, until `most` is
-   * exceeded.
+   * Decides the requests of callers that could be rejected, with the production algorithm. Stops when rejections exceed
+   * `most`.
    */
   private reject(numbers: Numbers, atStart: boolean, most: Rejected): Rejected {
     const { peaks, tally } = this;
@@ -161,7 +161,7 @@ class Trials {
     return [requests, callers];
   }
 
-  /** The declared limit with another number; the burst keeps its proportion. */
+  /** The declared numbers, but with this limit. The burst changes in proportion. */
   private withLimit(limit: number): Numbers {
     return { ...this.own, limit, burst: scaled(this.own.burst, limit / this.own.limit) };
   }
@@ -208,7 +208,7 @@ function scaled(number: number, factor: number): number {
   return Math.min(MOST, Math.max(1, Math.round(number * factor)));
 }
 
-/** The smallest number that keeps the bounds, by a binary search from `near`; null if none does. */
+/** The smallest number for which `keeps` is true; null if there is none. Searches in halves, starting from `near`. */
 function smallestNumber(near: number, keeps: (value: number) => boolean): number | null {
   let high = near;
   let low = 0;

@@ -54,7 +54,7 @@ export function verdict(limiter: JudgedLimiter): string {
   );
 }
 
-/** The report leaves out tables without rows. */
+/** A table of a report. Tables without rows are left out. */
 export interface Table {
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];

@@ -60,14 +60,17 @@ export function numberText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/** Whether a secret hides the caller. A key of an app may also begin with `#`, but rarely matches the whole pattern. */
+/**
+ * Whether a secret hides the caller. The hidden form begins with `#`. A key of an app may do so too, but rarely matches
+ * the whole pattern.
+ */
 export function isSealed(caller: string): boolean {
   return /^#[\w-]{16,}$/.test(caller);
 }
 
 /**
- * The arguments that name the caller in another command, after its options. Undefined if the caller is sealed, cut, or
- * has characters that a terminal would not show.
+ * The arguments that name the caller in another command; they follow that command's options. Undefined if the caller is
+ * hidden by a secret, cut, or has characters that a terminal would not show.
  */
 export function keyArguments(caller: string): string | undefined {
   if (isSealed(caller) || CUT.test(caller) || plain(caller) !== caller) return undefined;
@@ -78,7 +81,9 @@ export function keyArguments(caller: string): string | undefined {
   return key.startsWith('-') ? `-- ${quoted(key)}` : quoted(key);
 }
 
-/** IPv6 addresses are counted by network, of 64 bits unless the service sets another `ipv6Prefix`. */
+/**
+ * The arguments for an address. IPv6 callers are networks: of 64 bits, unless the service sets another `ipv6Prefix`.
+ */
 function addressArguments(address: string): string {
   const [start = '', bits = start.includes(':') ? '128' : '64'] = address.split('/');
   const network = bits === '64' ? '' : ` --ipv6-prefix ${quoted(bits)}`;

@@ -1,4 +1,4 @@
-/** The stored texts of an object, each a row of its storage. */
+/** The rows in the storage of an object. Each has a name, a text and an expiry. */
 
 import type { StateChanges, StateText } from '@spillway/core/store';
 import type { ObjectStorage } from '../platform.js';
@@ -25,7 +25,7 @@ export class Rows {
     });
   }
 
-  /** All names that start with `prefix`, without the prefix. */
+  /** The names that start with `prefix`. Returns them without it. */
   endings(prefix: string): string[] {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }

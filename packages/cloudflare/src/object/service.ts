@@ -50,7 +50,10 @@ export class Service {
     this.store = stateStore(this.backend);
   }
 
-  /** Answers a call with a reply, both as text. Rejects if the object itself failed. */
+  /**
+   * Answers a call with a reply; both are JSON texts. An invalid call gets an error as its reply. Rejects if the object
+   * fails.
+   */
   async handleCall(text: string): Promise<string> {
     try {
       const call = readCall(text);
@@ -87,7 +90,8 @@ export class Service {
   }
 
   /**
-   * A store that also knows the counts of these limiters that other isolates created in this object, so it resets all.
+   * A store that resets all counts of these limiters, also those that other isolates created. It finds them by the
+   * names of the object's rows.
    */
   private storeThatKnows(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);

@@ -1,4 +1,4 @@
-/** Deletes expired rows, by the one alarm of an object. */
+/** Deletes expired rows whenever the object's alarm fires. An object has only one alarm. */
 
 import type { ObjectStorage } from '../platform.js';
 import type { Rows } from './rows.js';

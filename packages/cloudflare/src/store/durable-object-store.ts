@@ -27,8 +27,8 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long rejections are cached. This is short, because a count may be full only until the charges of a group that
- * another object rejects are refunded.
+ * How long rejections are cached. This is short, because a full count may soon have room again: if one object rejects a
+ * group, the charges of the group in the other objects are refunded.
  */
 const DENIALS_LAST_US = 1_000_000;
 
@@ -68,8 +68,7 @@ export interface DurableObjectStore extends Store {
  * key are one request to it, decided atomically, and durable before they are answered. Steps of several keys go to
  * several objects; if one rejects, the charges of the others are refunded.
  *
- * @param namespace the binding to `RateLimitObject`; to keep the objects in a jurisdiction, its
- * `namespace.jurisdiction('eu')`
+ * @param namespace the binding to `RateLimitObject`, or its `jurisdiction('eu')`, which keeps the objects in the EU
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
  * ```ts
@@ -124,7 +123,9 @@ export class ObjectStore implements DurableObjectStore {
     if (this.known.size < MAX_LIMITERS) this.known.add(limiter);
   }
 
-  /** Each object can fail independently of the others. */
+  /**
+   * The failure domain of a step is the object of its key, because each object can fail independently of the others.
+   */
   domainOf({ key }: Step): string {
     return this.nameOf(key);
   }
@@ -180,7 +181,8 @@ export class ObjectStore implements DurableObjectStore {
 }
 
 /**
- * Whether a lost step can be sent again safely: it reads, resets, or ends or renews a permit or claim that it names.
+ * Whether it is safe to send a step again if the reply is lost. It is for a step that reads or resets, and for a step
+ * that ends or renews a permit or a claim, because the permit or claim has an id.
  */
 function mayRepeat({ op, lease, claim }: Step): boolean {
   if (op === 'look' || op === 'reset') return true;

@@ -4,7 +4,7 @@ import { failedCall, isRetryable, noReply } from '../failures.js';
 import type { ObjectNamespace } from '../platform.js';
 import { type Call, type Reply, readReply, writeCall } from '../wire/calls.js';
 
-/** Required by `fetch`, ignored by the object. */
+/** `fetch` requires a URL. The object ignores it. */
 const URL = 'https://rate-limit-object/';
 
 export class ObjectCalls {

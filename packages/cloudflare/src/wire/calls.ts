@@ -6,8 +6,8 @@ import { noReply } from '../failures.js';
 import { numbersOf, type RuleNumbers } from './rules.js';
 
 /**
- * The versions of the call format. Version 2 is for calls with a rule that has debt, because an object that still runs
- * an older release shortly after a deploy would ignore the debt. An object rejects versions that it doesn't know.
+ * The versions of the call format. An object rejects a version that it doesn't know. Calls with a debt have version 2:
+ * shortly after a deploy, an object may still run a release that would ignore the debt, and rejects the call instead.
  */
 export const FORMS = [1, 2] as const;
 
@@ -24,7 +24,10 @@ export interface GroupCall {
   readonly steps: readonly PlainStep[];
   /** The deadline on the object's clock, after which nothing is charged. */
   readonly latestUs?: number | undefined;
-  /** Limiters whose resets clear all counts of the key, not only the count that the step names. */
+  /**
+   * The limiters whose resets delete all counts of the key. A reset of another limiter deletes only the count that its
+   * step names.
+   */
   readonly known?: readonly string[] | undefined;
 }
 
@@ -64,7 +67,10 @@ export function writeReply(reply: Reply): string {
   return JSON.stringify(reply);
 }
 
-/** The reply for an error that concerns this call only. The text omits the code, which `SpillwayError` adds again. */
+/**
+ * The reply for an error that concerns only this call. Its text omits the error code, because the Worker's
+ * `SpillwayError` appends it again.
+ */
 export function writeFailure({ code, message, kind }: SpillwayError): string {
   const text = message.replace(` (${code})`, '');
   return JSON.stringify({ error: { code, text, kind } });

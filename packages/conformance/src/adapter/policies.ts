@@ -1,6 +1,6 @@
 /** The policies of the demo API, and the headers and bodies that follow from them. */
 
-/** The remaining units under each policy of a route. Only routes with the second guard have `perKey`. */
+/** The remaining units under each policy of a route. `perKey` is missing if the route has no limit per key. */
 export interface Quotas {
   readonly inFlight: number;
   readonly perAddress: number;
@@ -24,8 +24,8 @@ export function after(requests: number): Quotas {
 }
 
 /**
- * What remains after five requests have used up the limit per key, and more were rejected. The first guard has charged
- * the rejected requests too; a single guard with both limits has not.
+ * What remains after the limit per key has admitted five requests and rejected some. If the limit per key is in a
+ * second guard, the first guard has charged the rejected requests. If one guard has both limits, it has not.
  */
 export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
   return oneGuard
@@ -58,10 +58,7 @@ function item(name: string, left: number, { quota, seconds }: typeof PER_KEY): s
   return `"${name}";r=${left};t=${wait}`;
 }
 
-/**
- * Replaces each `t` in `actual` by the expected `t` if it is lower by at most `elapsedMs`, which is the time that
- * passed.
- */
+/** Replaces each `t` in `actual` by the expected `t`, unless they differ by more than the time that has passed. */
 export function withoutTime(
   actual: string | undefined,
   expected: string,
@@ -75,7 +72,7 @@ export function withoutTime(
   });
 }
 
-/** Whether `seconds` can be the rest of `wanted` seconds, rounded up, after at most `elapsedMs`. */
+/** Whether a wait of `wanted` seconds can be down to `seconds` after at most `elapsedMs`. Waits are rounded up. */
 export function isWithin(seconds: number, wanted: number, elapsedMs: number): boolean {
   return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
 }
@@ -147,14 +144,15 @@ export const WORKERS: Refusal = {
   violated: ['workers'],
 };
 
-/** The headers of a cached rejection by `per-address`. */
+/** The headers of a cached rejection by the limiter `per-address`. */
 export const REMEMBERED = {
   policy: '"per-address";q=60;w=3600',
   limit: '"per-address";r=0;t=60',
 };
 
 /**
- * The longest `Retry-After` of a rejection, in seconds. Limiters other than rates send a hint of one to two seconds.
+ * The longest `Retry-After` of a rejection, in seconds. Only rate limits know the wait. Other limiters send a hint of
+ * one or two seconds.
  */
 export function waitOf({ detail }: Refusal): number {
   if (detail.reason !== 'rate') return 2;

@@ -9,8 +9,8 @@ export interface AdapterTarget {
 /** Options of {@link adapterConformance}. */
 export interface AdapterOptions {
   /**
-   * The header from which the service reads a client's address. Default `'x-forwarded-for'`, of which the service must
-   * use the last entry; any other header must hold one address.
+   * The header from which the service reads a client's address. If it is `'x-forwarded-for'`, the default, the service
+   * must use its last entry. Any other header must contain exactly one address.
    */
   readonly addressHeader?: string;
   /**
@@ -18,15 +18,15 @@ export interface AdapterOptions {
    */
   readonly workers?: boolean;
   /**
-   * True if one guard decides a route's limits together with those of all routes, as in NestJS. If one limit rejects a
-   * request, none is charged. Default false: the route has a second guard.
+   * Whether one guard decides both the limits of a route and those of all routes, as in NestJS. If one of them rejects
+   * a request, none of them charges it. Default false: the route has a second guard.
    */
   readonly oneGuard?: boolean;
   /** False if the platform may send a body without its length. Default true. */
   readonly lengths?: boolean;
   /**
-   * False if the platform does not report that a client disconnected before its reply started. Then its permit is freed
-   * only when the lease expires. Default true.
+   * False if the platform does not report that a client disconnected before its reply started. Then the request's
+   * permit is freed only when its lease expires. Default true.
    */
   readonly aborts?: boolean;
 }

@@ -95,7 +95,8 @@ export class Visit {
   }
 
   /**
-   * Asserts the rate limit headers, those of the first guard first. With undefined, asserts that the reply has none.
+   * Asserts the rate limit headers of a reply, or that it has none if `quotas` is undefined. Limits of the first guard
+   * come first.
    */
   showsQuotas(reply: Reply, quotas: Quotas | undefined): void {
     const legacy = reply.lines.filter(([name]) => name.startsWith('x-ratelimit-'));

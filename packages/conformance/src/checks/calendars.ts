@@ -60,7 +60,10 @@ async function goesOn(probe: Probe): Promise<void> {
 
 const START_US = us('2026-11-01T00:00:00Z');
 
-/** Returns a subject whose billing period runs between two days. Days are counted from {@link START_US}. */
+/**
+ * Returns a function that makes subjects with a billing period between two days. Days are counted from {@link
+ * START_US}.
+ */
 function billing(probe: Probe) {
   const subject = probe.fresh(makeCalendarRule(10, calendarNamed('billing')));
   return (label: string, from: number, to: number): Subject => {
@@ -125,8 +128,8 @@ async function waitsForTheNext(probe: Probe): Promise<void> {
 }
 
 /**
- * The app may first know no billing period of a subscription, or only the next one. When it learns the current period,
- * the count goes on.
+ * The app may at first not know a subscription's billing period, or know only the next one. When the app learns the
+ * current period, the units used so far must still count.
  */
 async function goesOnWhenKnown(probe: Probe): Promise<void> {
   const within = billing(probe);

@@ -6,7 +6,7 @@ import type { Subject } from '../oracle.js';
 import { check, claim, expectEqual, type Probe, type Seen } from '../probe.js';
 import { HOSTILE_KEYS } from './keys.js';
 
-/** How long a claim is kept when done. Longer than the lease, so that a check can tell which of the two applies. */
+/** How long a finished claim is kept. This is longer than the lease, so a check can tell which of the two applies. */
 const KEEP_US = 60_000_000;
 const LEASE_US = 10_000_000;
 const DAY_US = 86_400_000_000;
@@ -196,7 +196,8 @@ async function countsApart(probe: Probe): Promise<void> {
 }
 
 /**
- * If the clock goes back by years, claims end later than any rule allows. Their end is cut to what this rule allows.
+ * If the clock goes back by years, stored claims end later than any rule allows. The store must shorten them to what
+ * their rule allows.
  */
 async function wasAhead(probe: Probe): Promise<void> {
   const subject = probe.fresh(RULE);

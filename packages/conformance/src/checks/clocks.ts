@@ -129,7 +129,7 @@ interface Arrival {
   readonly cost: number;
 }
 
-/** Requests in bursts, and after pauses in which about one unit, or all units, become available again. */
+/** Random arrivals: in bursts, and after pauses in which about one unit, or all units, become available again. */
 function arrivals(algorithm: RateAlgorithm) {
   return smallRulesOf(algorithm).chain((rule) => {
     const unitUs = Math.floor(rule.windowUs / rule.limit);

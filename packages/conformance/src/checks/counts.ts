@@ -1,5 +1,6 @@
 /**
- * Checks of several rules for one limiter and key: which of them share a count, and what a group may do with one count.
+ * Checks of several rules for one limiter and key: which rules share a count, and what several steps of a group may do
+ * to one count.
  */
 
 import type { Step } from '@spillway/core';

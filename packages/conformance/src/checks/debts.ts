@@ -17,7 +17,7 @@ import { replay } from '../replay.js';
 import { debtRules, describe } from '../rules.js';
 import { traces } from '../trace.js';
 
-/** 100 units and a debt of 50, in a bucket and by calendar. */
+/** Rules with 100 units and a debt of 50: a token bucket and a limit by calendar. */
 const RULES: readonly Rule[] = [
   withDebt(makeRule('token-bucket', 100, 60_000_000), 50, 100),
   withDebt(makeCalendarRule(100, calendarNamed('day@UTC')), 50, 100),
@@ -49,7 +49,7 @@ export function debtChecks(harness: Harness, settings: Settings): Check[] {
 
 const alone = debtRules.map((rule): readonly Rule[] => [rule]);
 
-/** Token buckets that may share a count: some have debts that take equally long to refill, others have none. */
+/** Four token buckets that may share a count: two have debts that take equally long to refill, two have no debt. */
 const kin = fc
   .tuple(
     fc.constantFrom(1, 2, 5, 7, 14),

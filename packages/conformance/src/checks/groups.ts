@@ -64,8 +64,8 @@ const shadowed: fc.Arbitrary<Shadowed> = fc.record({
 });
 
 /**
- * A limiter in shadow mode must answer like an enforcing twin that gets only the requests that the other limiter
- * admits.
+ * A limiter in shadow mode must not be charged for requests that the enforcing limiter of its group rejects. So it must
+ * answer like a twin with the same rule that gets only the admitted requests.
  */
 async function judgesShadowAsTwin(probe: Probe, input: Shadowed): Promise<void> {
   const enforced = probe.fresh(input.enforced);

@@ -6,7 +6,7 @@ import { ALGORITHMS, rateRule } from '../rules.js';
 
 const LONG = 'k'.repeat(2 ** 20 - 1);
 
-/** Keys that stores could confuse with others. */
+/** Keys that a careless store could confuse with another key. */
 export const HOSTILE_KEYS: readonly string[] = [
   '__proto__',
   'constructor',
@@ -64,7 +64,7 @@ export const HOSTILE_KEYS: readonly string[] = [
   `${LONG}b`,
 ];
 
-/** Limiters and keys whose concatenations are equal, if a store doesn't escape its separator. */
+/** Pairs whose names in a store may be equal if the store doesn't escape its separator. */
 const SPLITS: readonly (readonly [limiter: string, key: string])[] = [
   ['a', 'b:c'],
   ['a:b', 'c'],
@@ -110,7 +110,7 @@ export function keyChecks(harness: Harness): Check[] {
   });
 }
 
-/** Takes from each count, which must pass, then from each again, which must be rejected. */
+/** Takes once from each count: all takes must pass. Then takes once more from each: all must be rejected. */
 async function countsApart(
   probe: Probe,
   subjects: readonly Parameters<Probe['ask']>[1][],

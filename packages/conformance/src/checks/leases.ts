@@ -218,7 +218,7 @@ async function tellsApart(probe: Probe): Promise<void> {
   }
 }
 
-/** Ids of leases never have lone surrogates, because this library generates them. */
+/** Whether an id has no lone surrogates. Ids of leases never have any, because this library generates them. */
 function isWellFormed(id: string): boolean {
   return !/\p{Surrogate}/u.test(id);
 }

@@ -125,11 +125,11 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
 }
 
 /**
- * When a grant of 5 of 10 units stops counting. `left`: what remains after a `put` of 2 units just before and at that
- * time.
+ * When a grant of 5 of 10 units stops counting. `left`: what remains after a `put` of 2 units just before that instant,
+ * and at it.
  */
 interface End {
-  /** The time from the grant at `nowUs` to that instant. */
+  /** How long after the grant, which was made at `nowUs`, that instant is. */
   readonly afterUs: (rule: RateRule, units: number, nowUs: number) => number;
   readonly left: readonly [before: number, then: number];
 }
@@ -160,7 +160,7 @@ async function givesBackUntilTheEnd(probe: Probe, algorithm: RateAlgorithm): Pro
   await put(2, false, left[1]);
 }
 
-/** One unit refills in 100 ms. After grants of 3 and of 5 units, two of the five still count at 600 ms. */
+/** Units refill oldest first, one in 100 ms. So 600 ms after grants of 3 and 5 units, two of the five still count. */
 async function onlyNotRefilled(probe: Probe): Promise<void> {
   for (const [units, remaining] of [
     [1, 7],

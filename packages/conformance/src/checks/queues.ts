@@ -174,7 +174,7 @@ async function forgets(probe: Probe): Promise<void> {
   await expectDelays(probe, 'after a reset', subject, [0, 250]);
 }
 
-/** Two subjects of one key: 4 requests a second, and 100 tokens a second of which 50 may start at once. */
+/** Two subjects of one key, paced at 4 requests and at 100 tokens a second. Up to 50 tokens may start at once. */
 function requestsAndTokens(probe: Probe, waitUs: number): readonly [Subject, Subject] {
   const requests = probe.fresh(makeShaperRule(4, SECOND_US, 1, waitUs));
   const rule = makeShaperRule(100, SECOND_US, 50, waitUs);

@@ -1,4 +1,4 @@
-/** The oracle's token bucket: one exact instant at which the bucket is full again. */
+/** The oracle's token bucket. Its state is one exact instant: when the bucket is full again. */
 
 import type { BucketRule, QueueRule } from '@spillway/core/store';
 import { Fraction, gcd, greater, lesser, ZERO } from './fraction.js';
@@ -16,12 +16,12 @@ export function unit(rule: Numbers): Fraction {
   return Fraction.of(rule.windowUs, rule.limit);
 }
 
-/** B x T: how far the instant may be ahead of now. */
+/** B x T: how far `tat` may be ahead of now. */
 export function tolerance(rule: Numbers): Fraction {
   return unit(rule).times(Fraction.of(rule.burst));
 }
 
-/** The farthest that the instant can be ahead of now: tolerance and debt. */
+/** How far `tat` may be ahead of now if the debt is used, too. */
 function deepest(rule: Numbers): Fraction {
   if (rule.machine === 'queue' || !rule.deepest) return tolerance(rule);
   const { tolUs, tolNum } = rule.deepest;

@@ -49,7 +49,7 @@ export function isCount(
   return sharesCount(a.rule, b.rule) && a.claim?.id === b.claim?.id;
 }
 
-/** Without the owner, because the id alone identifies a claim. */
+/** A claim without its owner, because the id alone identifies a claim. */
 function claimOf({ claim }: Subject): Pick<Subject, 'claim'> {
   return claim ? { claim: { id: claim.id, owner: '' } } : {};
 }

@@ -8,7 +8,7 @@ import { isCount } from './counts.js';
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
-  /** Units that are charged in addition to the cost, even if they would not pass. */
+  /** Units that are charged on top of the cost, even if the limit has no room for them. */
   readonly owed: bigint;
   readonly binding: boolean;
   /** Whether the step starts together with other takes of its key. */
@@ -36,8 +36,8 @@ function isSame(a: Step, b: Step): boolean {
 /**
  * The merged steps of a group, in the order in which each count first appears.
  *
- * @throws SpillwayError `SPW_GROUP_INVALID` if two steps on one count can't be merged, a hold is for a rule without
- * waits or penalties, or a step has an invalid claim
+ * @throws SpillwayError `SPW_GROUP_INVALID` if two steps on one count can't be merged, a step has an invalid claim, or
+ * a `hold` is on a rule that is neither a shaper's nor has a penalty
  */
 export function mergedSteps(steps: readonly Step[]): MergedStep[] {
   for (const step of steps) checkStep(step);

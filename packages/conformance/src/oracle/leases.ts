@@ -11,7 +11,7 @@ interface Held {
 
 interface LeasesState {
   readonly held: readonly Held[];
-  /** The latest expiry of a lease that a grant removed; undefined if none was removed. */
+  /** The latest expiry among leases that were removed when a permit was granted; undefined if none was removed. */
   readonly purged?: bigint;
 }
 
@@ -23,7 +23,8 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
 const LONGEST_US = 86_400_000_000n;
 
 /**
- * Cuts leases that end later than any rule allows, because the clock went back, to the length of this rule's leases.
+ * If the clock went back, a lease may end later than any rule allows. Shortens such leases to the length of this
+ * rule's.
  */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
   const end = now + BigInt(rule.leaseUs);

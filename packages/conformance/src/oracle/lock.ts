@@ -1,6 +1,6 @@
 /**
- * The oracle's limits with a penalty. It keeps the ends of all locks that count, in order. Only the last lock can still
- * be running, and a refund then removes that lock.
+ * The oracle's limits with a penalty. The state contains the ends of all locks that count, in order. Only the last of
+ * these locks can still run; if it does, a refund removes it.
  */
 
 import type { LockRule } from '@spillway/core/store';

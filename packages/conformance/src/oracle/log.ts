@@ -11,7 +11,9 @@ interface Entry {
 
 interface LogState {
   readonly entries: readonly Entry[];
-  /** The time of the newest entry that a grant removed; undefined if none was removed. */
+  /**
+   * The time of the newest entry among those that were removed when units were granted; undefined if none was removed.
+   */
   readonly purged?: bigint;
 }
 

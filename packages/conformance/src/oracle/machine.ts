@@ -10,10 +10,10 @@ export type Named = Pick<Step, 'lease' | 'claim'>;
 interface ExactNumbers {
   readonly used: bigint;
   readonly remaining: bigint;
-  /** Null if the cost can never pass. */
+  /** How long to wait until the cost can pass; null if it never can. */
   readonly retryUs: bigint | null | undefined;
   readonly resetUs: bigint | undefined;
-  /** How long the last charged unit must wait. Only for rules with waits. */
+  /** How long the last charged unit must wait. Only for shapers. */
   readonly delayUs?: bigint;
 }
 
@@ -28,13 +28,15 @@ export interface Machine<R extends Rule, S> {
   view(rule: R, state: S | undefined, now: bigint): S;
   /** Whether `view` must cut the state, because the rule does not allow it at `now`. */
   impossible(rule: R, state: S, now: bigint): boolean;
-  /** What to store in place of an `impossible` state. Without this function, it is the `view`. */
+  /** What to store in place of an `impossible` state. If an algorithm lacks this function, the `view` is stored. */
   repaired?(rule: R, view: S, now: bigint): S;
   /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
-  /** When a take of this cost could start, in whole microseconds; undefined if never. Only for rules with waits. */
+  /** When a take of this cost could start, in whole microseconds; undefined if never. Only for shapers. */
   start?(rule: R, view: S, now: bigint, cost: bigint): bigint | undefined;
-  /** The view of a take that cannot start before `start`. Only for rules with waits. */
+  /**
+   * The view for a take that must not start before `start`, because it starts together with others. Only for shapers.
+   */
   from?(rule: R, view: S, start: bigint): S;
   /** The state after a grant of a cost that passes; undefined if nothing changes. */
   charge(rule: R, view: S, now: bigint, cost: bigint, named: Named): S | undefined;
@@ -62,7 +64,7 @@ export interface Machine<R extends Rule, S> {
    * penalty.
    */
   reject?(rule: R, view: S, now: bigint, cost: bigint): S | undefined;
-  /** The state after a `hold`; undefined if nothing changes. Only for rules with waits or penalties. */
+  /** The state after a `hold`; undefined if nothing changes. Only for shapers and limits with a penalty. */
   hold?(rule: R, view: S, now: bigint, holdUs: bigint): S | undefined;
   /** The state after a `done`: the view itself if the claim was already done, undefined if `done` is not allowed. */
   done?(rule: R, view: S, now: bigint, named: Named): S | undefined;
@@ -74,8 +76,8 @@ export interface Machine<R extends Rule, S> {
     retryUs: bigint | null | undefined,
   ): Omit<Answer, 'allowed'>;
   /**
-   * Whether a part of the state no longer counts at `now`, but would count again if the clock went back to `earlier`.
-   * Stores may drop such parts, or keep them.
+   * Whether a part of the state no longer counts at `now`, but would count again if the clock went back to `earlier`. A
+   * store may drop or keep this part.
    */
   forgettable(rule: R, state: S, now: bigint, earlier: bigint): boolean;
 }

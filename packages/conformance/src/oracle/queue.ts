@@ -1,4 +1,7 @@
-/** The oracle's queue of a shaper: when its bucket is full again, how far ahead that may be, and the end of a pause. */
+/**
+ * The oracle's queue of a shaper. Its state is the time at which its bucket is full again, the maximum of that time,
+ * and the end of a pause.
+ */
 
 import type { QueueRule } from '@spillway/core/store';
 import { debt, denominator, refill, tolerance, unit } from './bucket.js';
@@ -10,7 +13,10 @@ interface QueueState {
   readonly tat: Fraction;
   /** The denominator of the rule that set `tat`. */
   readonly den: bigint;
-  /** How far `tat` may be ahead of now, or of the end of the pause. This is the maximum of all rules that charged. */
+  /**
+   * How far `tat` may be ahead of now, or of the pause's end if that is later. This is the maximum of all rules that
+   * charged.
+   */
   readonly span: bigint;
   /** The end of the pause, 0 if there was none. */
   readonly pause: bigint;
@@ -22,7 +28,7 @@ function span(rule: QueueRule): bigint {
   return tolerance(rule).plus(Fraction.of(rule.waitUs)).ceil();
 }
 
-/** How far ahead of now a charge may move the instant. */
+/** How far ahead of now a charge may move `tat`. */
 function reach(rule: QueueRule): Fraction {
   return tolerance(rule).plus(Fraction.of(rule.waitUs));
 }

@@ -1,6 +1,6 @@
 /**
- * The oracle's fixed window (aligned to the epoch, or anchored) and sliding window counter: two counts, and the start
- * of the newest window that was charged.
+ * The oracle's fixed window (aligned to the epoch, or anchored) and sliding window counter. The state is the start of
+ * the newest window with a charge, the count of that window, and the count of the window before.
  */
 
 import type { WindowRule } from '@spillway/core/store';

@@ -6,10 +6,10 @@ import type { Plan } from './plan.js';
 import type { Load, Told, UsageRecord } from './quotas.js';
 import type { Process } from './world.js';
 
-/** A call of a store, as the code above the store makes it. */
+/** A call to a store, as its caller sees it. */
 export interface Call {
   readonly process: Process;
-  /** The act that made the call before its first `await`, if any. */
+  /** The act that made the call. Undefined if an act made the call after its first `await`, or if no act made it. */
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
@@ -55,7 +55,7 @@ export interface Run {
   status?: number;
 }
 
-/** The units in a report of a process, with the kinds of {@link UnitsEvent}. */
+/** Units that a process reported to its observer, with a kind of {@link UnitsEvent}. */
 export interface Units {
   readonly process: Process;
   readonly kind: UnitsEvent['kind'];
@@ -70,7 +70,7 @@ interface Quotas {
   readonly records: readonly UsageRecord[];
   readonly told: readonly Told[];
   readonly loads: readonly Load[];
-  /** The counts per key at the end of the history, after each key was used twice more. */
+  /** The counts per key, read at the end of the history, when each key has been used twice more. */
   readonly counts: ReadonlyMap<
     string,
     { readonly startUs: number; readonly endUs: number; readonly used: number }

@@ -596,7 +596,7 @@ function endOf(fault: Plan['faults'][number]): number {
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
-/** Without faults, no permit expires before its release, even a late one, because its process renews it. */
+/** Without faults, no permit expires before it is released, however late that is, because the process renews it. */
 const permitsLast: Law = (history) => {
   if (history.plan.faults.length > 0) return undefined;
   const ends = new Map<string, number>();
@@ -636,7 +636,10 @@ const namesAreNew: Law = ({ calls }) => {
   return undefined;
 };
 
-/** How many timers a process may have for itself: it polls settings, measures its load and checks its store. */
+/**
+ * Besides the timers of its work, a process may have this many: to poll settings, to measure its load, and to check its
+ * store.
+ */
 const IDLE_TIMERS = 12;
 
 /** All stored keys expire, and a process has no more timers than its work in flight needs. */
@@ -770,8 +773,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a rate limit rejects a request in one process only if all processes together may have used too many
- * units in the whole history.
+ * In an outage, a rate limit rejects a request only if there may be no room for it beside the units that all processes
+ * together have used in the whole history.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -955,7 +958,7 @@ const releasesAreFew: Law = ({ calls }) => {
 const RETRY_US = 1_000_000;
 
 /**
- * The most calls that release a permit: one, another after a renewal that overtook the release, and a retry of each.
+ * A permit is released by at most this many calls: one, a second if a renewal overtook the first, and a retry of each.
  */
 const MOST_RELEASES = 4;
 
@@ -1007,7 +1010,7 @@ function spendingOf(
 
 const byEnd = (one: Outcome, other: Outcome): number => (one.endUs ?? 0) - (other.endUs ?? 0);
 
-/** Whether a step counts requests by calendar, unlike the steps of `restoreFrom`, which have no billing period. */
+/** Whether a step counts requests by calendar. Steps of `restoreFrom` don't: they have no billing period. */
 function isOfQuota({ limiter, rule, period }: Step): boolean {
   if (limiter !== 'quota' || rule.machine !== 'calendar') return false;
   return period !== undefined || rule.calendar.name !== 'billing';
@@ -1057,8 +1060,8 @@ const quotasHold: Law = (history) => {
 };
 
 /**
- * Quotas: when a key has used a certain share of its limit, the app gets a report with the period's id; without faults,
- * only one.
+ * Quotas: when a key has used half and all of its limit, the app gets a report with the period's id. Without faults, it
+ * gets each report only once.
  */
 const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   if (!plan.quota || !quotas) return undefined;
@@ -1092,7 +1095,7 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   return undefined;
 };
 
-/** The period in the id of a report, named by its start or, if that is unknown, by its end. */
+/** The name of the period in the id of a report: the period's start or, if that is unknown, its end. */
 function periodOf(id: string): string {
   const period = (JSON.parse(id) as (string | { until: string })[]).at(-1) ?? '';
   return typeof period === 'string' ? period : `until ${period.until}`;

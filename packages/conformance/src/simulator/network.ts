@@ -26,7 +26,7 @@ export interface Execution {
   readonly process: Process;
   readonly trueUs: number;
   /**
-   * By the server's clock. Between two restarts, each execution has a different time, unless the clock was set back.
+   * The time by the server's clock. Between two restarts, it differs for all executions, unless the clock was set back.
    */
   readonly serverUs: number;
   /** How many changes it made. */
@@ -46,11 +46,11 @@ export interface Restart {
 export interface Weather {
   /** A request never arrives. */
   readonly loseRequest: number;
-  /** A request is run, but the reply never arrives. */
+  /** The probability that the server runs a request, but the reply never arrives. */
   readonly loseReply: number;
-  /** A request is run twice, as if the client had sent it again. */
+  /** The probability that the server runs a request twice, as if the client had sent it again. */
   readonly repeat: number;
-  /** A message takes up to {@link LATE_US}. */
+  /** The probability that a message takes up to {@link LATE_US}. */
   readonly late: number;
 }
 
@@ -187,7 +187,10 @@ interface Pending {
 /** The connection of one process. Like TCP, it delivers requests and replies in the order in which they were sent. */
 export class Link {
   state: 'ready' | 'connecting' = 'ready';
-  /** The true time at which the next request should arrive; ignored if it is in the past. */
+  /**
+   * The true time at which the next request should arrive at the server. If it is in the past, a normal latency
+   * applies.
+   */
   wishUs: number | undefined;
   private readonly host: Host;
   private readonly process: Process;

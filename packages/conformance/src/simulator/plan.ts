@@ -11,7 +11,7 @@ interface RatePlan {
   readonly burst: number | undefined;
   /** Only for token buckets: units beyond the limit that may be charged after the work. */
   readonly debt: number | undefined;
-  /** The locks of its penalty, if it has one. */
+  /** How long the locks of the limit's penalty last; undefined without a penalty. */
   readonly locksMs: readonly number[] | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
@@ -25,7 +25,10 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       /** The items of the request, for limits on distinct items. */
       readonly items: readonly string[];
       readonly asks: readonly number[];
-      /** When to retry: 0 at the end of the promised wait, -1 a microsecond earlier. If undefined, never. */
+      /**
+       * When to send a rejected request again: at the end of the promised wait (0), or a microsecond earlier (-1).
+       * Undefined: never.
+       */
       readonly again: number | undefined;
     }
   | { readonly kind: 'refund'; readonly of: number; readonly twice: boolean }
@@ -42,7 +45,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
   | {
       readonly kind: 'job';
       readonly key: string;
-      /** When its caller aborts the job if it has not started by then; undefined if never. */
+      /** When the job's caller aborts it, unless it has started by then; undefined if never. */
       readonly abortUs: number | undefined;
       /** How long the job runs, in plans with `jobsAtOnce`. */
       readonly holdUs: number;
@@ -54,14 +57,14 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly kind: 'spend';
       readonly key: string;
       readonly reserve: number;
-      /** Units added while it runs, `gapUs` apart. */
+      /** Units that the request adds while it runs, `gapUs` apart. */
       readonly adds: readonly number[];
       readonly gapUs: number;
       /** The final units; undefined if the request is never settled. */
       readonly usage: number | undefined;
-      /** Whether its client leaves before the end. */
+      /** Whether the request's client leaves before its end. */
       readonly isCut: boolean;
-      /** How long after its end the request is settled; undefined if it is settled just before its end. */
+      /** How long after its end the request is settled. If undefined, it is settled just before its end. */
       readonly lateUs: number | undefined;
     }
   /** Requests with many new keys at once. */
@@ -76,7 +79,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
     }
 );
 
-/** The units that a limit with debt charges after the work of an act: up to three times the cost of its request. */
+/** If the limit has debt, an act charges this many units after its work: up to three times the cost of its request. */
 export function lateCost(cost: number, act: number): number {
   return cost * (act % 4);
 }
@@ -92,11 +95,11 @@ export type Fault = { readonly atUs: number } & (
   | { readonly kind: 'down' | 'hang'; readonly forUs: number }
   | { readonly kind: 'clock'; readonly byUs: number }
   | { readonly kind: 'freeze'; readonly process: number; readonly forUs: number }
-  /** `deploy`: the process closes, and a process with the other build takes its place. */
+  /** `deploy`: the process closes. A process that runs the other of the subject's two builds takes its place. */
   | { readonly kind: 'kill' | 'deploy'; readonly process: number }
 );
 
-/** The kinds of {@link Fault}, with the four kinds of weather, such as `late`, in place of `weather`. */
+/** The kinds of {@link Fault}, but with each kind of weather, such as `late`, instead of `weather`. */
 export type FaultKind =
   | Exclude<Fault['kind'], 'weather'>
   | Extract<Fault, { kind: 'weather' }>['of'];
@@ -105,7 +108,7 @@ export type FaultKind =
 interface SpendPlan {
   readonly limit: number;
   readonly debt: number;
-  /** Whether a request whose client leaves costs only the units added. */
+  /** If a client leaves: whether its request costs only the units added, even if it reserved more. */
   readonly isPartial: boolean;
 }
 
@@ -113,7 +116,9 @@ interface SpendPlan {
 export interface QuotaPlan {
   readonly limit: number;
   readonly period: 'day' | 'month' | 'billing';
-  /** When a period ends, counted from the beginning of the history; negative if it ended before. */
+  /**
+   * When one of the periods ends, counted from the beginning of the history. Negative if that is before the beginning.
+   */
   readonly endsUs: number;
   /** Whether requests beyond the limit are admitted. */
   readonly isSoft: boolean;
@@ -148,7 +153,7 @@ const ALGORITHMS = [
 ] as const;
 const SECOND_US = 1_000_000;
 const KEYS = ['ada', 'bob', 'eve'] as const;
-/** With this many keys, most have units left when an outage begins. */
+/** Keys for histories with outages. There are so many that most have units left when an outage begins. */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
 /** The main activity of processes. */
@@ -306,7 +311,10 @@ function onItems(rate: RatePlan, random: Random): RatePlan {
   return isSliding && random.chance(0.4) ? { ...rate, algorithm: 'distinct' } : rate;
 }
 
-/** Gives some limits a debt. A separate generator leaves the rest of each seed's plan unchanged. */
+/**
+ * Gives some limits a debt. Uses separate random numbers, so that the rest of each seed's plan stays as it was before
+ * debts were added.
+ */
 function withDebt(rate: RatePlan, random: Random): RatePlan {
   if (rate.algorithm !== 'tokenBucket' || !random.chance(0.4)) return rate;
   return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
@@ -326,7 +334,10 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
   };
 }
 
-/** One job in five is aborted. Separate random numbers leave the rest of each plan unchanged. */
+/**
+ * One job in five is aborted. Uses separate random numbers, so that the rest of each seed's plan stays as it was before
+ * aborts were added.
+ */
 function jobAt(atUs: number): { abortUs: number | undefined; holdUs: number } {
   const random = new Random(atUs + 2 ** 25);
   return {

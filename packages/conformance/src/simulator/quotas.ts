@@ -8,7 +8,7 @@ const DAY_US = 86_400_000_000;
 /** Billing periods whose starts are at most this far apart count as one. */
 const SAME_US = 3_600_000_000;
 
-/** Units with which a request was admitted, as the app stores them. */
+/** A record of the app: a request was admitted, and used these units. */
 export interface UsageRecord {
   readonly key: string;
   readonly units: number;
@@ -137,7 +137,7 @@ interface StartAndEnd {
   readonly endUs?: number;
 }
 
-/** The start of a period, computed from its end if the answer has 0 as the start. */
+/** The start of a period. If the store answers 0 as the start, it is computed from the end. */
 export function startOf({ startUs, endUs = 0 }: StartAndEnd): number {
   return startUs || endUs - 31 * DAY_US;
 }

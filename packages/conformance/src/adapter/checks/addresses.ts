@@ -21,7 +21,7 @@ const forwarded: readonly Sentence[] = [
   ['ignores empty elements of X-Forwarded-For', ignoresEmpty],
 ];
 
-/** Sends a request from each address, each with a different key, and asserts that they count as one address. */
+/** Sends a request from each spelling of an address, each with a new API key. Asserts that all count as one address. */
 async function areOne(visit: Visit, ...spellings: readonly string[]): Promise<void> {
   for (const [index, address] of spellings.entries()) {
     await visit.caller({ address }).passes('/', after(index + 1));

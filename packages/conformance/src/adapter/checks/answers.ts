@@ -46,7 +46,7 @@ async function answersOfRoutes(visit: Visit): Promise<void> {
   same('GET /report, body', report.body, 'done\n');
 }
 
-/** Asserts the body of the reply to a charge, which has a unique id. */
+/** Asserts that the body answers a charge, with an id. */
 export function isCharge({ body }: Reply): void {
   claim(/^\{"charged":true,"id":"[^"]{8,}"/.test(body), () => `POST /charges, body: ${body}`);
 }
@@ -128,7 +128,10 @@ async function leavesErrors(visit: Visit): Promise<void> {
   }
 }
 
-/** Each request of a connection gets its own reply. */
+/**
+ * After a rejected POST, the next request on the connection must get its reply, unless the platform closes the
+ * connection.
+ */
 async function keepsConnection(visit: Visit): Promise<void> {
   const caller = visit.caller();
   await spendAddress(visit, caller.address);

@@ -15,7 +15,7 @@ export const browsers: readonly Sentence[] = [
 /** The headers of a request by a page of another origin. */
 export const ORIGIN: Readonly<Record<string, string>> = { origin: 'https://page.example' };
 
-/** Asserts that a page may read a reply, its rate limit headers, and those named in `more`. */
+/** Asserts that a page may read a reply, its rate limit headers, and the headers in `more`. */
 export function isExposed(reply: Reply, more: readonly string[] = []): void {
   const origin = field(reply, 'access-control-allow-origin');
   claim(

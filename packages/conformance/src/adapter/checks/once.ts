@@ -25,7 +25,7 @@ export const onceAbandoned: readonly Sentence[] = [
   ['stores the response even if the client goes away before it', keepsForTheGone],
 ];
 
-/** Headers that a replay must share with the first response. Others may differ. */
+/** A replay must have the same values of these headers as the first response. Its other headers may differ. */
 const KEPT = ['content-type', 'content-encoding', 'location', 'etag'];
 
 function newKey(): string {

@@ -1,4 +1,4 @@
-/** A check before it is bound to a service: a sentence and its proof. */
+/** A check that is not yet bound to a service: its name is a sentence, and its function proves the sentence. */
 
 import type { Visit } from '../visit.js';
 
