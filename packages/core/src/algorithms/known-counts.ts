@@ -4,15 +4,15 @@ import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /**
- * The most rules for each limiter. Plans may produce any number, so a new rule then replaces the second oldest. The
- * oldest is the declared rule and stays.
+ * The most rules for each limiter. Plans may produce any number, so a further rule replaces the second oldest. The
+ * oldest, the declared rule, stays.
  */
 export const MAX_CODES = 64;
 
 /** The most limiters; a new one replaces the oldest. Apps have few limiters, because names are constants in code. */
 export const MAX_LIMITERS = 1_000;
 
-/** Written by a store's `register`, and read by its `reset`. */
+/** A store's `register` adds rules, and its `reset` reads them. */
 export class KnownCounts {
   private readonly limiters = new Map<string, Map<string, Rule>>();
 

@@ -110,8 +110,8 @@ export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: n
 }
 
 /**
- * Measures a bucket, also if its units refill in fractions of a microsecond. `waitUs` is how long a taker may wait for
- * units that have not refilled yet.
+ * Calculates the numbers of a bucket, even one whose units refill in fractions of a microsecond. `waitUs` is how long a
+ * taker may wait for units that have not refilled yet.
  */
 export function measureParts(
   rule: BucketNumbers,

@@ -90,8 +90,7 @@ export function expire(state: LeasesState, nowUs: number): void {
 }
 
 /**
- * If the clock went back, a lease may end later than the longest lease can. Such a lease is shortened to the lease
- * length of this rule.
+ * If a lease ends later than the longest lease can, the clock went back. The lease is shortened to this rule's length.
  */
 function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   const latestUs = nowUs + MAX_LEASE_US;

@@ -83,9 +83,9 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /**
-   * Does what {@link step} does for the usual take, in half of the time. That is a take of one unit at a new instant,
-   * in a packed log whose entries have one unit each. Returns undefined for other takes, or if the block needs another
-   * size. If you change this, `step` or `stepLog`, change all three.
+   * Does what {@link step} does for the usual take, in half of the time. The usual take is of one unit at a new
+   * instant, in a packed log whose entries have one unit each. Returns undefined for other takes, or if the block needs
+   * another size. If you change this, `step` or `stepLog`, change all three.
    */
   private takeOne(
     { windowUs, limit }: LogRule,
