@@ -160,8 +160,8 @@ export interface BucketAnswer extends AnswerBase {
 }
 
 /**
- * State of a shaper's queue after the step. While the taker of the last unit waits, `tatUs` is further ahead of now
- * than the tolerance.
+ * State of a shaper's queue after the step. While the taker of the last unit waits, `tatUs` is later than `nowUs` plus
+ * the tolerance.
  */
 export interface QueueAnswer extends BucketAnswer {
   /** The end of the running pause, in microseconds since the epoch; 0 if no pause runs. */

@@ -1,6 +1,6 @@
 /**
- * Costs that are known only after the request. The value of the option `cost` carries the code for them, so limiters
- * with other costs don't contain it.
+ * Costs that are known only after the request. The value of the option `cost` carries their code, so bundles without
+ * meters don't contain it.
  */
 
 import type { Answer } from './ask.js';

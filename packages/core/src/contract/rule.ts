@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * Set for a limit with `overage`: the rule with the declared limit. This rule has a higher limit, so it counts and
-   * admits more units, and its steps are not binding. Stores ignore this property.
+   * Set for a limit with `overage`: the rule with the declared limit. The rule that has this property counts and admits
+   * more units, and its steps are not binding. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -109,7 +109,7 @@ export interface LockRule extends RuleBase {
   readonly windowUs: number;
   /** The lengths of the first, second and further locks, in microseconds; at least one. The last length is repeated. */
   readonly locksUs: readonly number[];
-  /** A lock that starts this many microseconds after the end of the last one has the first length again. */
+  /** A lock that starts this many microseconds or more after the end of the previous one has the first length again. */
   readonly forgetUs: number;
 }
 
@@ -299,7 +299,10 @@ export interface Machine {
   receipt(answer: Answer, units: number): Receipt;
   /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
-  /** The receipt of the rest of a grant, after `given` units were given back. Omitted if only the units differ. */
+  /**
+   * The receipt of the rest of a grant, after `given` units were given back. Algorithms omit it if only `units`
+   * differs.
+   */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
