@@ -10,7 +10,7 @@ declare class TextDecoder {
 declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
 
-/** Bytes per call of `fromCharCode`: engines limit the number of arguments. */
+/** Bytes per call of `fromCharCode`, because engines limit the number of arguments. */
 const CHUNK = 8_192;
 
 /**

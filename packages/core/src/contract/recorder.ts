@@ -1,4 +1,4 @@
-/** How `idempotency()` sees request bodies and responses through an exchange. */
+/** Interfaces through which `idempotency()` sees request bodies and responses. */
 
 import type { Header } from './request.js';
 
@@ -73,8 +73,8 @@ export interface Recorder {
 }
 
 /**
- * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without it don't
- * contain the code.
+ * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without `idempotency()`
+ * don't contain this code.
  */
 export interface Recorders {
   /**
@@ -89,7 +89,7 @@ export interface Recorders {
 /** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
   /**
-   * Returns the response to send instead of `response`. If that response has no body, send it only after `kept`
+   * Returns the response to send instead of `response`. If the returned response has no body, send it only after `kept`
    * settles.
    */
   see<Res>(

@@ -147,7 +147,9 @@ export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer):
   return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
 }
 
-/** {@link measureParts} for the usual case that units refill in whole microseconds. Short enough to be inlined. */
+/**
+ * Does what {@link measureParts} does if units refill in whole microseconds, as is usual. Short enough to be inlined.
+ */
 function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
   const { period } = rule;
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);

@@ -189,7 +189,6 @@ function timeAt(list: string, at: number): number {
   return us;
 }
 
-/** The time of the newest item; 0 if the list is empty. */
 function lastOf(list: string): number {
   return list === '' ? 0 : timeAt(list, list.length - WIDTH);
 }

@@ -1,6 +1,6 @@
 /**
- * The logs of a memory store, in a flat table. Their entries are packed in blocks, or stored as objects if a log is
- * long.
+ * The logs of a memory store, in a flat table. The entries of a short log are packed in a block; a long log is an
+ * object.
  */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';

@@ -11,7 +11,7 @@ import type { FlatTable } from '../shelves/flat-table.js';
 import { Block, type Blocks } from './log-blocks.js';
 import type { LogEntries } from './log-entries.js';
 
-/** The most entries: a block has at most 1,503 numbers, and an entry at most five. */
+/** The most entries in a block. An entry takes at most five of the block's 1,503 numbers. */
 export const MOST_PACKED = 256;
 
 /**

@@ -38,8 +38,8 @@ export function restOf({ us, num, pauseUs }: QueueState): number {
 }
 
 /**
- * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. The usual take is also in
- * takeWhole in queue-shelf.ts beside this file.
+ * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. `takeWhole` in
+ * queue-shelf.ts beside this file repeats the usual take.
  */
 export function stepQueue(
   ask: Ask<QueueRule>,

@@ -16,7 +16,6 @@ interface Limiter {
   readonly hot: Map<string, number>;
 }
 
-/** The only part of a rule used here: the code that identifies its counts. */
 interface Coded {
   readonly code: string;
 }
