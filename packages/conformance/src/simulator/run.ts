@@ -508,7 +508,7 @@ class Running {
     return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
-  /** Charges the limits with debt once more, as if the rest of the cost was known only after the work. */
+  /** Charges limits with debt again a little later, like a cost that is known only after the work. */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {
       const rate = this.plan.rates[one];

@@ -39,7 +39,7 @@ export class KnownCounts {
     for (const [limiter, rules] of this.limiters) yield [limiter, [...rules.values()]];
   }
 
-  /** Returns the steps with which a `reset` also resets the other counts of the limiter. */
+  /** For a `reset`, the steps that reset the same key under the limiter's other rules. */
   otherResets(step: Step): Step[] {
     // With a claim, `reset` deletes only that claim, not the counts of its key.
     if (step.claim) return [];

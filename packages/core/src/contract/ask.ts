@@ -144,7 +144,7 @@ interface AnswerBase {
   readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
   readonly provisional?: boolean;
-  /** Set if the store could not answer, and the fallback answered instead. */
+  /** The error of the store, if it could not answer. The fallback answered instead. */
   readonly failure?: Error;
   /** The receipt of the fallback counters for this grant. They count in this process, in case the store fails. */
   readonly fallbackReceipt?: Receipt;

@@ -23,7 +23,7 @@ export interface BodyWatcher {
 export interface ResponseWatcher {
   /**
    * Called first, with the status and headers set by the handler. If the handler fails before they are sent, this is
-   * called again with those of the next response.
+   * called again for the next response.
    *
    * @param field returns the value of a header, or undefined if it is missing
    */

@@ -341,7 +341,7 @@ export interface Machine {
   ): S;
   /** Finds the option whose callback supplies a property of {@link Given}. Faults name that property as `source`. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** What to set in the result of merging two steps on one count, such as a cost other than their sum. */
+  /** Properties to set in the merged step, such as a cost that is not the sum of the two costs. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
@@ -410,7 +410,7 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
   return claim === undefined ? rule.code : (rule.logic.codeOf?.(rule, claim) ?? rule.code);
 }
 
-/** Whether all numbers of two rules are equal. Then they also share a count. */
+/** Whether all numbers of two rules are equal. Such rules share a count. */
 export function sameRule(a: Rule, b: Rule): boolean {
   const same =
     a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);

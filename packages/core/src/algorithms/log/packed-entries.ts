@@ -1,7 +1,7 @@
 /**
  * The entries of a short log, packed in a block. An entry has four bytes for its instant, or six if the window is
- * longer than 71 minutes. If any entry has more than one unit, each also has two or four bytes for the sum of the units
- * up to it.
+ * longer than 71 minutes. If any entry has more than one unit, each entry also has two or four bytes for the sum of the
+ * units up to it.
  *
  * The block is a ring. The slot of the log stores where the oldest entry is and its rough instant, so most takes read
  * nothing from the block and only write their entry.
