@@ -11,7 +11,7 @@ export interface StoredResponse {
 
 /** Sees the bytes of a request's body. */
 export interface BodyWatcher {
-  /** The next bytes as the client sent them. The buffer may be reused after the call. */
+  /** Receives the next bytes as the client sent them. The buffer may be reused after the call. */
   chunk(bytes: Uint8Array): void;
   /** Called when all bytes were seen. Not called if the body isn't read to its end or if some bytes can't be seen. */
   end(): void;
@@ -29,8 +29,8 @@ export interface ResponseWatcher {
    */
   head(status: number, field: (name: string) => string | undefined): void;
   /**
-   * The next bytes of the body. The buffer may be reused after the call. Returns whether the watcher needs further
-   * bytes.
+   * Receives the next bytes of the body. The buffer may be reused after the call. Returns whether the watcher needs
+   * further bytes.
    */
   chunk(bytes: Uint8Array): boolean;
   /**

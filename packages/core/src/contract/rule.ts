@@ -171,7 +171,7 @@ export type Algorithm =
 
 /**
  * When the windows of `fixed-window` start. `epoch`: at multiples of the window since 1970, for all keys at once.
- * `first-request`: for each key with its first charge, and again with the first charge after a window has ended.
+ * `first-request`: at the first charge of each key, and at its first charge after a window has ended.
  */
 export type Anchor = 'epoch' | 'first-request';
 
@@ -300,8 +300,8 @@ export interface Machine {
   /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
   /**
-   * The receipt of the rest of a grant, after `given` units were given back. Algorithms omit it if only `units`
-   * differs.
+   * The receipt of the rest of a grant, after `given` units were given back. Algorithms omit this method if only
+   * `units` differs.
    */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
@@ -358,7 +358,7 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm. It has no spaces, because spaces separate the values that processes announce in Redis:
+   * The algorithm, in one of these forms. None has spaces, because spaces separate the values announced in Redis.
    *
    * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;

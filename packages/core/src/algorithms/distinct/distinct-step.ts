@@ -113,7 +113,7 @@ function freshOf(places: readonly number[]): number {
   return places.filter((at) => at < 0).length;
 }
 
-/** When the item was added whose expiry makes room for all wanted items; -1 if they pass now. */
+/** Once the item added at this time expires, there is room for all wanted items. -1 if they pass now. */
 function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
   const known = new Set(places);
   const fresh = freshOf(places);

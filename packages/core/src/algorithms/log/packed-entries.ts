@@ -64,7 +64,7 @@ export class Instants {
   /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /** Converts an instant to its rough form: the largest power of 1/2 that fits a window into half of the range. */
+  /** Factor from an instant to its rough form: the largest power of 1/2 that fits a window into half of the range. */
   private roughness = 1;
 
   turnTo(windowUs: number): void {
