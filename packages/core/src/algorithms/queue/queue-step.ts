@@ -20,8 +20,8 @@ export interface QueueState {
   num: number;
   den: number;
   /**
-   * The longest `spanUs` of the rules that charged this queue. If `us` is further than this after now or after the end
-   * of a pause, the clock went back.
+   * The longest `spanUs` of the rules that charged this queue. If `us` is more than this after now or after the end of
+   * a pause, the clock went back.
    */
   spanUs: number;
   /** The end of the last pause, possibly in the past; 0 if there was no pause. */

@@ -70,8 +70,8 @@ export class FlatTable {
   private readonly keeper: Keeper | undefined;
 
   /**
-   * @param width how many numbers follow the fingerprint and the instant: one or two. A caller that uses {@link slots}
-   * passes how many cells follow the fingerprint
+   * @param width how many numbers a slot has: one or two. For a table whose {@link slots} the caller uses: how many
+   * cells follow the fingerprint
    */
   constructor(width: number, keeper?: Keeper) {
     this.cellsEach = 1 + width;
