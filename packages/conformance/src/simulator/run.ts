@@ -67,7 +67,7 @@ interface Shaper {
   pause(key: string, duration: number): Promise<void> | void;
 }
 
-/** The input of {@link simulate}: the text of a {@link Program}, and servers for it. */
+/** The input of {@link simulate}: the text of a {@link Program}, and the servers that its store uses. */
 export interface Subject {
   readonly program: string;
   /**

@@ -39,8 +39,8 @@ export function noLeases(): LeasesState {
 }
 
 /**
- * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts the
- * key's permits on the store's other shelf.
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. A key of a full memory
+ * store may have permits in two counts; `beside` counts those in the other one.
  */
 export function stepLeases(
   { op, rule, cost, lease }: Ask<LeasesRule>,

@@ -51,7 +51,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private slot = -1;
   private entries = 0;
 
-  /** The number of entries of all logs. */
   get size(): number {
     return this.entries;
   }

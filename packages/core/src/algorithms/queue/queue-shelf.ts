@@ -21,7 +21,7 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
   readonly grows = false;
   private readonly keys = new KeySlots(NUMBERS);
   private readonly table = this.keys.table;
-  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
+  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly state = noQueue();
   private slot = -1;
 

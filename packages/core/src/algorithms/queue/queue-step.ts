@@ -11,7 +11,7 @@ import { givenBack } from '../receipt.js';
 /** The longest pause: 24 hours. If a pause would end later than this from now, the clock went back after it was set. */
 export const MAX_HOLD_US: number = 86_400_000_000;
 
-/** The instant at which the queue's bucket is full, and what steps under other rules need to interpret it. */
+/** The instant at which the queue's bucket is full, and the numbers that a step under another rule needs to read it. */
 export interface QueueState {
   /** True if the caller must store this state. */
   dirty: boolean;

@@ -22,9 +22,9 @@ interface Slots {
 
 /** The owner of a table, which stores something outside the table for each entry. */
 export interface Keeper {
-  /** An entry has moved to `slot`. */
+  /** Called when an entry has moved to `slot`. */
   moved(slot: number): void;
-  /** An expired entry with the numbers `first` and `second` was evicted. */
+  /** Called when an expired entry with the numbers `first` and `second` was evicted. */
   dropped(first: number, second: number): void;
 }
 
