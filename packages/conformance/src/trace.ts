@@ -1,4 +1,4 @@
-/** Generated traces as data, with costs and times relative to the capacity and times of the rules. */
+/** Generated traces as data. Costs are relative to the capacity of the rule, and times to its period. */
 
 import { capacityOf, MAX_HOLD_US, type Op, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';

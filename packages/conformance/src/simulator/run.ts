@@ -67,7 +67,7 @@ interface Shaper {
   pause(key: string, duration: number): Promise<void> | void;
 }
 
-/** The input of {@link simulate}: the text of a {@link Program}, and servers for it. */
+/** The input of {@link simulate}: the text of a {@link Program}, and the servers that its store uses. */
 export interface Subject {
   readonly program: string;
   /**
@@ -116,7 +116,7 @@ interface App {
   readonly handler: (request: Request, handling: Handling) => Promise<Response>;
   readonly shaper: Shaper | undefined;
   readonly control: LiveControl | undefined;
-  /** Whether the app has limits on distinct items. A build of an older release may not. */
+  /** Whether the app has limits on distinct items. The build of an older release may lack them. */
   readonly hasDistinct: boolean;
   /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
@@ -508,7 +508,7 @@ class Running {
     return { keys: of(asks, key), options: { cost: of(others, cost), ...item } };
   }
 
-  /** Charges the limits with debt once more, as if the rest of the cost was known only after the work. */
+  /** Charges limits with debt again a little later, like a cost that is known only after the work. */
   private settle(app: App, { asks, key, cost }: Extract<Act, { asks: unknown }>, at: number): void {
     const owing = asks.flatMap((one) => {
       const rate = this.plan.rates[one];
@@ -526,7 +526,7 @@ class Running {
     return this.refunds.get(decision) ?? 0;
   }
 
-  /** Repeats a rejected call at the microsecond at which the store has promised to admit it, or just before. */
+  /** Repeats a rejected call at the instant at which the store promised to admit it, or one microsecond earlier. */
   private again(app: App, asks: Extract<Act, { asks: unknown }>, act: number): void {
     const { world, host } = this;
     const { again: by } = asks;
@@ -728,8 +728,8 @@ class Running {
   }
 
   /**
-   * Uses each key twice more, then returns the counts of quotas. The first use comes more than a minute later, because
-   * only then may a failed report or load be repeated.
+   * Uses each key twice more, then returns the counts of quotas. It first waits more than a minute, because until then
+   * processes don't repeat a failed report or load.
    */
   private async quotas(): Promise<History['quotas']> {
     const { world, apps, plan, books, calls } = this;

@@ -127,7 +127,7 @@ export class Process {
   frozenUntilUs = 0;
   /** How many timers are set. */
   timers = 0;
-  /** For each timer that was set while at least twelve others ran: when, and how many then ran. */
+  /** An entry for each timer that was set while at least twelve others ran: the time, and how many timers then ran. */
   readonly manyTimers: { readonly atUs: number; readonly timers: number }[] = [];
   readonly lines: string[] = [];
   private readonly world: World;
@@ -139,12 +139,12 @@ export class Process {
     this.clock = clock;
   }
 
-  /** The time by its clock, in microseconds since the world began. */
+  /** The time by the process's clock, in microseconds since the world began. */
   localUs(): number {
     return this.world.nowUs * this.rate;
   }
 
-  /** The time that its clock shows. */
+  /** The time that the process's clock shows. */
   epochUs(): number {
     return EPOCH_US + this.clock.offsetUs + this.localUs();
   }

@@ -18,12 +18,12 @@ import {
 } from './bucket/bucket-rule.js';
 
 /**
- * Lets a limit go into debt by `debt` units. If a plan or a live setting has another limit than `ofLimit`, its debt is
- * in proportion. Only token buckets and limits by calendar can have debt: other algorithms would forget it when a
- * window ends.
+ * Lets a limit go into debt by `debt` units. If a plan or a live setting has another limit than `ofLimit`, the debt
+ * changes in proportion. Only token buckets and limits by calendar can have debt: other algorithms would forget it when
+ * a window ends.
  *
- * In a token bucket, the debt is the time that `debt` units take to refill at `ofLimit` per window. The code of the
- * rule contains the debt, so rules without debt have separate counts: they would reduce a stored debt to 0. The time to
+ * In a token bucket, the debt is the time that `debt` units take to refill at `ofLimit` per window. Rules without debt
+ * would reduce a stored debt to 0. They have separate counts, because the code of a rule contains the debt. The time to
  * refill burst and debt is at most 2^51 us.
  *
  * @param debt an integer from 1 to 10^9

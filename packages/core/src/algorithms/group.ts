@@ -102,7 +102,7 @@ function checkStep(step: Step): void {
 }
 
 /**
- * Whether every binding `take` of a group passes. Only then does a store charge the takes that pass.
+ * Whether every binding `take` of a group passes. Otherwise a store charges no `take`, not even one that passes.
  *
  * @param passes whether one step passes, given the state before the group; called only for binding takes
  */

@@ -4,15 +4,15 @@ import { countOf, type Rule } from '../contract/rule.js';
 import type { Step } from '../contract/store.js';
 
 /**
- * The most rules for each limiter. Plans may produce any number, so a new rule then replaces the second oldest. The
- * oldest is the declared rule and stays.
+ * The most rules for each limiter. Plans may produce any number, so a further rule replaces the second oldest. The
+ * oldest, the declared rule, stays.
  */
 export const MAX_CODES = 64;
 
 /** The most limiters; a new one replaces the oldest. Apps have few limiters, because names are constants in code. */
 export const MAX_LIMITERS = 1_000;
 
-/** Written by a store's `register`, and read by its `reset`. */
+/** A store's `register` adds rules, and its `reset` reads them. */
 export class KnownCounts {
   private readonly limiters = new Map<string, Map<string, Rule>>();
 
@@ -39,7 +39,7 @@ export class KnownCounts {
     for (const [limiter, rules] of this.limiters) yield [limiter, [...rules.values()]];
   }
 
-  /** Returns the steps with which a `reset` also resets the other counts of the limiter. */
+  /** For a `reset`, the steps that reset the same key under the limiter's other rules. */
   otherResets(step: Step): Step[] {
     // With a claim, `reset` deletes only that claim, not the counts of its key.
     if (step.claim) return [];

@@ -60,7 +60,7 @@ export interface SteppedText {
 }
 
 /**
- * Applies a step to the text of its count. For stores that don't use `stateStore`.
+ * Applies a step to the text of its count, for stores that don't use `stateStore`.
  *
  * @param text the stored text of the count; undefined if there is none
  * @param nowUs the store's clock, in whole microseconds since the epoch

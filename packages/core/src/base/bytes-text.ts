@@ -10,13 +10,13 @@ declare class TextDecoder {
 declare function btoa(binary: string): string;
 declare function atob(base64: string): string;
 
-/** Bytes per call of `fromCharCode`: engines limit the number of arguments. */
+/** Bytes per call of `fromCharCode`, because engines limit the number of arguments. */
 const CHUNK = 8_192;
 
 /**
- * Encodes bytes as a string: UTF-8 as `t` and the text, all other bytes as `b` and base64. Text with a NUL also becomes
- * base64, because some databases reject NUL. Most bodies are text, which takes a quarter less space than base64. The
- * letter also keeps database clients from parsing the string as a number or JSON.
+ * Encodes bytes as a string. UTF-8 becomes `t` and the text, and other bytes become `b` and base64. Text with a NUL
+ * also becomes base64, because some databases reject NUL. Most bodies are text, which takes a quarter less space than
+ * base64. The letter also keeps database clients from parsing the string as a number or JSON.
  *
  * @example
  * ```ts run

@@ -52,7 +52,7 @@ export class WallTime {
   }
 
   /**
-   * The instant in milliseconds since the epoch, by `Date.now()`.
+   * Converts an instant of the clock to milliseconds since the epoch, as in `Date.now()`.
    *
    * @param nowUs the clock's current time
    */

@@ -51,7 +51,7 @@ export type SpillwayErrorCode =
 
 const BRAND = Symbol.for('spillway.error');
 
-/** Codes of errors that are created for single requests and jobs, so they must be cheap. */
+/** Codes of errors that may be created for every request or job, so creating them must be cheap. */
 const MADE_OFTEN = /SHAPER|ANSWER|STORE_(ERROR|TIMEOUT|UNAVAILABLE)/;
 
 const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
@@ -84,7 +84,7 @@ export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
 export class SpillwayError extends Error {
   /** Stable across releases: compare this, not the message. */
   readonly code: SpillwayErrorCode;
-  /** For a store's error, one of a few kinds of failure, such as `readonly` or `oom`. */
+  /** For a store's error: the kind of failure, such as `readonly` or `oom`. */
   declare readonly kind?: string;
   /** For `SPW_SHAPER_WAIT`: how long the job would have waited, in milliseconds. */
   declare readonly wouldWaitMs?: number;

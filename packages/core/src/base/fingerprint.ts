@@ -69,8 +69,8 @@ export function shortened(text: string, seed: Fingerprint): string {
 }
 
 /**
- * Copies a string through JSON. Engines represent a substring as a slice that keeps the whole string, such as a header,
- * alive. A map with slices as keys also takes 1.5 times as long per lookup.
+ * Copies a string. Engines represent a substring as a slice that keeps the whole string, such as a header, in memory. A
+ * map with slices as keys also takes 1.5 times as long per lookup.
  */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string;

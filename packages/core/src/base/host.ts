@@ -92,7 +92,7 @@ export interface Logger {
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
 /**
- * A logger that writes to the host's console. Always the same object, because repeated lines are suppressed for each
+ * A logger that writes to the host's console. Always returns the same object, because repeated lines are suppressed per
  * logger.
  */
 export function consoleLogger(): Logger {
@@ -163,7 +163,7 @@ interface Host {
   readonly setImmediate?: (callback: () => void) => unknown;
 }
 
-/** Captured at import: fake timers that a test installs later must not stop the loop. */
+/** Captured at import, so fake timers that a test installs later don't replace it. */
 const { setImmediate = (callback) => setTimeout(callback, 0) } = globalThis as Host;
 
 /**

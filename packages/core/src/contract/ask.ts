@@ -144,7 +144,7 @@ interface AnswerBase {
   readonly forgiven?: number | undefined;
   /** True if the rejection may turn into a grant at any moment. Such a rejection is not cached. */
   readonly provisional?: boolean;
-  /** Set if the store could not answer, and the fallback answered instead. */
+  /** The error of the store, if it could not answer. The fallback answered instead. */
   readonly failure?: Error;
   /** The receipt of the fallback counters for this grant. They count in this process, in case the store fails. */
   readonly fallbackReceipt?: Receipt;
@@ -160,8 +160,8 @@ export interface BucketAnswer extends AnswerBase {
 }
 
 /**
- * State of a shaper's queue after the step. While the taker of the last unit waits, `tatUs` is further ahead of now
- * than the tolerance.
+ * State of a shaper's queue after the step. While the taker of the last unit waits, `tatUs` is later than `nowUs` plus
+ * the tolerance.
  */
 export interface QueueAnswer extends BucketAnswer {
   /** The end of the running pause, in microseconds since the epoch; 0 if no pause runs. */

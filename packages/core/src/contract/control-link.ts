@@ -1,4 +1,4 @@
-/** How guards and limiters read live settings. Each control supplies the code for this. */
+/** Through these interfaces, guards and limiters read the live settings of a control. */
 
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';

@@ -150,8 +150,8 @@ export function statusOf({ reason, status }: Decision): number {
 /**
  * The decision that determines the response.
  *
- * - If any limiter rejects: a rejection of the caller (429, 403, 402) comes first, then overload (503), any other
- *   rejection, such as of an idempotency key, and a replay. Among equals, the longest wait decides.
+ * - If any limiter rejects: a rejection of the caller (429, 403, 402) comes first, then overload (503), other
+ *   rejections (such as of an idempotency key), and replays. Among equals, the longest wait decides.
  * - If all pass, the decision with the least `remaining`. Skipped decisions come last, because their `remaining` is
  *   NaN.
  */

@@ -145,7 +145,7 @@ export interface Keeper<Raw> {
 export interface Keeping<Raw> {
   readonly see: (exchange: RecordedExchange, holder: object) => StoredExchange;
   /**
-   * Makes the keeper of a guard. Only guards with a limiter that stores responses contain its code.
+   * Makes the keeper of a guard. Only guards with a limiter that stores responses contain the keeper's code.
    *
    * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
    */

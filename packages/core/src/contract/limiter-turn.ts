@@ -22,7 +22,7 @@ export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
   /**
-   * Replaces the name in {@link Step.limiter}. Set if the guard has no store: each limiter object then has a separate
+   * Replaces the name in {@link Step.limiter}. Set if the guard has no store, so each limiter object has a separate
    * count.
    */
   readonly countedAs?: string | undefined;

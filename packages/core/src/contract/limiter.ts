@@ -33,7 +33,7 @@ interface LimiterBase<Raw> {
   readonly mode: Per<Raw, Mode>;
   /** Probable mistakes in the limiter's options. The guard logs each once, in one line. */
   readonly notices?: readonly Notice[] | undefined;
-  /** Called when a guard lets a request pass, if {@link finish} will be called for it. Stored limiters only. */
+  /** For stored limiters: called when a guard lets a request pass for which it will call {@link finish}. */
   readonly begin?:
     | ((turn: LimiterTurn<Raw>, admission: Admission, settling: Settling) => void)
     | undefined;
@@ -44,8 +44,8 @@ interface LimiterBase<Raw> {
    * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
    *   permits of the request are released together with the claim, but after `storeTimeout` at the latest.
    * - Local limiters: called if their decision let the request pass, also in shadow mode, so they can hold a permit
-   *   until then. If another limiter rejected the request, this is called at once, with `rejected` and the status of
-   *   the rejection.
+   *   until the response has closed. If another limiter rejected the request, this is called at once, with `rejected`
+   *   and the status of the rejection.
    */
   readonly finish?:
     | ((turn: LimiterTurn<Raw>, outcome: RequestOutcome, context: StepContext) => StepsBack)
@@ -61,7 +61,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly named: boolean;
   /** The share of keys for which the limit is enforced, 0 to 1. Default 1. */
   readonly share?: number;
-  /** The limiter's own setting, if it has one. Used in the log line about an outage. */
+  /** The limiter's option `onStoreError`, if set. The log line about an outage shows it. */
   readonly onStoreError?: OnStoreError | undefined;
   /** True if a function of the app returns the key. The guard then warns if all requests have the same key. */
   readonly isKeyed?: boolean | undefined;

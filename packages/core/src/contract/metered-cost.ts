@@ -1,6 +1,6 @@
 /**
- * Costs that are known only after the request. The value of the option `cost` carries the code for them, so limiters
- * with other costs don't contain it.
+ * Costs that are known only after the request. The value of the option `cost` carries their code, so bundles without
+ * meters don't contain it.
  */
 
 import type { Answer } from './ask.js';
@@ -42,7 +42,10 @@ export interface MeterHooks<Raw = unknown> {
 
 /** What a meter does for a limit in a guard. */
 export interface GuardHooks<Raw> {
-  /** Caps the cost of a step at the maximum reservation, and sets {@link Step.owed} if more is owed. */
+  /**
+   * Caps the cost of a step at the maximum reservation, and sets {@link Step.owed} to the part of `atLeast` beyond that
+   * maximum.
+   */
   complete(step: Step, request: LimitRequest<Raw>): Step;
   readonly begin: NonNullable<StoredLimiter<Raw>['begin']>;
   readonly finish: NonNullable<StoredLimiter<Raw>['finish']>;

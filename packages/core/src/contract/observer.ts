@@ -28,8 +28,8 @@ export interface BreakerEvent {
   /** Why the breaker opened: too many calls failed or were slow. */
   readonly reason: 'failures' | 'slow';
   /**
-   * The part of the store, such as the address of a cluster node; undefined if the store has no parts. After the first
-   * 1,000 parts, `other parts`.
+   * The part of the store, such as the address of a cluster node; undefined if the store has no parts. `other parts`
+   * for all parts after the first 1,000.
    */
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */

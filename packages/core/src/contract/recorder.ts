@@ -1,4 +1,4 @@
-/** How `idempotency()` sees request bodies and responses through an exchange. */
+/** Interfaces through which `idempotency()` sees request bodies and responses. */
 
 import type { Header } from './request.js';
 
@@ -11,7 +11,7 @@ export interface StoredResponse {
 
 /** Sees the bytes of a request's body. */
 export interface BodyWatcher {
-  /** The next bytes as the client sent them. The buffer may be reused after the call. */
+  /** Receives the next bytes as the client sent them. The buffer may be reused after the call. */
   chunk(bytes: Uint8Array): void;
   /** Called when all bytes were seen. Not called if the body isn't read to its end or if some bytes can't be seen. */
   end(): void;
@@ -23,14 +23,14 @@ export interface BodyWatcher {
 export interface ResponseWatcher {
   /**
    * Called first, with the status and headers set by the handler. If the handler fails before they are sent, this is
-   * called again with those of the next response.
+   * called again for the next response.
    *
    * @param field returns the value of a header, or undefined if it is missing
    */
   head(status: number, field: (name: string) => string | undefined): void;
   /**
-   * The next bytes of the body. The buffer may be reused after the call. Returns whether the watcher needs further
-   * bytes.
+   * Receives the next bytes of the body. The buffer may be reused after the call. Returns whether the watcher needs
+   * further bytes.
    */
   chunk(bytes: Uint8Array): boolean;
   /**
@@ -73,8 +73,8 @@ export interface Recorder {
 }
 
 /**
- * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without it don't
- * contain the code.
+ * Makes the recorders for node:http and fetch. Only `idempotency()` implements this, so bundles without `idempotency()`
+ * don't contain this code.
  */
 export interface Recorders {
   /**
@@ -89,7 +89,7 @@ export interface Recorders {
 /** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
   /**
-   * Returns the response to send instead of `response`. If that response has no body, send it only after `kept`
+   * Returns the response to send instead of `response`. If the returned response has no body, send it only after `kept`
    * settles.
    */
   see<Res>(

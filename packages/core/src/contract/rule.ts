@@ -13,8 +13,8 @@ interface RuleBase {
   /** Identifies the count of this rule, together with the limiter's name and the key: see {@link countOf}. */
   readonly code: string;
   /**
-   * Set for a limit with `overage`: the rule with the declared limit. This rule has a higher limit, so it counts and
-   * admits more units, and its steps are not binding. Stores ignore this property.
+   * Set for a limit with `overage`: the rule with the declared limit. The rule that has this property counts and admits
+   * more units, and its steps are not binding. Stores ignore this property.
    */
   readonly soft?: Rule;
   /**
@@ -109,7 +109,7 @@ export interface LockRule extends RuleBase {
   readonly windowUs: number;
   /** The lengths of the first, second and further locks, in microseconds; at least one. The last length is repeated. */
   readonly locksUs: readonly number[];
-  /** A lock that starts this many microseconds after the end of the last one has the first length again. */
+  /** A lock that starts this many microseconds or more after the end of the previous one has the first length again. */
   readonly forgetUs: number;
 }
 
@@ -171,7 +171,7 @@ export type Algorithm =
 
 /**
  * When the windows of `fixed-window` start. `epoch`: at multiples of the window since 1970, for all keys at once.
- * `first-request`: for each key with its first charge, and again with the first charge after a window has ended.
+ * `first-request`: at the first charge of each key, and at its first charge after a window has ended.
  */
 export type Anchor = 'epoch' | 'first-request';
 
@@ -299,7 +299,10 @@ export interface Machine {
   receipt(answer: Answer, units: number): Receipt;
   /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
-  /** The receipt of the rest of a grant, after `given` units were given back. Omitted if only the units differ. */
+  /**
+   * The receipt of the rest of a grant, after `given` units were given back. Algorithms omit this method if only
+   * `units` differs.
+   */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
   /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
@@ -338,7 +341,7 @@ export interface Machine {
   ): S;
   /** Finds the option whose callback supplies a property of {@link Given}. Faults name that property as `source`. */
   givenBy?(options: GivenOptions): readonly [source: 'period' | 'item', option: unknown];
-  /** What to set in the result of merging two steps on one count, such as a cost other than their sum. */
+  /** Properties to set in the merged step, such as a cost that is not the sum of the two costs. */
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
@@ -355,7 +358,7 @@ export interface Machine {
 /** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
-   * The algorithm. It has no spaces, because spaces separate the values that processes announce in Redis:
+   * The algorithm, in one of these forms. None has spaces, because spaces separate the values announced in Redis.
    *
    * - rate limits: the algorithm as users write it, with the suffix `:first-request` for that anchor;
    * - `calendar:` and the name of the calendar;
@@ -407,7 +410,7 @@ export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?:
   return claim === undefined ? rule.code : (rule.logic.codeOf?.(rule, claim) ?? rule.code);
 }
 
-/** Whether all numbers of two rules are equal. Then they also share a count. */
+/** Whether all numbers of two rules are equal. Such rules share a count. */
 export function sameRule(a: Rule, b: Rule): boolean {
   const same =
     a.machine === b.machine && a.limit === b.limit && a.code === b.code && a.logic.same(a, b);

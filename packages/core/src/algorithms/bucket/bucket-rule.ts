@@ -110,8 +110,8 @@ export function unitsRefilled({ den, period }: BucketNumbers, us: number, num: n
 }
 
 /**
- * Measures a bucket, also if its units refill in fractions of a microsecond. `waitUs` is how long a taker may wait for
- * units that have not refilled yet.
+ * Calculates the numbers of a bucket, even one whose units refill in fractions of a microsecond. `waitUs` is how long a
+ * taker may wait for units that have not refilled yet.
  */
 export function measureParts(
   rule: BucketNumbers,
@@ -147,7 +147,9 @@ export function unitsUsed({ den, period }: BucketNumbers, answer: BucketAnswer):
   return tatUs < nowUs ? 0 : mulAddDiv(tatUs - nowUs, den, tatNum + period - 1, period);
 }
 
-/** {@link measureParts} for the usual case that units refill in whole microseconds. Short enough to be inlined. */
+/**
+ * Does what {@link measureParts} does if units refill in whole microseconds, as is usual. Short enough to be inlined.
+ */
 function measureWhole(rule: BucketRule, answer: BucketAnswer, cost: number): Numbers {
   const { period } = rule;
   const debtUs = Math.max(0, answer.tatUs - answer.nowUs);

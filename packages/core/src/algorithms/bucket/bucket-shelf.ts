@@ -26,7 +26,7 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
     return this.load(this.slotOf(limiter, rule, key, nowUs));
   }
 
-  /** The slot of a key, or -1 if the key has none. Any call of a method other than {@link load} makes it invalid. */
+  /** The slot of a key, or -1 if the key has none. Valid until a method other than {@link load} is called. */
   slotOf(limiter: string, rule: BucketRule, key: string, nowUs: number): number {
     return this.keys.findSlot(limiter, rule, key, nowUs);
   }

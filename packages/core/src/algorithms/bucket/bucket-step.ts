@@ -74,7 +74,6 @@ export function stepBucket(
   return passes;
 }
 
-/** The answer to a step, from the `state` after it. */
 export function bucketAnswer(state: BucketState, nowUs: number, allowed: boolean): BucketAnswer {
   const { tatUs, tatNum, forgiven } = state;
   const answer = { allowed, nowUs, tatUs, tatNum };

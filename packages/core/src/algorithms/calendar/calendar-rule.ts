@@ -11,7 +11,7 @@ import { BILLING } from './periods.js';
 /** The longest billing period. */
 export const LONGEST_MS = 34_560_000_000;
 
-/** Lacks {@link Machine.complete}, which stores don't need; `calendar()` adds it. */
+/** Lacks `complete`, because stores don't need it; `calendar()` adds it. */
 export const calendarMachine: Machine = {
   same: (rule: CalendarRule, other: CalendarRule) =>
     rule.calendar.name === other.calendar.name && rule.debt === other.debt,

@@ -14,7 +14,7 @@ const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };
 export class CalendarShelf implements Shelf<CalendarRule, StoredCalendar> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredCalendar>();
-  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
+  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly working = unusedCalendar();
 
   get size(): number {

@@ -15,7 +15,7 @@ export interface CalendarState {
   dirty: boolean;
   label: string;
   startUs: number;
-  /** 0 if the count was never used. */
+  /** End of the period; 0 if the count was never used. */
   endUs: number;
   current: number;
   /** The units that the last step forgave: see {@link CalendarAnswer.forgiven}. */
@@ -23,7 +23,7 @@ export interface CalendarState {
 }
 
 /**
- * If two periods begin at most this far apart, they count as the same period: an app's clock may be off, or the app may
+ * If two periods begin at most this far apart, they count as one, because an app's clock may be off, or the app may
  * learn of a renewal late.
  */
 const SAME_US = 3_600_000_000;

@@ -108,7 +108,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** The `notices` objects already checked. Each is checked once, because reading NODE_ENV takes longer than a step. */
+/** The `notices` objects for which NODE_ENV was already read: reading it takes longer than a step. */
 const checked = new WeakSet<object>();
 
 /** Warns once, in production, of calendar limits in a memory store. */

@@ -53,7 +53,7 @@ export class ClaimShelf implements Shelf<ClaimsRule, StoredClaim> {
     }
   }
 
-  /** Starts with the length of the key, so no other key and id give the same name. */
+  /** The name starts with the key's length, so no other key and id give the same name. */
   private claimNameOf({ key, claim }: Ask<ClaimsRule>): string {
     const name = `${key.length} ${key}${claim?.id ?? ''}`;
     if (name.length <= LONGEST_NAME) return name;

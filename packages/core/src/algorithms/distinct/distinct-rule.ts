@@ -7,7 +7,7 @@ import { ratePolicy } from '../decide.js';
 import { DistinctShelf } from './distinct-shelf.js';
 import { MAX_ITEMS } from './distinct-step.js';
 
-/** Lacks {@link Machine.complete}, which stores don't need; `distinct()` adds it. */
+/** Lacks `complete`, because stores don't need it; `distinct()` adds it. */
 export const distinctMachine: Machine = {
   same: (rule: DistinctRule, other: DistinctRule) => rule.windowUs === other.windowUs,
   capacity,

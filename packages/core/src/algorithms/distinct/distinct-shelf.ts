@@ -15,10 +15,9 @@ export class DistinctShelf implements Shelf<DistinctRule, StoredItems> {
   readonly grows = true;
   private readonly states = new KeyedStates<StoredItems>();
   private characters = 0;
-  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
+  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly working = noItems();
 
-  /** The number of items of all keys. */
   get size(): number {
     return this.characters / WIDTH;
   }

@@ -39,8 +39,8 @@ export function noLeases(): LeasesState {
 }
 
 /**
- * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. `beside` counts the
- * key's permits on the store's other shelf.
+ * Applies a step to `state`, in place. See {@link stepBucket} for `charge` and the return value. A key of a full memory
+ * store may have permits in two counts; `beside` counts those in the other one.
  */
 export function stepLeases(
   { op, rule, cost, lease }: Ask<LeasesRule>,
@@ -90,8 +90,7 @@ export function expire(state: LeasesState, nowUs: number): void {
 }
 
 /**
- * If the clock went back, a lease may end later than the longest lease can. Such a lease is shortened to the lease
- * length of this rule.
+ * If a lease ends later than the longest lease can, the clock went back. The lease is shortened to this rule's length.
  */
 function repair(state: LeasesState, nowUs: number, leaseUs: number): void {
   const latestUs = nowUs + MAX_LEASE_US;

@@ -13,7 +13,7 @@ const UNUSED: LockState = /* @__PURE__ */ unusedLock();
 export class LockShelf implements Shelf<LockRule, StoredLock> {
   readonly grows = false;
   private readonly states = new KeyedStates<StoredLock>();
-  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
+  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly working = unusedLock();
 
   get size(): number {

@@ -53,8 +53,9 @@ export class Entries implements LogEntries {
    * each entry has one unit.
    */
   private nodes: number[] | undefined;
-  /** The index of the oldest entry with units, and the units dropped since the last rebuild. */
+  /** The index of the oldest entry with units. */
   private head = 0;
+  /** Units dropped since the last rebuild. */
   private dropped = 0;
   /** The number of entries in the middle that have no units. */
   private holes = 0;
@@ -209,8 +210,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Rebuilds the arrays if more than half of their entries have no units. Without sums, a rebuild only copies, so it
-   * starts at an eighth.
+   * Rebuilds the arrays if more than half of their entries have no units. Without sums, more than an eighth is enough,
+   * because a rebuild then only copies.
    */
   private tidy(): void {
     const part = this.nodes ? 2 : 8;

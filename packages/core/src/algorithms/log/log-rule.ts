@@ -45,7 +45,7 @@ const logMachine: Machine = {
   },
 };
 
-/** Takes the numbers that `makeRule` takes. */
+/** Makes a rule from checked numbers, as `makeRule` does. */
 export function makeLogRule(limit: number, windowUs: number): LogRule {
   const code = `l${windowUs.toString(36)}`;
   return { machine: 'log', logic: logMachine, code, limit, windowUs };

@@ -1,6 +1,6 @@
 /**
- * The logs of a memory store, in a flat table. Their entries are packed in blocks, or stored as objects if a log is
- * long.
+ * The logs of a memory store, in a flat table. The entries of a short log are packed in a block; a long log is an
+ * object.
  */
 
 import type { Ask, LogAnswer } from '../../contract/ask.js';
@@ -51,7 +51,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   private slot = -1;
   private entries = 0;
 
-  /** The number of entries of all logs. */
   get size(): number {
     return this.entries;
   }
@@ -83,9 +82,9 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
   }
 
   /**
-   * Does what {@link step} does for the usual take, in half of the time. That is a take of one unit at a new instant,
-   * in a packed log whose entries have one unit each. Returns undefined for other takes, or if the block needs another
-   * size. If you change this, `step` or `stepLog`, change all three.
+   * Does what {@link step} does for the usual take, in half of the time. The usual take is of one unit at a new
+   * instant, in a packed log whose entries have one unit each. Returns undefined for other takes, or if the block needs
+   * another size. If you change this, `step` or `stepLog`, change all three.
    */
   private takeOne(
     { windowUs, limit }: LogRule,

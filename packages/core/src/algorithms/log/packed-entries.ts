@@ -1,7 +1,7 @@
 /**
  * The entries of a short log, packed in a block. An entry has four bytes for its instant, or six if the window is
- * longer than 71 minutes. If any entry has more than one unit, each also has two or four bytes for the sum of the units
- * up to it.
+ * longer than 71 minutes. If any entry has more than one unit, each entry also has two or four bytes for the sum of the
+ * units up to it.
  *
  * The block is a ring. The slot of the log stores where the oldest entry is and its rough instant, so most takes read
  * nothing from the block and only write their entry.
@@ -11,7 +11,7 @@ import type { FlatTable } from '../shelves/flat-table.js';
 import { Block, type Blocks } from './log-blocks.js';
 import type { LogEntries } from './log-entries.js';
 
-/** The most entries: a block has at most 1,503 numbers, and an entry at most five. */
+/** The most entries in a block. An entry takes at most five of the block's 1,503 numbers. */
 export const MOST_PACKED = 256;
 
 /**
@@ -64,7 +64,7 @@ export class Instants {
   /** 16-bit numbers per instant. */
   size = 2;
   private windowUs = 0;
-  /** An instant times this is its rough form. The largest power of 1/2 that fits a window into half of the range. */
+  /** Factor from an instant to its rough form: the largest power of 1/2 that fits a window into half of the range. */
   private roughness = 1;
 
   turnTo(windowUs: number): void {

@@ -21,7 +21,7 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
   readonly grows = false;
   private readonly keys = new KeySlots(NUMBERS);
   private readonly table = this.keys.table;
-  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
+  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly state = noQueue();
   private slot = -1;
 
@@ -51,8 +51,9 @@ export class QueueShelf implements Shelf<QueueRule, QueueState> {
   }
 
   /**
-   * Like {@link step} for the usual take, whose units refill in whole microseconds: it passes, and the key is in use,
-   * but not paused. A seventh faster. Undefined for any other step. If you change this, change {@link stepQueue} too.
+   * Does what {@link step} does for the usual take, a seventh faster. In the usual take, the key is in use and not
+   * paused, its units refill in whole microseconds, and the cost passes. Returns undefined for other steps. If you
+   * change this, change {@link stepQueue} too.
    */
   private takeWhole(
     { op, rule, cost, startUs }: Ask<QueueRule>,

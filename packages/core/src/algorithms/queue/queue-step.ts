@@ -11,7 +11,7 @@ import { givenBack } from '../receipt.js';
 /** The longest pause: 24 hours. If a pause would end later than this from now, the clock went back after it was set. */
 export const MAX_HOLD_US: number = 86_400_000_000;
 
-/** The instant at which the queue's bucket is full, and what steps under other rules need to interpret it. */
+/** The instant at which the queue's bucket is full, and the numbers that a step under another rule needs to read it. */
 export interface QueueState {
   /** True if the caller must store this state. */
   dirty: boolean;
@@ -20,8 +20,8 @@ export interface QueueState {
   num: number;
   den: number;
   /**
-   * The longest `spanUs` of the rules that charged this queue. If `us` is further ahead of now or of the end of a
-   * pause, the clock went back.
+   * The longest `spanUs` of the rules that charged this queue. If `us` is more than this after now or after the end of
+   * a pause, the clock went back.
    */
   spanUs: number;
   /** The end of the last pause, possibly in the past; 0 if there was no pause. */
@@ -38,8 +38,8 @@ export function restOf({ us, num, pauseUs }: QueueState): number {
 }
 
 /**
- * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. The usual take is also in
- * takeWhole in queue-shelf.ts beside this file.
+ * Applies `ask` to `state`, in place, and answers it. See {@link stepBucket} for `charge`. `takeWhole` in
+ * queue-shelf.ts beside this file repeats the usual take.
  */
 export function stepQueue(
   ask: Ask<QueueRule>,

@@ -12,8 +12,8 @@ interface Codes<Thing> {
 
 /**
  * Limiters are few, because their names are constants in code. But plans and live settings may change a limiter's
- * numbers, so it may have many codes, and idle objects are evicted. Objects in use need no limit: each has at least one
- * entry in its store.
+ * numbers, so it may have many codes, and idle objects are evicted. Objects in use are few enough: each has an entry,
+ * and the store limits its entries.
  */
 export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();

@@ -22,9 +22,9 @@ interface Slots {
 
 /** The owner of a table, which stores something outside the table for each entry. */
 export interface Keeper {
-  /** An entry has moved to `slot`. */
+  /** Called when an entry has moved to `slot`. */
   moved(slot: number): void;
-  /** An expired entry with the numbers `first` and `second` was evicted. */
+  /** Called when an expired entry with the numbers `first` and `second` was evicted. */
   dropped(first: number, second: number): void;
 }
 
@@ -58,7 +58,7 @@ function probe({ words, capacity }: Slots, size: number, lo: number, hi: number)
 export class FlatTable {
   /** The cells of a slot begin at `(width + 1) * slot`, with its fingerprint. A rebuild replaces this object. */
   slots: Slots;
-  /** The table being moved into `slots`, if any, and how many of its slots are done. */
+  /** The table being moved into `slots`, if any, and how many of its slots were moved. */
   private old: Slots | undefined;
   private moved = 0;
   /** The slot at which the next search for expired entries starts. */
@@ -70,8 +70,8 @@ export class FlatTable {
   private readonly keeper: Keeper | undefined;
 
   /**
-   * @param width how many numbers a slot has, one or two. A caller that uses {@link slots} passes how many cells follow
-   * the fingerprint
+   * @param width how many numbers a slot has: one or two. For a table whose {@link slots} the caller uses: how many
+   * cells follow the fingerprint
    */
   constructor(width: number, keeper?: Keeper) {
     this.cellsEach = 1 + width;

@@ -8,7 +8,7 @@ import { FlatTable, type Keeper } from './flat-table.js';
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
-/** Caches the fingerprint of one limiter and code, and its hot keys. May be evicted. */
+/** The cached fingerprint of one limiter and code, and the slots of its hot keys. */
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;
@@ -16,7 +16,6 @@ interface Limiter {
   readonly hot: Map<string, number>;
 }
 
-/** The only part of a rule used here: the code that identifies its counts. */
 interface Coded {
   readonly code: string;
 }

@@ -3,7 +3,6 @@
 import { detached, type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 
-/** When a state expires and may be evicted. */
 export interface Expiring {
   expiresUs: number;
 }

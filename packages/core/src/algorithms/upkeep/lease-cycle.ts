@@ -109,8 +109,8 @@ export class LeaseCycle {
   }
 
   /**
-   * Starts to renew leases and to retry lost releases at once. Call it when the store is back, which may have lost
-   * leases and missed releases.
+   * Starts to renew leases and to retry lost releases at once. Call it after an outage: the store may have lost leases
+   * and missed releases.
    */
   catchUp(): void {
     if (this.size === 0 && this.lost.size === 0) return;

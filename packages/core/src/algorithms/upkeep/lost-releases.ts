@@ -101,7 +101,6 @@ export const MOST_STEPS = 512;
 /** The timeout after which a release is considered lost. */
 export const GIVE_BACK_US = 1_000_000;
 
-/** The step that releases a lease. */
 export function releaseOf(step: Step): Step {
   return { ...step, op: 'put' };
 }

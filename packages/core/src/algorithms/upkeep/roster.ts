@@ -54,7 +54,6 @@ export class Roster {
     this.missed.delete(step);
   }
 
-  /** Removes and returns all held leases. */
   releaseAll(): readonly Step[] {
     const all = [...this.held.keys()];
     this.held.clear();

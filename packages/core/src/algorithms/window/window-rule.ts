@@ -58,7 +58,7 @@ const NAMES: Readonly<Record<WindowRule['kind'], string>> = {
   sliding: 'sliding-window-counter',
 };
 
-/** Takes the numbers that `makeRule` takes. */
+/** Makes a rule from checked numbers, as `makeRule` does. */
 export function makeWindowRule(
   limit: number,
   windowUs: number,

@@ -15,7 +15,7 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
   readonly grows = false;
   private readonly keys = new KeySlots(2);
   private readonly table = this.keys.table;
-  /** Steps work on this copy, because a look or a rejection must not change the stored state. */
+  /** Steps work on this copy of the stored state, which a look or a rejection must not change. */
   private readonly state: WindowState = { dirty: false, startUs: 0, current: 0, previous: 0 };
   private slot = -1;
 
