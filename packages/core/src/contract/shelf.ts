@@ -8,13 +8,13 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly nowUs: number;
   /** If false, a `take` only answers whether it would pass. */
   readonly charge: boolean;
-  /** If false, new units must join an entry of an existing count, and may count too long. */
+  /** If false, new units join an existing entry instead of a new one, and may expire too late. */
   readonly mayGrow: boolean;
-  /** The result of {@link Shelf.find} for this `ask`, called immediately before. */
+  /** What {@link Shelf.find} returned for this `ask` immediately before the step. */
   readonly count?: Count | undefined;
   /**
-   * The count of the same key on the store's other shelf. If `count` is missing, the new count starts as a copy of
-   * `other`. Permits in `other` count too. A step on a shared count always has this property, perhaps undefined.
+   * The key's count on the store's other shelf. Without `count`, the new count starts as a copy of `other`. Permits in
+   * both counts are added up. A step on a shared count always has this property, even if it is undefined.
    */
   readonly other?: Count | undefined;
 }
@@ -25,7 +25,7 @@ export interface ShelfStep<Rule, Count = unknown> {
  * to the store.
  */
 export interface Shelf<Rule, Count = unknown> {
-  /** Entries held. The size of the store is limited by this number. */
+  /** The number of entries held, which the store limits. */
   readonly size: number;
   /** Whether a step may add entries to an existing count. */
   readonly grows: boolean;
@@ -43,6 +43,6 @@ export interface Shelf<Rule, Count = unknown> {
   step(step: ShelfStep<Rule, Count>): Answer;
   /** When the count of `answer` expires if there are no further steps. */
   expiresAtUs(rule: Rule, answer: Answer): number;
-  /** Evicts expired counts among the next few. */
+  /** Looks at the next few counts, and evicts those that have expired. */
   reclaim(nowUs: number): void;
 }

@@ -51,9 +51,12 @@ type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
  * answered as its `onStoreError` says, with the reason in `failure`.
  */
 export interface StoreLink {
-  /** For a memory store: the clock by which it decides. */
+  /** The clock by which a memory store decides; undefined for other stores. */
   readonly clock: Clock | undefined;
-  /** Like {@link ask} for one step, but without a promise or a list. Undefined if {@link ask} must be used. */
+  /**
+   * Answers one step like {@link ask}, but without a promise or a list. Returns undefined if {@link ask} must be
+   * called.
+   */
   askNow(step: Step): Answer | undefined;
   /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
@@ -63,14 +66,14 @@ export interface StoreLink {
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
    * Like {@link ask}, for steps that refund, release or reset. Their keys are removed from the denial cache before the
-   * call and again after it, because a rejection may arrive in between.
+   * call and again after it, because a rejection by another call may be cached in between.
    *
-   * @param forUs how long the store may take. If it is set, no request waits, and a failure doesn't count as an outage
+   * @param forUs the timeout. Set it only if no request waits; a failure then doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
   /**
-   * Renews permits in the background: no request waits, and a failure doesn't count as an outage. The store may take
-   * `forUs`.
+   * Renews permits in the background: no request waits, and a failure doesn't count as an outage. `forUs` is the
+   * timeout.
    */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */

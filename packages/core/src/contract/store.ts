@@ -70,7 +70,7 @@ export interface Store {
 /** A store that answers without a promise. */
 export interface SyncStore extends Store {
   readonly sync: true;
-  /** As in {@link Store}, without a promise. */
+  /** Like `apply` of {@link Store}, but without a promise. */
   apply(steps: readonly Step[], options?: ApplyOptions): readonly Answer[];
 }
 
@@ -101,7 +101,7 @@ export interface ValueName {
 
 /**
  * Stores bytes for a limited time. They may be evicted earlier if the store has no room, so readers must handle a
- * missing value. A store on a server rejects in the same cases as its `apply`.
+ * missing value. If the store is on a server, the methods reject in the same cases as `apply`.
  */
 export interface Values {
   /**

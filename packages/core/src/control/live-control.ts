@@ -58,7 +58,10 @@ class Link implements ControlLink {
   >();
   /** The resets that the control last returned, by limiter name. The fallback counters have applied all of them. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
-  /** Variants with live numbers, by live limits and original variant. Entries are garbage-collected with the limits. */
+  /**
+   * Caches variants with live numbers, by the live limits and by the variant that they change. Entries are
+   * garbage-collected with the limits.
+   */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;
   private readonly user: ControlUser;

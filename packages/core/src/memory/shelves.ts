@@ -33,7 +33,7 @@ export class Shelves {
     return shelf;
   }
 
-  /** Evicts expired entries among the next few entries. */
+  /** Looks at the next few entries, and evicts those that have expired. */
   reclaim(nowUs: number): void {
     for (const shelf of this.all) shelf.reclaim(nowUs);
   }
