@@ -87,8 +87,8 @@ export class DirectClient {
   /**
    * Creates a limit.
    *
-   * @param declared the declared numbers, for plans and live settings. Shapers omit them, because they apply plans and
-   * live settings themselves
+   * @param declared the declared numbers, which plans and live settings change. Shapers omit `declared`, because they
+   * apply plans and live settings themselves
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {

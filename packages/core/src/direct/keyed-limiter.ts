@@ -167,7 +167,9 @@ class Keyed {
   }
 }
 
-/** Doesn't use `instanceof`, because the limiter may come from another copy of this package. Also true for shedders. */
+/**
+ * Tests for a method, because `instanceof` fails for a limiter of another copy of this package. Also true for shedders.
+ */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }

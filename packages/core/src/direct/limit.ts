@@ -124,7 +124,7 @@ export class Limit implements Decider {
     return (op !== 'reset' && rule.logic.complete?.(step, given, this.name, this.owner)) || step;
   }
 
-  /** The decision on a step. It can be refunded if a take passed and was counted. */
+  /** The decision on a step. If the step is a `take` that passed and was counted, the decision can be refunded. */
   decide(step: Step, answer: Answer): Decision {
     const { allowed, failure, fallbackReceipt } = answer;
     const policy = this.policyOf(step.rule);

@@ -13,7 +13,7 @@ import {
 
 type Read = () => Promise<unknown>;
 
-/** Further members of `Request`. Only `bytes` is missing in some runtimes. */
+/** A `Request` with the members that read its body. In some runtimes, it lacks `bytes`. */
 interface ReadableRequest extends WebRequest {
   readonly body?: object | null;
   readonly bodyUsed?: boolean;
@@ -70,7 +70,7 @@ export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   Object.defineProperty(request, 'body', { get: streamOf, configurable: true });
 }
 
-/** Returns a function that reads the property as defined before this call, ignoring later redefinitions. */
+/** Returns a function that reads the property as it is defined now, even if it is redefined later. */
 function readerOfProperty(of: object, name: string): () => unknown {
   const own = Object.getOwnPropertyDescriptor(of, name);
   if (!own) return () => Reflect.get(Object.getPrototypeOf(of), name, of);

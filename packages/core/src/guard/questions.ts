@@ -16,7 +16,7 @@ import { brokenDecision } from './guard-pipeline.js';
 import { SameKey } from './same-key.js';
 import { Turn } from './turn.js';
 
-/** A limiter with its context in the guard. */
+/** Asks one limiter for its step in each request. */
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;

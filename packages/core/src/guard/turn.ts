@@ -47,7 +47,7 @@ export class Turn<Raw> {
     this.settled = undefined;
   }
 
-  /** Call it if an async `skip` has exempted the request. */
+  /** Turns the limiter off for this request, because an async `skip` has exempted the request. */
   skip(): void {
     this.mode = 'off';
     this.leaveOut();

@@ -38,7 +38,7 @@ interface PolicyTexts {
   readonly json: string;
   /** Its `RateLimit-Policy` item. */
   readonly item: string;
-  /** The beginning of a rejection's body; undefined until first used. */
+  /** The beginning of the body of a `rate` rejection; undefined until first used. */
   quota: string | undefined;
 }
 

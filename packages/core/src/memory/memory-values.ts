@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import { checkValue, type SyncValues, type ValueName } from '../contract/store.js';
 
-/** Overhead of an entry in addition to its bytes and its name. Without it, many empty values could fill the memory. */
+/** What an entry counts in addition to its bytes and its name. Otherwise, many empty values could fill the memory. */
 const ENTRY_BYTES = 128;
 
 /** The default of `valueBytes`. */

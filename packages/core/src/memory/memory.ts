@@ -84,7 +84,8 @@ export class Memory implements OneStepStore {
    * Applies one step. With `charge` false, a `take` only answers whether it would pass. With `others`, a `reset` also
    * resets the other counts of its limiter.
    *
-   * Contains only the fast path of a bucket, so that V8 inlines it. With other splits, decisions took a fifth longer.
+   * Contains only the fast path of a bucket, so that V8 inlines it. When the code was split differently, decisions took
+   * a fifth longer.
    */
   applyOne(step: Step, nowUs: number = this.clock.nowUs(), charge = true, others = true): Answer {
     const { op, rule } = step;
@@ -191,7 +192,7 @@ export class Memory implements OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The key of the shared count that the step uses: the number of that count. */
+  /** The key that replaces the step's key: the number of a shared count. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }

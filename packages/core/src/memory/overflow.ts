@@ -62,8 +62,8 @@ export function asLook(step: Step): Step {
 
 /**
  * Directs a step to a shared count. All limiters use the same shared counts. Otherwise, an app that creates a limiter
- * for each request would keep adding counts. Each calendar has separate ones: in a count shared with a daily limit, a
- * month would end after a day.
+ * for each request would keep adding counts. Each calendar has its own shared counts: in a count shared with a daily
+ * limit, a month would end after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;
@@ -85,8 +85,8 @@ export function needsRoom({ op }: Step): boolean {
 }
 
 /**
- * The answer to a claim for which the store has no room. It rejects, because a claim that is not stored protects
- * nothing. With `onStoreError: 'allow'`, it admits.
+ * The answer to a claim for which the store has no room. The claim is rejected, because a claim that is not stored
+ * protects nothing. With `onStoreError: 'allow'`, it is admitted.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
   const failure = new SpillwayError(

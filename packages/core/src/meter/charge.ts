@@ -76,7 +76,7 @@ export class Charge {
     );
   }
 
-  /** Like {@link settleAt}, but sends the steps in a separate call. */
+  /** Like {@link settleAt}, but also sends the steps, in a store call without other steps. */
   settleNow(units: number): Promise<unknown> | undefined {
     return this.send(this.settleAt(units));
   }
@@ -110,11 +110,11 @@ export class Charge {
   }
 
   /**
-   * Takes back `units` of charges in this order, and returns the `put` steps, which only the third kind needs:
+   * Takes back `units` in the order below. Returns the `put` steps, which only the third kind needs:
    *
    * 1. units that were never charged
    * 2. charges that wait to be resent, because the store may forgive them
-   * 3. all others, newest first, because a bucket may have refilled older ones
+   * 3. all other charges, newest first, because a bucket may have refilled older ones
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);

@@ -1,4 +1,4 @@
-/** Resends settlements that did not reach the store. They share the memory limit of lost releases. */
+/** Resends settlements that did not reach the store. They count towards the same memory limit as lost releases. */
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';

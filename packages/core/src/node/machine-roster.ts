@@ -28,8 +28,8 @@ interface Worker {
   /** When this process, by its own clock, first saw the worker's current number of writes. */
   changedMs: number;
   /**
-   * Whether the worker's file name has changed since it was first seen. If not, it may belong to a process killed long
-   * ago.
+   * Whether the worker's file name has changed since it was first seen. If not, the file may belong to a process killed
+   * long ago.
    */
   isWriting: boolean;
   round: number;

@@ -45,7 +45,7 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** When the last iteration ended that followed idle time or accepted none, so that no connection was waiting. */
+  /** The end of the last iteration after which no connection waited: the loop had been idle, or had accepted none. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
@@ -78,10 +78,10 @@ export class WaitMeter {
   }
 
   /**
-   * The load: the expected delay of an event that arrives now, divided by `markMs`. Delays that rejecting requests
-   * can't shorten don't count. A timer can't see the delay of connections that are not accepted yet. While there are
-   * any, the loop accepts one per iteration (libuv since 1.45) and never idles. So the load is at least the time
-   * without idling, divided by {@link ACCEPTING_MS}.
+   * The load: the expected delay of an event that arrives now, divided by `markMs`. It is 0 while the loop is mostly
+   * idle, and lower while other processes have the CPU, because rejections don't shorten such delays. While connections
+   * wait to be accepted, which a timer can't see, the loop accepts one per iteration (libuv since 1.45) and never
+   * idles. So the load is at least the time without idling, divided by {@link ACCEPTING_MS}.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);
@@ -117,7 +117,7 @@ interface Span {
   readonly cpuMs: number;
 }
 
-/** Undefined if the host reported no time. */
+/** The differences between two readings; undefined if the host reported no time. */
 function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | undefined {
   if (!from || !to) return undefined;
   const activeMs = to.active - from.active;

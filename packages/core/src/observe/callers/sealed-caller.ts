@@ -20,7 +20,7 @@ const PURPOSE = /* @__PURE__ */ utf8Bytes('spillway caller');
 /** At most this many sealed keys are cached. A cache helps, because tables have the same callers every second. */
 const REMEMBERED = 5_000;
 
-/** Seals and reveals with one secret. */
+/** Seals and reveals keys with one secret. */
 export class CallerSeal {
   private readonly hmac: (...text: readonly Uint8Array[]) => Uint8Array;
   private readonly sealed = new Map<string, string>();
