@@ -19,7 +19,6 @@ export interface Linked {
 /** A guard, or a limiter used without HTTP, as its store sees it. */
 export interface StoreUser {
   readonly resilience: Resilience;
-  /** Whether rejections are cached for this user. */
   readonly cachesDenials: boolean;
   readonly logger: Logger | false;
   readonly clock: Clock | undefined;

@@ -24,8 +24,8 @@ export interface Room {
 }
 
 /**
- * Makes the {@link Upkeep} of one guard. Only the rules of permits and claims import its code, so other apps don't
- * bundle it.
+ * Makes the {@link Upkeep} of one guard. Only the rules of permits and claims import its code, so apps without such
+ * rules don't bundle it.
  *
  * @param track registers calls in flight, which `close` waits for
  */

@@ -197,7 +197,6 @@ function reachesPlans(limits: LiveLimits | undefined): boolean {
   return limits?.factor !== undefined || limits?.allPlans === true;
 }
 
-/** The decision for a key that an operator has allowed or blocked. */
 function overriddenDecision(
   limiter: string,
   mode: Mode,

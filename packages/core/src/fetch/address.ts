@@ -128,8 +128,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
 
   /**
    * If `clientIp` is missing and an enforcing limiter needed the address, releases `admission` and throws. If only
-   * other limiters read the address, reports a fault. Call this after the guard, because the guard catches errors that
-   * limiters throw.
+   * limiters that don't enforce read the address, reports a fault. Call this after the guard, because the guard catches
+   * errors that limiters throw.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */

@@ -20,7 +20,7 @@ export class Turn<Raw> {
   declare readonly limiter: Limiter<Raw>;
   declare readonly request: LimitRequest<Raw>;
   declare mode: Mode;
-  /** The live settings. Read only once: otherwise a change during the request could mix two states in one decision. */
+  /** The live settings, read once so that they can't change during the decision. */
   declare readonly settings: LimiterSettings | undefined;
   /** Set if callbacks are async. Settles when `step` is known. Never rejects. */
   declare asking: Promise<void> | undefined;

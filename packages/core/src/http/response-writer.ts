@@ -27,7 +27,6 @@ export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
 
 const STYLES: readonly HeaderStyle[] = ['draft-11', 'draft-6', 'legacy'];
 
-/** The values of the option `headers`, for messages. */
 export const STYLE_NAMES = "'draft-11' or 'draft-6', and 'legacy'";
 
 /** Cached texts of a policy. */

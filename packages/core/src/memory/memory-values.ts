@@ -72,7 +72,7 @@ function textOf({ limiter, key, id }: ValueName): string {
 
 const shared = new WeakMap<object, MemoryValues>();
 
-/** The values that belong to the shared memory of limiters without a store. Created on first use. */
+/** The values that belong to the shared memory of limiters without a store. */
 export function sharedValues(memory: object, clock: Clock): MemoryValues {
   const values = shared.get(memory) ?? new MemoryValues(clock, VALUE_BYTES);
   shared.set(memory, values);

@@ -198,7 +198,7 @@ export class Memory implements OneStepStore {
   }
 }
 
-/** Whether a group of only this step needs no checks. */
+/** Whether this step can be applied without the checks of a group. */
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';

@@ -34,7 +34,7 @@ export class SharedMemory {
 
 const memories = new WeakMap<Clock, SharedMemory>();
 
-/** The memory for `clock`. Made on first use. */
+/** The memory for `clock`. */
 export function sharedMemory(clock: Clock = systemClock): SharedMemory {
   const memory = memories.get(clock) ?? new SharedMemory(clock);
   memories.set(clock, memory);

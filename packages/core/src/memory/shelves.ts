@@ -19,7 +19,7 @@ export class Shelves {
     return size;
   }
 
-  /** The shelf for the counts of a rule. Made on first use. */
+  /** The shelf for the counts of a rule. */
   shelfFor({ machine, logic }: Rule): Shelf<Rule> {
     if (machine === this.lastMachine) return this.last;
     let shelf = this.byMachine.get(machine);

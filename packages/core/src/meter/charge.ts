@@ -10,7 +10,6 @@ import type { UnitsKind } from '../contract/observer.js';
 import type { Step } from '../contract/store.js';
 import type { Resends } from './resends.js';
 
-/** The limiter of a charge, and what sends or resends its steps. */
 export interface ChargeContext {
   readonly limiter: string;
   readonly settling: Settling;
@@ -32,7 +31,7 @@ export class Charge {
   private readonly puts: Step[] = [];
   /** The units of charges that wait to be resent. */
   private waiting = 0;
-  /** The units of `waiting` to refund once the store has charged them. */
+  /** The part of `waiting` that must be refunded once the store has charged it. */
   private surplus = 0;
   private inFlight = 0;
   private readonly whenHeard: (() => void)[] = [];

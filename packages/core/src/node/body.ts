@@ -118,7 +118,6 @@ export function readBody(
   });
 }
 
-/** Whether the headers say that no body follows. */
 function hasNoBody({ headers, stream }: NodeBody): boolean {
   if (stream?.endAfterHeaders !== undefined) return stream.endAfterHeaders;
   if (headers['transfer-encoding'] !== undefined) return false;

@@ -91,7 +91,7 @@ export class WaitMeter {
     return Math.max(waitMs / markMs, (nowMs - this.noQueueMs) / ACCEPTING_MS);
   }
 
-  /** The time that a reading covers: between the last two firings, or since the last one if that is longer. */
+  /** The time that a reading covers: between the last two timer firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return this.drift.coveredMs(nowMs);
   }

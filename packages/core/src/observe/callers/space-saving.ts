@@ -9,7 +9,10 @@ import type { CallerList } from './caller-list.js';
 /** How many callers are counted at once. */
 const COUNTERS = 400;
 
-/** How many callers a full table keeps at most. Every caller with more than 1 % of the total is among them. */
+/**
+ * How many callers stay, at most, when a full table drops the rest. Every caller with more than 1 % of the total is
+ * among them.
+ */
 const KEPT = 100;
 
 /**
