@@ -20,9 +20,9 @@ export interface ShelfStep<Rule, Count = unknown> {
 }
 
 /**
- * The counts of one algorithm, by limiter, rule code and key. A memory store has up to two shelves for each algorithm:
- * one for counts of single keys and, once the store is full, one for counts that several keys share. `Count` is opaque
- * to the store.
+ * The counts of one algorithm, by limiter, `rule.code` and key. A memory store has up to two shelves for each
+ * algorithm: one for counts of single keys and, once the store is full, one for counts that several keys share. `Count`
+ * is opaque to the store.
  */
 export interface Shelf<Rule, Count = unknown> {
   /** The number of entries held, which the store limits. */
@@ -35,13 +35,13 @@ export interface Shelf<Rule, Count = unknown> {
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
    * Does the work of {@link find} and {@link step} in one call, which is faster. Returns undefined if no count is
-   * stored. Shelves with {@link holds} don't have it, because a permit may be in another count.
+   * stored. Shelves with {@link holds} don't have this method, because the other shelf's count may hold the permit.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
-  /** Whether `count` holds the permit of `ask`. Only for algorithms with permits. */
+  /** Whether `count` holds the permit of `ask`. Only algorithms with permits have this method. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
   step(step: ShelfStep<Rule, Count>): Answer;
-  /** When the count of `answer` expires if there are no further steps. */
+  /** When the count that `answer` describes expires if no further step uses it. */
   expiresAtUs(rule: Rule, answer: Answer): number;
   /** Looks at the next few counts, and evicts those that have expired. */
   reclaim(nowUs: number): void;

@@ -1,4 +1,7 @@
-/** How guards and limiters call a store. The store supplies this code, so apps don't bundle code for other stores. */
+/**
+ * The interface through which guards and limiters call a store. The store supplies the implementation, so apps don't
+ * bundle code for other stores.
+ */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
@@ -12,7 +15,6 @@ export type LinkedStore = Store & Linked;
 
 /** The part of a {@link LinkedStore} that links it to guards and limiters. */
 export interface Linked {
-  /** Connects one guard or limiter to this store. */
   link(user: StoreUser): StoreLink;
 }
 
@@ -81,7 +83,7 @@ export interface StoreLink {
   forgetReset(limiter: string, key: string): void;
 }
 
-/** The limiters that use the store, and the policy of each for when the store can't answer. */
+/** The limiters that use the store, each with its policy for a store that can't answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 export interface BreakerSettings {

@@ -18,7 +18,7 @@ export interface UpkeepClient<Held> {
   };
 }
 
-/** The memory that is free for releases that must be retried. */
+/** The memory left for releases that must be retried. */
 export interface Room {
   bytes: number;
 }

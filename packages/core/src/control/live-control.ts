@@ -51,7 +51,7 @@ function linkOf(this: Control, user: ControlUser): ControlLink {
 }
 
 class Link implements ControlLink {
-  /** By limiter name: the settings that the control last returned, and their valid part. */
+  /** The settings that the control last returned, and the valid part of them, by limiter name. */
   private readonly last = new Map<
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }

@@ -181,7 +181,8 @@ export class DirectClient {
 }
 
 /**
- * Checks that a decision to refund is an object, and not a promise that the caller forgot to await.
+ * Checks that the decision passed to `refund` or `settle` is an object, and not a promise that the caller forgot to
+ * await.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -32,7 +32,8 @@ import {
  *
  * It also accepts a limiter of `rateLimit` in place of options, so that requests and jobs share one count. The numbers,
  * mode, share, `onStoreError` and `localShare` of that limiter apply. Its `key` and `refundIf` are ignored, and you
- * pass `cost` and `plan` with each call. Give the limiter a name, and use the same store for both.
+ * pass `cost` and `plan` with each call. Give the limiter a name, and use the same store for the guard and for this
+ * function.
  *
  * With the memory store all methods are synchronous. With Redis they return promises. If the store fails, the promise
  * doesn't reject: `onStoreError` decides, and the decision's outcome is `error`.

@@ -77,7 +77,6 @@ function readerOfProperty(of: object, name: string): () => unknown {
   return () => (own.get ? Reflect.apply(own.get, of, []) : own.value);
 }
 
-/** Converts bytes to the result of the request method `name`. */
 function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promise<unknown> {
   const { Response } = webClasses();
   const type = headers.get('content-type');

@@ -180,7 +180,7 @@ export class Modes<Raw> {
     this.context = context;
   }
 
-  /** The guard's mode. No limiter has a stronger mode. */
+  /** The guard's mode. No limiter can have a stronger mode. */
   ofGuard(request: LimitRequest<Raw>): Mode {
     return this.resolveMode('', this.guardMode, request);
   }

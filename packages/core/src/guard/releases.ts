@@ -10,7 +10,7 @@ import type { StoreClient } from '../stores/store-client.js';
 const CLOSE_US = 5_000_000;
 
 export class Releases {
-  /** Undefined until a step takes a permit or a claim. */
+  /** Renews and releases permits and claims; undefined until a step takes one. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
   /** Called first by {@link drain}, to resend settlements that did not reach the store. */

@@ -105,7 +105,7 @@ interface Entry<Value> {
 
 interface Load<Value> {
   readonly value: Promise<Value>;
-  /** Infinity while the load is queued. */
+  /** When the load started; Infinity while it is queued. */
   startUs: number;
 }
 

@@ -30,7 +30,7 @@ export class Memory implements OneStepStore {
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** Whether new keys are not counted when the store is full. If false, they use shared counts. */
+  /** If true, a full store doesn't count new keys. If false, they use shared counts. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
   /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */

@@ -7,7 +7,7 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** The number of shared counts for each kind of limit (rule code), and for each calendar. */
+/** The number of shared counts for each kind of limit (`rule.code`), and for each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 /** The shared counts of one store, made when it is first full. */

@@ -15,7 +15,6 @@ export class SharedMemory {
     this.store = new Memory(clock, MAX_ENTRIES);
   }
 
-  /** How many limiters have used this memory. */
   get limiters(): number {
     return this.named;
   }

@@ -41,7 +41,10 @@ export class Resends {
     this.lost.delete(step);
   }
 
-  /** Sends overdue steps. Some platforms stop the timer when the request that set it ends. */
+  /**
+   * Sends overdue steps. Called for each settlement, because some platforms stop the timer when the request that set it
+   * ends.
+   */
   keepUp(): void {
     if (this.dueUs > 0 && this.nowUs > this.dueUs + EVERY_US) this.resend();
   }

@@ -43,7 +43,6 @@ export function parseIPv4(text: string, start: number, end: number): number {
   return dots === 3 && octet >= 0 ? address * 256 + octet : -1;
 }
 
-/** The IPv4 address in the last 32 bits of an IPv6 address. */
 export function lastIPv4(groups: readonly number[]): number {
   return (groups[6] as number) * 65536 + (groups[7] as number);
 }

@@ -124,7 +124,7 @@ function hasNoBody({ headers, stream }: NodeBody): boolean {
   return headers['content-length'] === undefined || headers['content-length'] === '0';
 }
 
-/** The bytes of a stream's chunk: text in some encoding, or bytes. */
+/** Converts a chunk of a stream, text or bytes, to bytes. */
 export function bytesOf(chunk: unknown, encoding?: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
   const text = String(chunk);

@@ -8,17 +8,16 @@ import { TimerDrift } from './drift.js';
 import type { LoopTimes } from './host.js';
 
 /**
- * Below this utilization, a late loop is not overloaded: other processes had the CPU, and rejecting would not help. A
- * server with ten requests a second ran next to two busy processes (nice -10, 5 % of a core left). It rejected 53 of 60
- * requests without this check and 12 with it. When the server was suspended for 40 ms of every 60 ms, it rejected 44
- * without the check and none with it.
+ * Below this utilization, a late loop is not overloaded: other processes had the CPU, and rejecting would not help.
+ * With ten requests a second, next to two busy processes (nice -10, 5 % of a core left), a server rejected 53 of 60
+ * requests without this check and 12 with it. While suspended for 40 ms of every 60 ms, it rejected 44 without the
+ * check and none with it.
  */
 const BUSY = 0.5;
 /**
  * Time constant of the averages. One interrupted request does not raise the utilization to `BUSY`, but an overload does
- * within 350 ms. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, 5.2 % with 250 ms, and 1.2 %
- * with 500 ms. With 1 s none were rejected, but when an overload hit an idle loop, a tenth of the critical requests
- * failed.
+ * within 350 ms. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, and 1.2 % with 500 ms. With
+ * one second, none were rejected, but when an overload hit an idle loop, a tenth of the critical requests failed.
  */
 const MEMORY_MS = 500;
 /**

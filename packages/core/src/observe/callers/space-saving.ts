@@ -25,9 +25,12 @@ export class SpaceSaving {
   /** The number of all additions, including additions without a key. */
   total = 0;
   private slots = new Map<string, number>();
-  /** An upper bound of the additions of each slot's caller: those counted since it got the slot, plus `inherited`. */
+  /**
+   * An upper bound of the additions of each slot's caller: those counted since the caller got the slot, plus
+   * `inherited`.
+   */
   private counts: number[] = [];
-  /** How many earlier additions of each slot's caller may have been dropped. */
+  /** How many additions of each slot's caller may have been dropped before it got the slot. */
   private inherited: number[] = [];
   /** An upper bound of the additions of each caller without a slot. */
   private dropped = 0;
