@@ -180,7 +180,7 @@ function checkWho(limiter: string, note: ChangeNote) {
   return { limiter: checkName(limiter), note: { by, because } };
 }
 
-/** Control characters are rejected, because terminals and logs show the text. */
+/** Rejects control characters, because terminals and logs show the text. */
 function checkText(option: string, text: unknown, longest: number): void {
   const fits = typeof text === 'string' && text.trim() !== '' && text.length <= longest;
   if (fits && !/\p{Cc}/u.test(text)) return;

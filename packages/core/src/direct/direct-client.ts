@@ -160,7 +160,7 @@ export class DirectClient {
     return this.giveBack([step], ([answer]) => !(answer as Answer).failure);
   }
 
-  /** Like {@link ask}, for steps that refund, release or reset. */
+  /** Like {@link ask}, for steps that refund, release or reset. Also removes their keys from the denial cache. */
   giveBack<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
     return this.store.link.giveBack(steps, (answers) => then(this.told(steps, answers)));
   }

@@ -183,8 +183,8 @@ export class Limit implements Decider {
 }
 
 /**
- * Reads the option `cost`. A number in place of the options throws. Otherwise, a call written for another library, such
- * as `consume(key, 5)`, would charge 1.
+ * Reads the option `cost`. Throws for a number in place of the options. Otherwise, a call written for another library,
+ * such as `consume(key, 5)`, would charge 1.
  *
  * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */

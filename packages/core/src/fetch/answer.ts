@@ -104,7 +104,6 @@ class AnswerBody implements WebSource {
     }
   }
 
-  /** The next chunk; undefined at the end. */
   private async readChunk(): Promise<unknown> {
     const { done, value } = await this.reader.read();
     if (done) return undefined;

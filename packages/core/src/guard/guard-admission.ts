@@ -19,7 +19,7 @@ interface Shared<Raw> {
   readonly keeper: Keeper<Raw> | undefined;
 }
 
-/** Every request creates an admission, so its properties use `declare`, which avoids initializing them twice. */
+/** Every request creates an admission. `declare` avoids initializing its properties twice. */
 export class GuardAdmission<Raw> implements Admission {
   declare readonly allowed: boolean;
   declare readonly guard: object;

@@ -12,11 +12,10 @@ export const OVERFLOW_COUNTS = 1024;
 
 /** The shared counts of one store, made when it is first full. */
 export class Overflow {
-  /** How many decisions used a shared count. */
   uses = 0;
   /**
-   * Kept until all shared counts have expired, because any key without a separate count may have been charged on one of
-   * them.
+   * The shared counts. They are kept until all have expired, because any key without its own count may have been
+   * charged on one of them.
    */
   private counts: Shelves | undefined;
   private untilUs = 0;

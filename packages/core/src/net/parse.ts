@@ -116,7 +116,6 @@ function addressEnd(text: string): number {
   return /^%[\w.~-]+$/.test(text.slice(percent)) ? percent : -1;
 }
 
-/** Whether an IPv6 address is IPv4-mapped: `::ffff:0:0/96`. */
 function isMapped(groups: readonly number[]): boolean {
   if (groups[5] !== 0xffff) return false;
   for (let at = 0; at < 5; at += 1) if (groups[at] !== 0) return false;

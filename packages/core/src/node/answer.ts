@@ -60,7 +60,8 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     }
   };
   /**
-   * Ends the response once it is stored. `writableEnded` is true before that, because nothing may change the response.
+   * Ends the response once it is stored. Until then, `writableEnded` is already true, so that nothing changes the
+   * response.
    */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);

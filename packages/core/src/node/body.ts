@@ -65,7 +65,7 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   };
 }
 
-/** Whether encoding this text may give bytes that differ from those received. */
+/** Whether encoding a chunk of text may give bytes that differ from those received. */
 function isLossy(chunk: unknown, encoding: unknown): boolean {
   if (typeof chunk !== 'string') return false;
   if (encoding === 'utf8') return chunk.includes('\ufffd');

@@ -1,9 +1,11 @@
 /** Reads the workers of one machine from the names of their files. */
 
-/** Workers write every second. A live worker that is later than this has a blocked event loop and counts as busy. */
+/**
+ * Workers write every second. A live worker whose write is later than this has a blocked event loop and counts as busy.
+ */
 const LATE_MS = 2_500;
 
-/** A worker that is later than this is gone: a terminated thread, or a stopped process. */
+/** A worker whose write is later than this is gone: a terminated thread, or a stopped process. */
 const GONE_MS = 8_000;
 
 /** Files that are unchanged for this long are removed. */
@@ -35,7 +37,7 @@ interface Worker {
   round: number;
 }
 
-/** The state of the other workers. */
+/** The state of all workers but the reading one. */
 export interface Others {
   /** The sum of their utilizations. */
   readonly busy: number;

@@ -17,7 +17,7 @@ const KEPT = 100;
 
 /**
  * The longest key, in UTF-16 units. Longer keys are shortened, so that a client cannot fill memory with them. Their
- * ends are kept too, because tokens of one issuer may have a long common beginning.
+ * ends are kept as well as their beginnings, because tokens of one issuer may have a long common beginning.
  */
 const MAX_KEY = 256;
 
