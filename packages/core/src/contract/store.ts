@@ -88,7 +88,7 @@ export interface ApplyOptions {
   readonly background?: boolean | undefined;
 }
 
-/** The name of a value. Limiter and key are those of its claim. */
+/** The name of a value. The limiter and the key are those of the value's claim. */
 export interface ValueName {
   readonly limiter: string;
   readonly key: string;

@@ -149,7 +149,7 @@ function checkLimits(limits: LiveLimits): void {
   ruleFrom(liveNumbers({ limit: 1, window: '1s' }, limits));
 }
 
-/** For all limiters at once (`*`), only a factor makes sense. */
+/** Limits for all limiters (`*`) must be a factor. */
 function checkReach(limiter: string, { factor }: LiveLimits): void {
   if (limiter !== EVERY_LIMITER || factor !== undefined) return;
   throw mustBe('limits', 'a factor, or set for one limiter', limiter);

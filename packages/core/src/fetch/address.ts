@@ -89,7 +89,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
   }
 }
 
-/** A request that finds its client address on demand; adapters add what their framework knows. */
+/** A request that finds its client address on demand. Adapters extend this class for their frameworks. */
 export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   implements LimitRequest<Raw>
 {

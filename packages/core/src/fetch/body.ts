@@ -155,7 +155,7 @@ export async function readBody(
   return end;
 }
 
-/** Whether the body ended within `maxBytes`. */
+/** Reads the body. Returns whether it ended within `maxBytes`. */
 async function readAll(
   reader: WebReader,
   watcher: BodyWatcher,

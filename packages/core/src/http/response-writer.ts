@@ -105,7 +105,6 @@ export class ResponseWriter {
     return fields;
   }
 
-  /** @param own texts that override the default problem */
   body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision, own?: OwnProblem): string {
     let violated = '';
     for (let i = 0; i < turns.length; i += 1) {

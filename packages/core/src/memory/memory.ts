@@ -26,7 +26,7 @@ export class Memory implements OneStepStore {
   private readonly own = new Shelves();
   // Cached in a field, because nearly all decisions use the buckets.
   private readonly buckets = this.own.buckets;
-  /** Kept in a separate object, which can change even if the store is frozen. */
+  /** The shared counts, in a separate object that can change even if the store is frozen. */
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
