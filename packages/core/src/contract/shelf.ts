@@ -8,24 +8,24 @@ export interface ShelfStep<Rule, Count = unknown> {
   readonly nowUs: number;
   /** If false, a `take` only answers whether it would pass. */
   readonly charge: boolean;
-  /** If false, new units must join an entry of an existing count, and may count too long. */
+  /** If false, new units join an existing entry instead of a new one, and may expire too late. */
   readonly mayGrow: boolean;
-  /** The result of {@link Shelf.find} for this `ask`, called immediately before. */
+  /** What {@link Shelf.find} returned for this `ask` immediately before the step. */
   readonly count?: Count | undefined;
   /**
-   * The count of the same key on the store's other shelf. If `count` is missing, the new count starts as a copy of
-   * `other`. Permits in `other` count too. A step on a shared count always has this property, perhaps undefined.
+   * The key's count on the store's other shelf. Without `count`, the new count starts as a copy of `other`. Permits in
+   * both counts are added up. A step on a shared count always has this property, even if it is undefined.
    */
   readonly other?: Count | undefined;
 }
 
 /**
- * The counts of one algorithm, by limiter, rule code and key. A memory store has up to two shelves for each algorithm:
- * one for counts of single keys and, once the store is full, one for counts that several keys share. `Count` is opaque
- * to the store.
+ * The counts of one algorithm, by limiter, `rule.code` and key. A memory store has up to two shelves for each
+ * algorithm: one for counts of single keys and, once the store is full, one for counts that several keys share. `Count`
+ * is opaque to the store.
  */
 export interface Shelf<Rule, Count = unknown> {
-  /** Entries held. The size of the store is limited by this number. */
+  /** The number of entries held, which the store limits. */
   readonly size: number;
   /** Whether a step may add entries to an existing count. */
   readonly grows: boolean;
@@ -35,14 +35,14 @@ export interface Shelf<Rule, Count = unknown> {
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
    * Does the work of {@link find} and {@link step} in one call, which is faster. Returns undefined if no count is
-   * stored. Shelves with {@link holds} don't have it, because a permit may be in another count.
+   * stored. Shelves with {@link holds} don't have this method, because the other shelf's count may hold the permit.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
-  /** Whether `count` holds the permit of `ask`. Only for algorithms with permits. */
+  /** Whether `count` holds the permit of `ask`. Only algorithms with permits have this method. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
   step(step: ShelfStep<Rule, Count>): Answer;
-  /** When the count of `answer` expires if there are no further steps. */
+  /** When the count that `answer` describes expires if no further step uses it. */
   expiresAtUs(rule: Rule, answer: Answer): number;
-  /** Evicts expired counts among the next few. */
+  /** Looks at the next few counts, and evicts those that have expired. */
   reclaim(nowUs: number): void;
 }

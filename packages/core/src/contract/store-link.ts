@@ -1,4 +1,7 @@
-/** How guards and limiters call a store. The store supplies this code, so apps don't bundle code for other stores. */
+/**
+ * The interface through which guards and limiters call a store. The store supplies the implementation, so apps don't
+ * bundle code for other stores.
+ */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually, Logger } from '../base/host.js';
@@ -12,14 +15,12 @@ export type LinkedStore = Store & Linked;
 
 /** The part of a {@link LinkedStore} that links it to guards and limiters. */
 export interface Linked {
-  /** Connects one guard or limiter to this store. */
   link(user: StoreUser): StoreLink;
 }
 
 /** A guard, or a limiter used without HTTP, as its store sees it. */
 export interface StoreUser {
   readonly resilience: Resilience;
-  /** Whether rejections are cached for this user. */
   readonly cachesDenials: boolean;
   readonly logger: Logger | false;
   readonly clock: Clock | undefined;
@@ -51,9 +52,12 @@ type Then<Value> = (answers: readonly Answer[]) => Eventually<Value>;
  * answered as its `onStoreError` says, with the reason in `failure`.
  */
 export interface StoreLink {
-  /** For a memory store: the clock by which it decides. */
+  /** The clock by which a memory store decides; undefined for other stores. */
   readonly clock: Clock | undefined;
-  /** Like {@link ask} for one step, but without a promise or a list. Undefined if {@link ask} must be used. */
+  /**
+   * Answers one step like {@link ask}, but without a promise or a list. Returns undefined if {@link ask} must be
+   * called.
+   */
   askNow(step: Step): Answer | undefined;
   /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
@@ -63,14 +67,14 @@ export interface StoreLink {
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
   /**
    * Like {@link ask}, for steps that refund, release or reset. Their keys are removed from the denial cache before the
-   * call and again after it, because a rejection may arrive in between.
+   * call and again after it, because a rejection by another call may be cached in between.
    *
-   * @param forUs how long the store may take. If it is set, no request waits, and a failure doesn't count as an outage
+   * @param forUs the timeout. Set it only if no request waits; a failure then doesn't count as an outage
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
   /**
-   * Renews permits in the background: no request waits, and a failure doesn't count as an outage. The store may take
-   * `forUs`.
+   * Renews permits in the background: no request waits, and a failure doesn't count as an outage. `forUs` is the
+   * timeout.
    */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
@@ -79,7 +83,7 @@ export interface StoreLink {
   forgetReset(limiter: string, key: string): void;
 }
 
-/** The limiters that use the store, and the policy of each for when the store can't answer. */
+/** The limiters that use the store, each with its policy for a store that can't answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 export interface BreakerSettings {

@@ -41,8 +41,8 @@ export interface Store {
   /** The clock by which the store decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less for a store in which
-   * other steps may hold units for a moment and then give them back.
+   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less for a store in which a
+   * group may hold units for a moment and then give them back.
    */
   readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */
@@ -70,7 +70,7 @@ export interface Store {
 /** A store that answers without a promise. */
 export interface SyncStore extends Store {
   readonly sync: true;
-  /** As in {@link Store}, without a promise. */
+  /** Like `apply` of {@link Store}, but without a promise. */
   apply(steps: readonly Step[], options?: ApplyOptions): readonly Answer[];
 }
 
@@ -88,7 +88,7 @@ export interface ApplyOptions {
   readonly background?: boolean | undefined;
 }
 
-/** The name of a value. Limiter and key are those of its claim. */
+/** The name of a value. The limiter and the key are those of the value's claim. */
 export interface ValueName {
   readonly limiter: string;
   readonly key: string;
@@ -101,7 +101,7 @@ export interface ValueName {
 
 /**
  * Stores bytes for a limited time. They may be evicted earlier if the store has no room, so readers must handle a
- * missing value. A store on a server rejects in the same cases as its `apply`.
+ * missing value. If the store is on a server, the methods reject in the same cases as `apply`.
  */
 export interface Values {
   /**

@@ -18,14 +18,14 @@ export interface UpkeepClient<Held> {
   };
 }
 
-/** The memory that is free for releases that must be retried. */
+/** The memory left for releases that must be retried. */
 export interface Room {
   bytes: number;
 }
 
 /**
- * Makes the {@link Upkeep} of one guard. Only the rules of permits and claims import its code, so other apps don't
- * bundle it.
+ * Makes the {@link Upkeep} of one guard. Only the rules of permits and claims import its code, so apps without such
+ * rules don't bundle it.
  *
  * @param track registers calls in flight, which `close` waits for
  */
@@ -40,7 +40,7 @@ export interface Upkeep<Held> {
   readonly size: number;
   /**
    * Returns whether a permit or claim was granted, or may have been granted although the answer was lost. If all
-   * limiters allow the request, also starts to renew it.
+   * limiters allow the request, also starts the renewals.
    *
    * @param turns the turns of all limiters for the request
    */
@@ -74,7 +74,10 @@ export interface Upkeep<Held> {
    * when the store has answered, or at `endUs`.
    */
   close(endUs: number): Promise<void>;
-  /** Returns the steps of `ask`, which end a claim, and stops renewing the claim. A fault of `ask` stops it too. */
+  /**
+   * Returns the steps with which `ask` ends a claim, and stops renewing the claim. A fault in `ask` also stops the
+   * renewal.
+   */
   endClaim<Context extends ClaimContext>(
     step: Held,
     context: Context,

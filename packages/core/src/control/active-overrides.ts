@@ -62,7 +62,7 @@ export class ActiveOverrides implements Control {
     return this.overrides.size === 0 ? NONE.resets : this.inForceFor(limiter).resets;
   }
 
-  /** Whether any key of the limiter is blocked, allowed or has its own limits. */
+  /** Whether any key of the limiter is blocked or allowed, or has its own limits. */
   concernsKeys(limiter: string): boolean {
     if (this.overrides.size === 0) return false;
     const { verdicts, limits } = this.inForceFor(limiter);

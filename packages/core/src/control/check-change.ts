@@ -149,7 +149,7 @@ function checkLimits(limits: LiveLimits): void {
   ruleFrom(liveNumbers({ limit: 1, window: '1s' }, limits));
 }
 
-/** For all limiters at once (`*`), only a factor makes sense. */
+/** Limits for all limiters (`*`) must be a factor. */
 function checkReach(limiter: string, { factor }: LiveLimits): void {
   if (limiter !== EVERY_LIMITER || factor !== undefined) return;
   throw mustBe('limits', 'a factor, or set for one limiter', limiter);
@@ -180,7 +180,7 @@ function checkWho(limiter: string, note: ChangeNote) {
   return { limiter: checkName(limiter), note: { by, because } };
 }
 
-/** Control characters are rejected, because terminals and logs show the text. */
+/** Rejects control characters, because terminals and logs show the text. */
 function checkText(option: string, text: unknown, longest: number): void {
   const fits = typeof text === 'string' && text.trim() !== '' && text.length <= longest;
   if (fits && !/\p{Cc}/u.test(text)) return;

@@ -51,14 +51,17 @@ function linkOf(this: Control, user: ControlUser): ControlLink {
 }
 
 class Link implements ControlLink {
-  /** By limiter name: the settings that the control last returned, and their valid part. */
+  /** The settings that the control last returned, and the valid part of them, by limiter name. */
   private readonly last = new Map<
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
   /** The resets that the control last returned, by limiter name. The fallback counters have applied all of them. */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
-  /** Variants with live numbers, by live limits and original variant. Entries are garbage-collected with the limits. */
+  /**
+   * Caches variants with live numbers, by the live limits and by the variant that they change. Entries are
+   * garbage-collected with the limits.
+   */
   private readonly variants = new WeakMap<LiveLimits, WeakMap<object, object>>();
   private readonly control: Control;
   private readonly user: ControlUser;
@@ -194,7 +197,6 @@ function reachesPlans(limits: LiveLimits | undefined): boolean {
   return limits?.factor !== undefined || limits?.allPlans === true;
 }
 
-/** The decision for a key that an operator has allowed or blocked. */
 function overriddenDecision(
   limiter: string,
   mode: Mode,

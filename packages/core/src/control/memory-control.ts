@@ -58,7 +58,7 @@ export interface MemoryControl extends Control {
   allow(limiter: string, key: string, note: OverrideNote): void;
   /**
    * Sets limits for one key. They replace the limiter's declared or live limits. Numbers that you omit stay as
-   * declared. `*` stands for all limiters that have no limits for that key; then only a factor is allowed.
+   * declared. `*` stands for all limiters that have no limits for that key, and allows only a factor.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): void;
   /**

@@ -17,7 +17,7 @@ export type Setting =
   | { readonly what: 'key'; readonly key: string; readonly value: 'allow' | 'block' }
   /** For one key: limits that replace those of the limiter. */
   | { readonly what: 'key-limits'; readonly key: string; readonly value: LiveLimits }
-  /** For one key: its count was reset, so denial caches must drop it. Kept for a minute. */
+  /** The count of one key was reset, so denial caches must drop the key. The control keeps this entry for a minute. */
   | { readonly what: 'reset'; readonly key: string; readonly value: 'reset' };
 
 /** Who makes a change, and why; shown in the history. */

@@ -87,8 +87,8 @@ export class DirectClient {
   /**
    * Creates a limit.
    *
-   * @param declared the declared numbers, for plans and live settings. Shapers omit them, because they apply plans and
-   * live settings themselves
+   * @param declared the declared numbers, which plans and live settings change. Shapers omit `declared`, because they
+   * apply plans and live settings themselves
    * @throws SpillwayError `SPW_NAME_CONFLICT`
    */
   limit(name: string, rule: Rule, declared?: LimitOptions): Limit {
@@ -160,7 +160,7 @@ export class DirectClient {
     return this.giveBack([step], ([answer]) => !(answer as Answer).failure);
   }
 
-  /** Like {@link ask}, for steps that refund, release or reset. */
+  /** Like {@link ask}, for steps that refund, release or reset. Also removes their keys from the denial cache. */
   giveBack<Value>(steps: readonly Step[], then: (answers: Answers) => Value): Eventually<Value> {
     return this.store.link.giveBack(steps, (answers) => then(this.told(steps, answers)));
   }
@@ -181,7 +181,8 @@ export class DirectClient {
 }
 
 /**
- * Checks that a decision to refund is an object, and not a promise that the caller forgot to await.
+ * Checks that the decision passed to `refund` or `settle` is an object, and not a promise that the caller forgot to
+ * await.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */

@@ -32,7 +32,8 @@ import {
  *
  * It also accepts a limiter of `rateLimit` in place of options, so that requests and jobs share one count. The numbers,
  * mode, share, `onStoreError` and `localShare` of that limiter apply. Its `key` and `refundIf` are ignored, and you
- * pass `cost` and `plan` with each call. Give the limiter a name, and use the same store for both.
+ * pass `cost` and `plan` with each call. Give the limiter a name, and use the same store for the guard and for this
+ * function.
  *
  * With the memory store all methods are synchronous. With Redis they return promises. If the store fails, the promise
  * doesn't reject: `onStoreError` decides, and the decision's outcome is `error`.
@@ -167,7 +168,9 @@ class Keyed {
   }
 }
 
-/** Doesn't use `instanceof`, because the limiter may come from another copy of this package. Also true for shedders. */
+/**
+ * Tests for a method, because `instanceof` fails for a limiter of another copy of this package. Also true for shedders.
+ */
 function isLimiter(given: LimiterOptions | StoredLimiter<never>): given is StoredLimiter<never> {
   return typeof (given as Partial<StoredLimiter> | undefined)?.decide === 'function';
 }

@@ -124,7 +124,7 @@ export class Limit implements Decider {
     return (op !== 'reset' && rule.logic.complete?.(step, given, this.name, this.owner)) || step;
   }
 
-  /** The decision on a step. It can be refunded if a take passed and was counted. */
+  /** The decision on a step. If the step is a `take` that passed and was counted, the decision can be refunded. */
   decide(step: Step, answer: Answer): Decision {
     const { allowed, failure, fallbackReceipt } = answer;
     const policy = this.policyOf(step.rule);
@@ -183,8 +183,8 @@ export class Limit implements Decider {
 }
 
 /**
- * Reads the option `cost`. A number in place of the options throws. Otherwise, a call written for another library, such
- * as `consume(key, 5)`, would charge 1.
+ * Reads the option `cost`. Throws for a number in place of the options. Otherwise, a call written for another library,
+ * such as `consume(key, 5)`, would charge 1.
  *
  * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */

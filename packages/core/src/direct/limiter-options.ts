@@ -131,7 +131,7 @@ export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> 
    */
   consume(key: string, options?: ReserveOptions): Timely<S, Decision>;
   /**
-   * Corrects the charge to the real usage: charges the rest, or refunds the difference. Works once for each decision,
+   * Corrects the charge to the real usage, by charging or refunding the difference. Works once for each decision,
    * within one window, and not after `refund`. Returns true the first time.
    *
    * @throws SpillwayError `SPW_COST_INVALID` for an invalid usage

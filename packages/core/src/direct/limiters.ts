@@ -165,7 +165,6 @@ class Several {
   }
 }
 
-/** The rejected alternative with the shortest wait. */
 function soonest(groups: readonly Group[]): Group {
   return groups.reduce((best, group) => (waitOf(group) < waitOf(best) ? group : best));
 }

@@ -14,7 +14,7 @@ import type { LimitCosts } from './limiters-options.js';
 type CostOf = (name: string) => number | undefined;
 type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
 
-/** The arguments of a call besides keys, by limit. */
+/** The options of a call and the live settings, by limit. */
 interface Asked {
   readonly costOf: CostOf;
   readonly plans: ReadonlyMap<string, Plan | null | undefined>;

@@ -23,7 +23,7 @@ import type { Observers } from '../observe/observers.js';
 import type { StoreClient } from '../stores/store-client.js';
 
 export interface Part {
-  /** A {@link Decider} if the part has a step. */
+  /** If the part has a step, this is a {@link Decider}. */
   readonly limiter: { readonly name: string };
   mode: Mode;
   /** The live settings, read once per decision so that they can't change halfway. */

@@ -89,7 +89,7 @@ export class AddressFinder<Args extends readonly unknown[]> {
   }
 }
 
-/** A request that finds its client address on demand; adapters add what their framework knows. */
+/** A request that finds its client address on demand. Adapters extend this class for their frameworks. */
 export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
   implements LimitRequest<Raw>
 {
@@ -128,8 +128,8 @@ export abstract class AddressedRequest<Raw, Args extends readonly unknown[]>
 
   /**
    * If `clientIp` is missing and an enforcing limiter needed the address, releases `admission` and throws. If only
-   * other limiters read the address, reports a fault. Call this after the guard, because the guard catches errors that
-   * limiters throw.
+   * limiters that don't enforce read the address, reports a fault. Call this after the guard, because the guard catches
+   * errors that limiters throw.
    *
    * @throws SpillwayError `SPW_ADDRESS_REQUIRED`
    */

@@ -45,7 +45,7 @@ export function watchResponse<Res extends WebResponse>(
   }
 }
 
-/** Records a body to its end. If the client goes away, this class reads the rest. */
+/** Records a body to its end. If the client goes away, this class reads the rest of the body. */
 class AnswerBody implements WebSource {
   private readonly reader: WebReader;
   private readonly watcher: ResponseWatcher;
@@ -104,7 +104,6 @@ class AnswerBody implements WebSource {
     }
   }
 
-  /** The next chunk; undefined at the end. */
   private async readChunk(): Promise<unknown> {
     const { done, value } = await this.reader.read();
     if (done) return undefined;

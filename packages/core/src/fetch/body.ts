@@ -13,7 +13,7 @@ import {
 
 type Read = () => Promise<unknown>;
 
-/** Further members of `Request`. Only `bytes` is missing in some runtimes. */
+/** A `Request` with the members that read its body. In some runtimes, it lacks `bytes`. */
 interface ReadableRequest extends WebRequest {
   readonly body?: object | null;
   readonly bodyUsed?: boolean;
@@ -25,8 +25,8 @@ const WHOLE = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'];
 
 /**
  * Passes the bytes of a body to `watcher` when the handler reads it, by any method. The request object stays the same;
- * only its `body` and its reading methods are replaced. Reads of a clone, or by a function that receives the request
- * itself (such as `fetch`), are not seen.
+ * only its `body` and its reading methods are replaced. Bytes that are read from a clone, or by a function that gets
+ * the request itself (such as `fetch`), are not recorded.
  */
 export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   const source = request as ReadableRequest;
@@ -70,14 +70,13 @@ export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   Object.defineProperty(request, 'body', { get: streamOf, configurable: true });
 }
 
-/** Returns a function that reads the property as defined before this call, ignoring later redefinitions. */
+/** Returns a function that reads the property as it is defined now, even if it is redefined later. */
 function readerOfProperty(of: object, name: string): () => unknown {
   const own = Object.getOwnPropertyDescriptor(of, name);
   if (!own) return () => Reflect.get(Object.getPrototypeOf(of), name, of);
   return () => (own.get ? Reflect.apply(own.get, of, []) : own.value);
 }
 
-/** Converts bytes to the result of the request method `name`. */
 function readAs(name: string, bytes: Uint8Array, { headers }: WebRequest): Promise<unknown> {
   const { Response } = webClasses();
   const type = headers.get('content-type');
@@ -156,7 +155,7 @@ export async function readBody(
   return end;
 }
 
-/** Whether the body ended within `maxBytes`. */
+/** Reads the body. Returns whether it ended within `maxBytes`. */
 async function readAll(
   reader: WebReader,
   watcher: BodyWatcher,

@@ -162,7 +162,7 @@ type KeepAlive<Req, Rest extends readonly unknown[]> = (
   ...rest: Rest
 ) => void;
 
-/** The admission reported if the guard itself failed. */
+/** The admission that is reported if the guard itself failed. */
 const EXCUSED: Admission = {
   allowed: true,
   decisions: [],

@@ -71,7 +71,10 @@ export function goneResponse(): HostResponse {
   return new Response(null, { status: 499 }) as HostResponse;
 }
 
-/** Existing values were set by guards that ran inside this one. In list headers, the new values come first. */
+/**
+ * Adds headers to a response that may have headers of guards that ran inside this one. In list headers, the new values
+ * come first.
+ */
 function setFields(headers: WebHeaders, fields: readonly Header[]): void {
   const theirs: Header[] = [];
   for (const [name] of fields) {

@@ -117,7 +117,7 @@ export class Ending<Raw> {
     return later.length === 0 ? given : releases.track(this.endLater(given, later));
   }
 
-  /** The steps that end a claim: a release if no handler ran, otherwise the steps that its limiter returns. */
+  /** The steps that end a claim: a release if no handler ran, otherwise the steps that the claim's limiter returns. */
   private endClaim(
     turn: DecidedTurn<Raw>,
     step: Step,

@@ -19,7 +19,7 @@ interface Shared<Raw> {
   readonly keeper: Keeper<Raw> | undefined;
 }
 
-/** Every request creates an admission, so its properties use `declare`, which avoids initializing them twice. */
+/** Every request creates an admission. `declare` avoids initializing its properties twice. */
 export class GuardAdmission<Raw> implements Admission {
   declare readonly allowed: boolean;
   declare readonly guard: object;
@@ -91,7 +91,7 @@ export class GuardAdmission<Raw> implements Admission {
     return this.open !== undefined;
   }
 
-  /** Call it before the handler runs, if the guard has an `idempotency()`. The handler must wait for the promise. */
+  /** Lets an `idempotency()` of the guard prepare to store the response. The handler must wait for the promise. */
   beginKeeping(exchange: StoredExchange): Promise<void> | undefined {
     return this.shared.keeper?.begin(this.turns, exchange);
   }

@@ -90,8 +90,9 @@ export interface Guard<Raw = unknown> {
   /** Decides about a request. Returns a promise only if the store or a callback does. Never throws or rejects. */
   admit(request: LimitRequest<Raw>): Admission | Promise<Admission>;
   /**
-   * Releases the permits of all requests in flight. Otherwise, other processes have to wait until the permits expire.
-   * Waits at most 5 s for the store. Call it at shutdown, once the server accepts no more requests. Never rejects.
+   * Releases the permits of all requests in flight. Without this call, other processes would wait until the permits
+   * expire. Waits at most 5 s for the store. Call it at shutdown, once the server accepts no more requests. Never
+   * rejects.
    */
   close(): Promise<void>;
   /** The number of permits that requests of this process hold now, for a gauge. */

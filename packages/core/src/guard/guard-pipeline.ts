@@ -40,7 +40,7 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     super.decideByCache(turn, limiter, step);
   }
 
-  /** A custom limiter may throw or return something that is not a decision. */
+  /** Handles custom limiters that throw or return something that is not a decision. */
   protected override decisionOf(
     limiter: Decider,
     mode: Mode,

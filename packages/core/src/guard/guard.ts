@@ -132,7 +132,8 @@ export class ListGuard<Raw> implements Guard<Raw> {
   }
 
   /**
-   * If only a claim rejects the request, its limiter replays a response, rejects, or makes all limiters decide again.
+   * If only a claim rejects the request, the claim's limiter replays a response, rejects, or makes all limiters decide
+   * again.
    */
   private settleClaim(
     request: LimitRequest<Raw>,

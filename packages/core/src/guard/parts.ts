@@ -34,7 +34,7 @@ export interface Parts<Raw> {
   readonly ending: Ending<Raw>;
   readonly presence: Presence;
   readonly writer: ResponseWriter;
-  /** Undefined if no limiter stores responses. */
+  /** Stores responses; undefined if no limiter asks for that. */
   readonly keeper: Keeper<Raw> | undefined;
   /** The `keeping` of the limiter that stores responses. */
   readonly keeping: Keeping<Raw> | undefined;

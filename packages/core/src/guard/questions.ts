@@ -16,7 +16,7 @@ import { brokenDecision } from './guard-pipeline.js';
 import { SameKey } from './same-key.js';
 import { Turn } from './turn.js';
 
-/** A limiter with its context in the guard. */
+/** Asks one limiter for its step in each request. */
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
@@ -180,7 +180,7 @@ export class Modes<Raw> {
     this.context = context;
   }
 
-  /** The guard's mode. No limiter has a stronger mode. */
+  /** The guard's mode. No limiter can have a stronger mode. */
   ofGuard(request: LimitRequest<Raw>): Mode {
     return this.resolveMode('', this.guardMode, request);
   }

@@ -7,11 +7,10 @@ import type { Step } from '../contract/store.js';
 import type { Upkeep, UpkeepOf } from '../contract/upkeep.js';
 import type { StoreClient } from '../stores/store-client.js';
 
-/** How long {@link Releases.drain} waits for the store. */
 const CLOSE_US = 5_000_000;
 
 export class Releases {
-  /** Undefined until a step takes a permit or a claim. */
+  /** Renews and releases permits and claims; undefined until a step takes one. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
   /** Called first by {@link drain}, to resend settlements that did not reach the store. */
@@ -22,7 +21,7 @@ export class Releases {
     this.client = client;
   }
 
-  /** The upkeep of permits and claims. Only their rules import its code, so guards without permits don't load it. */
+  /** The upkeep of permits and claims, made by their rule: see {@link UpkeepOf}. */
   permitsOf({ rule }: Step): Upkeep<Step> {
     this.permits ??= (rule.logic.upkeep as UpkeepOf<Step>)(this.client, (call) => this.track(call));
     return this.permits;

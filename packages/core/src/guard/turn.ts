@@ -15,14 +15,14 @@ export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly settled: Settled | undefined;
 }
 
-/** Created for each limiter and request, so its properties use `declare`, which avoids initializing them twice. */
+/** Created for each limiter and request. `declare` avoids initializing its properties twice. */
 export class Turn<Raw> {
   declare readonly limiter: Limiter<Raw>;
   declare readonly request: LimitRequest<Raw>;
   declare mode: Mode;
-  /** The live settings. Read only once: otherwise a change during the request could mix two states in one decision. */
+  /** The live settings, read once so that they can't change during the decision. */
   declare readonly settings: LimiterSettings | undefined;
-  /** Set if callbacks are async. Settles when `step` is known. Never rejects. */
+  /** Settles when the async callbacks have ended. Never rejects. Undefined without async callbacks. */
   declare asking: Promise<void> | undefined;
   declare step: Step | undefined;
   declare answer: Answer | undefined;
@@ -47,7 +47,7 @@ export class Turn<Raw> {
     this.settled = undefined;
   }
 
-  /** Call it if an async `skip` has exempted the request. */
+  /** Turns the limiter off for this request, because an async `skip` has exempted the request. */
   skip(): void {
     this.mode = 'off';
     this.leaveOut();

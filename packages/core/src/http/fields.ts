@@ -81,7 +81,6 @@ function quotaOf({ policy }: Decision): string {
   return String(policy?.burst ?? 0);
 }
 
-/** A response that may already have headers from another guard. */
 interface FieldHolder {
   /** The value of a header; undefined, null or `''` if it is not set. */
   getHeader(name: string): unknown;

@@ -57,7 +57,7 @@ export function problemHead(
   return `{"type":"${type}","title":"${title}","status":${status},"detail":"${sentence} `;
 }
 
-/** `limiter` and the result are already escaped for a JSON string. */
+/** Expects `limiter` to be escaped for a JSON string, and returns escaped text. */
 function sentenceOf({ reason, cost, policy }: Decision, limiter: string): string {
   switch (reason) {
     case 'never':

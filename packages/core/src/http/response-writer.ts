@@ -27,7 +27,6 @@ export type HeaderStyle = 'draft-11' | 'draft-6' | 'legacy';
 
 const STYLES: readonly HeaderStyle[] = ['draft-11', 'draft-6', 'legacy'];
 
-/** The values of the option `headers`, for messages. */
 export const STYLE_NAMES = "'draft-11' or 'draft-6', and 'legacy'";
 
 /** Cached texts of a policy. */
@@ -38,7 +37,7 @@ interface PolicyTexts {
   readonly json: string;
   /** Its `RateLimit-Policy` item. */
   readonly item: string;
-  /** The beginning of a rejection's body; undefined until first used. */
+  /** The beginning of the body of a `rate` rejection; undefined until first used. */
   quota: string | undefined;
 }
 
@@ -106,7 +105,6 @@ export class ResponseWriter {
     return fields;
   }
 
-  /** @param own texts that override the default problem */
   body<Raw>(turns: readonly LimiterTurn<Raw>[], binding: Decision, own?: OwnProblem): string {
     let violated = '';
     for (let i = 0; i < turns.length; i += 1) {

@@ -105,7 +105,7 @@ interface Entry<Value> {
 
 interface Load<Value> {
   readonly value: Promise<Value>;
-  /** Infinity while the load is queued. */
+  /** When the load started; Infinity while it is queued. */
   startUs: number;
 }
 
@@ -257,7 +257,7 @@ class Cache<Value> {
     return Promise.reject(error);
   }
 
-  /** Keeps the maximum age of this minute and of the previous minute. */
+  /** Keeps the age of the oldest value that was returned in this minute and in the previous minute. */
   private noteAge(nowUs: number, ageUs: number): void {
     const minutes = Math.floor((nowUs - this.agesUs) / GAUGE_US);
     if (minutes >= 1) {

@@ -94,7 +94,7 @@ export function asKey(own: unknown): string | undefined {
   return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
 }
 
-/** The key of a request: the key that `key` returned, or the client's address. */
+/** The key of a request: the value that `key` returned, or the client's address. */
 export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): string {
   const named = Array.isArray(own) ? keyOfParts(own) : asKey(own);
   if (named !== undefined) return named;

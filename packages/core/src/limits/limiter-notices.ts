@@ -25,8 +25,8 @@ export function noticesOn(name: string, window?: unknown): readonly Notice[] {
 }
 
 /**
- * Warns about a number below 1,000, because it was probably meant in seconds. A short window with a unit, as in
- * `'500ms'`, is intended.
+ * Warns about a window that is a number below 1,000, because it was probably meant in seconds. A short window with a
+ * unit, as in `'500ms'`, is intended.
  */
 export function shortWindow(what: string, name: string, window?: unknown): readonly Notice[] {
   if (typeof window !== 'number' || window >= SECOND_MS) return [];

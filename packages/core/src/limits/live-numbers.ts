@@ -9,7 +9,8 @@ import type { Numbers } from '../contract/control-link.js';
  * Replaces declared numbers with live numbers. Checks only the factor, and that no window replaces a calendar.
  * `rateLimit` and other limiters check the resulting numbers.
  *
- * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_WINDOW_INVALID` for a window of a limit by calendar
+ * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_WINDOW_INVALID` for a live window if the declared window is a
+ * calendar
  * @example
  * ```ts run
  * import { liveNumbers } from '@spillway/core/control';

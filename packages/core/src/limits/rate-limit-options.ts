@@ -54,7 +54,8 @@ export interface RateLimitOptions<Raw = unknown> extends StoreErrorOptions {
   /**
    * With `'allow'`, requests above the limit are counted and admitted as `over: true`. The limit rejects nobody, even
    * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units
-   * beyond its burst, a window 4,294,967,295, and a calendar 2^51. Default: requests above the limit are rejected.
+   * beyond its burst, a window at most 4,294,967,295 units, and a calendar at most 2^51. Default: requests above the
+   * limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
   /** The HTTP status of rejections: 402 (payment required), 403 or 429. Default 429. */

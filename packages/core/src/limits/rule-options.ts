@@ -40,7 +40,8 @@ export interface RuleOptions {
   /**
    * With `'allow'`, requests above the limit are counted and admitted as `over: true`. The limit rejects nobody, even
    * with `onStoreError: 'deny'`. Not for `slidingLog` and `distinct`. A token bucket counts at most `limit` units
-   * beyond its burst, a window 4,294,967,295, and a calendar 2^51. Default: requests above the limit are rejected.
+   * beyond its burst, a window at most 4,294,967,295 units, and a calendar at most 2^51. Default: requests above the
+   * limit are rejected.
    */
   readonly overage?: 'allow' | undefined;
 }
@@ -85,7 +86,7 @@ function hardRuleFrom(
   return algorithm.makeRule(limit, windowUs, burst ?? limit, anchor ?? 'epoch', options);
 }
 
-/** Doesn't use `instanceof`, because the algorithm may come from another copy of this package. */
+/** Tests for a method, because `instanceof` fails for an algorithm of another copy of this package. */
 function checkAlgorithm(algorithm: RateAlgorithm): void {
   if (typeof algorithm?.makeRule === 'function') return;
   throw mustBe(
@@ -114,7 +115,7 @@ interface Named {
   readonly window: RuleOptions['window'];
 }
 
-/** Doesn't use `instanceof`, because the value may come from another copy of this package. */
+/** Tests for a method, because `instanceof` fails for a value of another copy of this package. */
 function makesRule(
   value: RuleOptions['window'] | Penalty | null,
 ): value is CalendarWindow<never> | Penalty {

@@ -62,7 +62,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new Memory(clock, maxEntries, new MemoryValues(clock, valueBytes)) as Memory & MemoryStore;
 }
 
-/** A memory store that, when full, doesn't count new keys. So it never rejects a caller for the requests of another. */
+/**
+ * A memory store that doesn't count new keys while it is full, so it rejects no caller for another caller's requests.
+ */
 export function forgivingMemory(maxEntries: number, clock: Clock): Memory {
   return new Memory(clock, maxEntries, undefined, true);
 }

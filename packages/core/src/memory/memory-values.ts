@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
 import { checkValue, type SyncValues, type ValueName } from '../contract/store.js';
 
-/** Overhead of an entry in addition to its bytes and its name. Without it, many empty values could fill the memory. */
+/** What an entry counts in addition to its bytes and its name. Otherwise, many empty values could fill the memory. */
 const ENTRY_BYTES = 128;
 
 /** The default of `valueBytes`. */
@@ -72,7 +72,7 @@ function textOf({ limiter, key, id }: ValueName): string {
 
 const shared = new WeakMap<object, MemoryValues>();
 
-/** The values that belong to the shared memory of limiters without a store. Created on first use. */
+/** The values that belong to the shared memory of limiters without a store. */
 export function sharedValues(memory: object, clock: Clock): MemoryValues {
   const values = shared.get(memory) ?? new MemoryValues(clock, VALUE_BYTES);
   shared.set(memory, values);

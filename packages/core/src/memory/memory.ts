@@ -26,11 +26,11 @@ export class Memory implements OneStepStore {
   private readonly own = new Shelves();
   // Cached in a field, because nearly all decisions use the buckets.
   private readonly buckets = this.own.buckets;
-  /** Kept in a separate object, which can change even if the store is frozen. */
+  /** The shared counts, in a separate object that can change even if the store is frozen. */
   private readonly overflow = new Overflow();
   readonly clock: Clock;
   private readonly maxEntries: number;
-  /** Whether new keys are not counted when the store is full. If false, they use shared counts. */
+  /** If true, a full store doesn't count new keys. If false, they use shared counts. */
   private readonly forgives: boolean;
   private readonly known = new KnownCounts();
   /** Undefined in the memory that limiters without a store share: `idempotency()` then creates the values. */
@@ -84,7 +84,8 @@ export class Memory implements OneStepStore {
    * Applies one step. With `charge` false, a `take` only answers whether it would pass. With `others`, a `reset` also
    * resets the other counts of its limiter.
    *
-   * Contains only the fast path of a bucket, so that V8 inlines it. With other splits, decisions took a fifth longer.
+   * Contains only the fast path of a bucket, so that V8 inlines it. When the code was split differently, decisions took
+   * a fifth longer.
    */
   applyOne(step: Step, nowUs: number = this.clock.nowUs(), charge = true, others = true): Answer {
     const { op, rule } = step;
@@ -191,13 +192,13 @@ export class Memory implements OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The key of the shared count that the step uses: the number of that count. */
+  /** The key that replaces the step's key: the number of a shared count. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 }
 
-/** Whether a group of only this step needs no checks. */
+/** Whether this step can be applied without the checks of a group. */
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';

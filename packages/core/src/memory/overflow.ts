@@ -7,16 +7,15 @@ import type { Shelf } from '../contract/shelf.js';
 import type { Step } from '../contract/store.js';
 import { Shelves } from './shelves.js';
 
-/** The number of shared counts for each kind of limit (rule code), and for each calendar. */
+/** The number of shared counts for each kind of limit (`rule.code`), and for each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
 /** The shared counts of one store, made when it is first full. */
 export class Overflow {
-  /** How many decisions used a shared count. */
   uses = 0;
   /**
-   * Kept until all shared counts have expired, because any key without a separate count may have been charged on one of
-   * them.
+   * The shared counts. They are kept until all have expired, because any key without its own count may have been
+   * charged on one of them.
    */
   private counts: Shelves | undefined;
   private untilUs = 0;
@@ -62,8 +61,8 @@ export function asLook(step: Step): Step {
 
 /**
  * Directs a step to a shared count. All limiters use the same shared counts. Otherwise, an app that creates a limiter
- * for each request would keep adding counts. Each calendar has separate ones: in a count shared with a daily limit, a
- * month would end after a day.
+ * for each request would keep adding counts. Each calendar has its own shared counts: in a count shared with a daily
+ * limit, a month would end after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;
@@ -85,8 +84,8 @@ export function needsRoom({ op }: Step): boolean {
 }
 
 /**
- * The answer to a claim for which the store has no room. It rejects, because a claim that is not stored protects
- * nothing. With `onStoreError: 'allow'`, it admits.
+ * The answer to a claim for which the store has no room. The claim is rejected, because a claim that is not stored
+ * protects nothing. With `onStoreError: 'allow'`, it is admitted.
  */
 export function noRoom(step: Step, shelf: Shelf<Rule>, nowUs: number): Answer {
   const failure = new SpillwayError(

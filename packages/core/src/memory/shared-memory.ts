@@ -15,7 +15,6 @@ export class SharedMemory {
     this.store = new Memory(clock, MAX_ENTRIES);
   }
 
-  /** How many limiters have used this memory. */
   get limiters(): number {
     return this.named;
   }
@@ -34,7 +33,7 @@ export class SharedMemory {
 
 const memories = new WeakMap<Clock, SharedMemory>();
 
-/** The memory for `clock`. Made on first use. */
+/** The memory for `clock`. */
 export function sharedMemory(clock: Clock = systemClock): SharedMemory {
   const memory = memories.get(clock) ?? new SharedMemory(clock);
   memories.set(clock, memory);

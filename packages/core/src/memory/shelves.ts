@@ -19,7 +19,7 @@ export class Shelves {
     return size;
   }
 
-  /** The shelf for the counts of a rule. Made on first use. */
+  /** The shelf for the counts of a rule. */
   shelfFor({ machine, logic }: Rule): Shelf<Rule> {
     if (machine === this.lastMachine) return this.last;
     let shelf = this.byMachine.get(machine);
@@ -33,7 +33,7 @@ export class Shelves {
     return shelf;
   }
 
-  /** Evicts expired entries among the next few entries. */
+  /** Looks at the next few entries, and evicts those that have expired. */
   reclaim(nowUs: number): void {
     for (const shelf of this.all) shelf.reclaim(nowUs);
   }

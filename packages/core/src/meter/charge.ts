@@ -10,7 +10,6 @@ import type { UnitsKind } from '../contract/observer.js';
 import type { Step } from '../contract/store.js';
 import type { Resends } from './resends.js';
 
-/** The limiter of a charge, and what sends or resends its steps. */
 export interface ChargeContext {
   readonly limiter: string;
   readonly settling: Settling;
@@ -32,7 +31,7 @@ export class Charge {
   private readonly puts: Step[] = [];
   /** The units of charges that wait to be resent. */
   private waiting = 0;
-  /** The units of `waiting` to refund once the store has charged them. */
+  /** The part of `waiting` that must be refunded once the store has charged it. */
   private surplus = 0;
   private inFlight = 0;
   private readonly whenHeard: (() => void)[] = [];
@@ -76,7 +75,7 @@ export class Charge {
     );
   }
 
-  /** Like {@link settleAt}, but sends the steps in a separate call. */
+  /** Like {@link settleAt}, but also sends the steps, in a store call without other steps. */
   settleNow(units: number): Promise<unknown> | undefined {
     return this.send(this.settleAt(units));
   }
@@ -110,11 +109,11 @@ export class Charge {
   }
 
   /**
-   * Takes back `units` of charges in this order, and returns the `put` steps, which only the third kind needs:
+   * Takes back `units` in the order below. Returns the `put` steps, which only the third kind needs:
    *
    * 1. units that were never charged
    * 2. charges that wait to be resent, because the store may forgive them
-   * 3. all others, newest first, because a bucket may have refilled older ones
+   * 3. all other charges, newest first, because a bucket may have refilled older ones
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);

@@ -1,4 +1,4 @@
-/** Limiters for use without HTTP whose costs are known only afterwards. */
+/** Limiters, used without HTTP, for costs that are known only after the work. */
 
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkCost, isPlainObject } from '../base/checks.js';

@@ -70,8 +70,8 @@ export interface Meter<Usage, Raw = unknown> {
    */
   cost(price: (usage: Usage) => number, options?: PriceOptions): MeteredCost<Raw, Usage>;
   /**
-   * The usage of a request. Pass the object that the framework gives its handlers, or an admission. Its methods have no
-   * effect if no limit has charged the request: in mode `off`, after `skip`, a rejection or a replay.
+   * The usage of a request. Pass the object that the framework gives its handlers, or an admission. The methods of the
+   * result have no effect if no limit has charged the request: in mode `off`, after `skip`, a rejection or a replay.
    */
   of(request: object | Admission): Spent<Usage>;
   /**

@@ -1,4 +1,4 @@
-/** Resends settlements that did not reach the store. They share the memory limit of lost releases. */
+/** Resends settlements that did not reach the store. They count towards the same memory limit as lost releases. */
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';
@@ -41,7 +41,10 @@ export class Resends {
     this.lost.delete(step);
   }
 
-  /** Sends overdue steps. Some platforms stop the timer when the request that set it ends. */
+  /**
+   * Sends overdue steps. Called for each settlement, because some platforms stop the timer when the request that set it
+   * ends.
+   */
   keepUp(): void {
     if (this.dueUs > 0 && this.nowUs > this.dueUs + EVERY_US) this.resend();
   }

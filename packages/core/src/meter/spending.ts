@@ -71,7 +71,7 @@ interface Line<Usage> {
 }
 
 export class Spending<Usage> implements Spent<Usage> {
-  /** Undefined until a limit asks for the reservation, or if there is no `reserve`. */
+  /** The reservation; undefined until a limit asks for it, or if there is no `reserve`. */
   reserved: Reservation<Usage> | undefined;
   private added: Usage | undefined;
   private settled: Usage | undefined;

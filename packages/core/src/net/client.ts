@@ -99,7 +99,6 @@ class ForwardedWatch {
   private readonly teller: NoticeLog;
   private readonly setting: string;
 
-  /** @param setting the framework's equivalent of `trustProxy` */
   constructor(teller: NoticeLog, setting?: string) {
     this.teller = teller;
     this.setting = setting === undefined ? '' : `, or ${setting}`;

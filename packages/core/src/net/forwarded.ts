@@ -65,7 +65,6 @@ function isSpace(text: string, at: number): boolean {
   return code === 32 || code === 9;
 }
 
-/** Whether the rest of the entry is empty, or a colon with a port from 0 to 65535. */
 function isPortOrNothing(entry: string, start: number): boolean {
   if (start === entry.length) return true;
   const port = entry.slice(start + 1);

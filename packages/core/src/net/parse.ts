@@ -43,7 +43,6 @@ export function parseIPv4(text: string, start: number, end: number): number {
   return dots === 3 && octet >= 0 ? address * 256 + octet : -1;
 }
 
-/** The IPv4 address in the last 32 bits of an IPv6 address. */
 export function lastIPv4(groups: readonly number[]): number {
   return (groups[6] as number) * 65536 + (groups[7] as number);
 }
@@ -117,7 +116,6 @@ function addressEnd(text: string): number {
   return /^%[\w.~-]+$/.test(text.slice(percent)) ? percent : -1;
 }
 
-/** Whether an IPv6 address is IPv4-mapped: `::ffff:0:0/96`. */
 function isMapped(groups: readonly number[]): boolean {
   if (groups[5] !== 0xffff) return false;
   for (let at = 0; at < 5; at += 1) if (groups[at] !== 0) return false;

@@ -36,7 +36,7 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
   let hasBegun = false;
   let hasEnded = false;
-  /** Set while the response is being stored, before it ends. */
+  /** Set from the handler's `end` until the response is stored. */
   let keeping: Promise<void> | undefined;
   const beginHead = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
@@ -60,7 +60,8 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
     }
   };
   /**
-   * Ends the response once it is stored. `writableEnded` is true before that, because nothing may change the response.
+   * Ends the response once it is stored. Until then, `writableEnded` is already true, so that nothing changes the
+   * response.
    */
   const endLater = (kept: Promise<void>, args: unknown[]): void => {
     sendHead(res, args);

@@ -65,7 +65,7 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   };
 }
 
-/** Whether encoding this text may give bytes that differ from those received. */
+/** Whether encoding a chunk of text may give bytes that differ from those received. */
 function isLossy(chunk: unknown, encoding: unknown): boolean {
   if (typeof chunk !== 'string') return false;
   if (encoding === 'utf8') return chunk.includes('\ufffd');
@@ -118,14 +118,13 @@ export function readBody(
   });
 }
 
-/** Whether the headers say that no body follows. */
 function hasNoBody({ headers, stream }: NodeBody): boolean {
   if (stream?.endAfterHeaders !== undefined) return stream.endAfterHeaders;
   if (headers['transfer-encoding'] !== undefined) return false;
   return headers['content-length'] === undefined || headers['content-length'] === '0';
 }
 
-/** The bytes of a stream's chunk: text in some encoding, or bytes. */
+/** Converts a chunk of a stream, text or bytes, to bytes. */
 export function bytesOf(chunk: unknown, encoding?: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
   const text = String(chunk);

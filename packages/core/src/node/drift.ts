@@ -48,7 +48,7 @@ export class TimerDrift {
     return Math.max(this.averageMs, lateMs);
   }
 
-  /** The time that a reading covers: between the last two firings, or since the last one if that is longer. */
+  /** The time that a reading covers: between the last two timer firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return Math.max(this.spanMs, nowMs - this.firedMs);
   }

@@ -7,7 +7,7 @@ type Method = (...args: unknown[]) => unknown;
 const OF_HEAD = ['setHeader', 'setHeaders', 'appendHeader', 'removeHeader', 'writeHead'];
 
 /**
- * Ignores later changes of a head that was already sent, and writes after the end. Otherwise, Node would throw "headers
+ * Ignores changes of a head that was already sent, and writes after the end. Otherwise, Node would throw "headers
  * already sent" in the app's callback, where nothing catches the error, and the process would exit.
  */
 export function ignoreLateAnswer(res: NodeResponse): void {

@@ -1,9 +1,11 @@
 /** Reads the workers of one machine from the names of their files. */
 
-/** Workers write every second. A live worker that is later than this has a blocked event loop and counts as busy. */
+/**
+ * Workers write every second. A live worker whose write is later than this has a blocked event loop and counts as busy.
+ */
 const LATE_MS = 2_500;
 
-/** A worker that is later than this is gone: a terminated thread, or a stopped process. */
+/** A worker whose write is later than this is gone: a terminated thread, or a stopped process. */
 const GONE_MS = 8_000;
 
 /** Files that are unchanged for this long are removed. */
@@ -28,14 +30,14 @@ interface Worker {
   /** When this process, by its own clock, first saw the worker's current number of writes. */
   changedMs: number;
   /**
-   * Whether the worker's file name has changed since it was first seen. If not, it may belong to a process killed long
-   * ago.
+   * Whether the worker's file name has changed since it was first seen. If not, the file may belong to a process killed
+   * long ago.
    */
   isWriting: boolean;
   round: number;
 }
 
-/** The state of the other workers. */
+/** The state of all workers but the reading one. */
 export interface Others {
   /** The sum of their utilizations. */
   readonly busy: number;

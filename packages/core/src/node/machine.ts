@@ -136,7 +136,6 @@ class SharedUtilization implements MachineSignal {
   }
 }
 
-/** The folder of a group, with this worker's file. */
 class Folder {
   private readonly host: MachineHost;
   private readonly path: string;

@@ -26,7 +26,7 @@ export class Ticker {
     return true;
   }
 
-  /** Returns a function that removes the listener. */
+  /** Calls `listener` at each tick. Returns a function that removes the listener. */
   onTick(listener: () => void): () => void {
     this.running();
     // A wrapper, because the same function may be added twice.

@@ -8,17 +8,16 @@ import { TimerDrift } from './drift.js';
 import type { LoopTimes } from './host.js';
 
 /**
- * Below this utilization, a late loop is not overloaded: other processes had the CPU, and rejecting would not help. A
- * server with ten requests a second ran next to two busy processes (nice -10, 5 % of a core left). It rejected 53 of 60
- * requests without this check and 12 with it. When the server was suspended for 40 ms of every 60 ms, it rejected 44
- * without the check and none with it.
+ * Below this utilization, a late loop is not overloaded: other processes had the CPU, and rejecting would not help.
+ * With ten requests a second, next to two busy processes (nice -10, 5 % of a core left), a server rejected 53 of 60
+ * requests without this check and 12 with it. While suspended for 40 ms of every 60 ms, it rejected 44 without the
+ * check and none with it.
  */
 const BUSY = 0.5;
 /**
  * Time constant of the averages. One interrupted request does not raise the utilization to `BUSY`, but an overload does
- * within 350 ms. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, 5.2 % with 250 ms, and 1.2 %
- * with 500 ms. With 1 s none were rejected, but when an overload hit an idle loop, a tenth of the critical requests
- * failed.
+ * within 350 ms. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, and 1.2 % with 500 ms. With
+ * one second, none were rejected, but when an overload hit an idle loop, a tenth of the critical requests failed.
  */
 const MEMORY_MS = 500;
 /**
@@ -45,7 +44,7 @@ export class WaitMeter {
   private turnTimes: LoopTimes | undefined;
   /** Connections accepted before the iteration in which the timer fired; undefined between iterations. */
   private acceptedBefore: number | undefined;
-  /** When the last iteration ended that followed idle time or accepted none, so that no connection was waiting. */
+  /** The end of the last iteration after which no connection waited: the loop had been idle, or had accepted none. */
   private noQueueMs: number;
 
   constructor(periodMs: number, nowMs: number, times: LoopTimes | undefined) {
@@ -78,10 +77,10 @@ export class WaitMeter {
   }
 
   /**
-   * The load: the expected delay of an event that arrives now, divided by `markMs`. Delays that rejecting requests
-   * can't shorten don't count. A timer can't see the delay of connections that are not accepted yet. While there are
-   * any, the loop accepts one per iteration (libuv since 1.45) and never idles. So the load is at least the time
-   * without idling, divided by {@link ACCEPTING_MS}.
+   * The load: the expected delay of an event that arrives now, divided by `markMs`. It is 0 while the loop is mostly
+   * idle, and lower while other processes have the CPU, because rejections don't shorten such delays. While connections
+   * wait to be accepted, which a timer can't see, the loop accepts one per iteration (libuv since 1.45) and never
+   * idles. So the load is at least the time without idling, divided by {@link ACCEPTING_MS}.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);
@@ -91,7 +90,7 @@ export class WaitMeter {
     return Math.max(waitMs / markMs, (nowMs - this.noQueueMs) / ACCEPTING_MS);
   }
 
-  /** The time that a reading covers: between the last two firings, or since the last one if that is longer. */
+  /** The time that a reading covers: between the last two timer firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return this.drift.coveredMs(nowMs);
   }
@@ -117,7 +116,7 @@ interface Span {
   readonly cpuMs: number;
 }
 
-/** Undefined if the host reported no time. */
+/** The differences between two readings; undefined if the host reported no time. */
 function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | undefined {
   if (!from || !to) return undefined;
   const activeMs = to.active - from.active;

@@ -19,7 +19,7 @@ export function checkObservers({ observers, onDecision, onFault }: Observed): vo
   checkCallback('onFault', onFault);
 }
 
-/** An observer without any known method is probably a mistake. */
+/** Throws for an observer without any known method, which is probably a mistake. */
 function checkObserver(observer: Observer): void {
   const own = isPlainObject(observer) ? METHODS.filter((name) => observer[name] !== undefined) : [];
   for (const name of own) checkCallback(`${name} of an observer`, observer[name]);

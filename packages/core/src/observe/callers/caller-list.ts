@@ -18,7 +18,6 @@ export interface CallerList {
   readonly othersAtMost: number;
 }
 
-/** How many callers a merged list keeps. */
 const LISTED = 20;
 
 export const NO_CALLERS: CallerList = { total: 0, callers: [], othersAtMost: 0 };

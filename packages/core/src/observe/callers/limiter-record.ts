@@ -46,7 +46,6 @@ export class LimiterRecord {
     if (isMoved.includes(true)) this.publications = Math.max(1, this.publications);
   }
 
-  /** @param forMs how long the process has counted */
   report(forMs: number): LimiterReport {
     const { limiter, mode, counts, rejected, wouldReject } = this;
     return {

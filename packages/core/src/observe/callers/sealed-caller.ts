@@ -17,10 +17,10 @@ const TAG = 12;
 /** Domain separation: other uses of the same secret give other HMACs. */
 const PURPOSE = /* @__PURE__ */ utf8Bytes('spillway caller');
 
-/** At most this many sealed keys are cached. A cache helps, because tables have the same callers every second. */
+/** At most this many sealed keys are cached. The tables of each second have mostly the same callers. */
 const REMEMBERED = 5_000;
 
-/** Seals and reveals with one secret. */
+/** Seals and reveals keys with one secret. */
 export class CallerSeal {
   private readonly hmac: (...text: readonly Uint8Array[]) => Uint8Array;
   private readonly sealed = new Map<string, string>();

@@ -9,12 +9,15 @@ import type { CallerList } from './caller-list.js';
 /** How many callers are counted at once. */
 const COUNTERS = 400;
 
-/** How many callers a full table keeps at most. Every caller with more than 1 % of the total is among them. */
+/**
+ * How many callers stay, at most, when a full table drops the rest. Every caller with more than 1 % of the total is
+ * among them.
+ */
 const KEPT = 100;
 
 /**
  * The longest key, in UTF-16 units. Longer keys are shortened, so that a client cannot fill memory with them. Their
- * ends are kept too, because tokens of one issuer may have a long common beginning.
+ * ends are kept as well as their beginnings, because tokens of one issuer may have a long common beginning.
  */
 const MAX_KEY = 256;
 
@@ -22,9 +25,12 @@ export class SpaceSaving {
   /** The number of all additions, including additions without a key. */
   total = 0;
   private slots = new Map<string, number>();
-  /** An upper bound of the additions of each slot's caller: those counted since it got the slot, plus `inherited`. */
+  /**
+   * An upper bound of the additions of each slot's caller: those counted since the caller got the slot, plus
+   * `inherited`.
+   */
   private counts: number[] = [];
-  /** How many earlier additions of each slot's caller may have been dropped. */
+  /** How many additions of each slot's caller may have been dropped before it got the slot. */
   private inherited: number[] = [];
   /** An upper bound of the additions of each caller without a slot. */
   private dropped = 0;

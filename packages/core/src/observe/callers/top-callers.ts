@@ -86,7 +86,7 @@ const MAX_LIMITERS = 1_000;
 const OTHERS = '(others)';
 
 const TICK_US = 1_000_000;
-/** The most limiters that one call publishes, which bounds its size. The others follow in the next seconds. */
+/** The most limiters that one call publishes, which bounds its size. The other limiters follow in the next seconds. */
 const MAX_PUBLISHED = 40;
 /** How often a process without changes publishes an empty list, to show that it is alive. */
 const ALIVE_US = 10_000_000;

@@ -84,7 +84,6 @@ export function compareWith<Raw = unknown>(
   return new Comparer(read as (raw: unknown) => Verdict | undefined, options);
 }
 
-/** The properties of a verdict, and their types. */
 const FACTS = Object.entries({
   allowed: 'boolean',
   remaining: 'number',
