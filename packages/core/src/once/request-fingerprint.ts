@@ -229,7 +229,7 @@ async function finishDigest(work: Iterator<undefined, Uint8Array>): Promise<Valu
   }
 }
 
-/** Undefined if there is more to digest. */
+/** The result, or undefined if slices are left. */
 function nextSlice(work: Iterator<undefined, Uint8Array>): ValueDigest | undefined {
   try {
     const { done, value } = work.next();

@@ -52,7 +52,7 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
   private readonly lates: LateResponses;
-  /** The response, if its write failed. */
+  /** The write to retry, if the response could not be stored. */
   private late: LateValue | undefined;
   /** Undefined if the request could not be watched. */
   private fingerprint: PendingFingerprint | undefined;

@@ -4,8 +4,8 @@ import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
 /**
- * Only these headers are stored: they describe the body or point to a created resource. Other headers concern a single
- * response or client.
+ * Headers that are stored by default: they describe the body or point to a created resource. Other headers may concern
+ * a single response or client.
  */
 const STORED_HEADERS = [
   'Content-Type',
@@ -79,7 +79,7 @@ export class ResponseCollector {
     return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
   }
 
-  /** The response without its body, for a body that did not end; undefined if no response has begun. */
+  /** The response without its body, which was cut off; undefined if no response has begun. */
   bodiless(): AnswerRecord | undefined {
     return this.answer && { ...this.answer, body: undefined };
   }

@@ -22,7 +22,7 @@ const MOST_CODES = 64;
 /** How many entries are checked for expiry with each answer of the store. */
 const SWEEP = 2;
 
-/** The longest time to live of an entry. So a refund or reset by another process takes effect here within a minute. */
+/** The longest time to live of an entry. A refund or reset by another process takes effect here after at most this time. */
 const LONGEST_US = 60_000_000;
 
 /**
@@ -41,7 +41,7 @@ type Places = Map<string, number>;
  */
 export class DenialCache {
   private readonly table = new DenialTable();
-  /** By limiter, then by the `code` of the rule. */
+  /** Places of entries, by limiter, then by the `code` of the rule. */
   private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;

@@ -153,10 +153,10 @@ function keepsPermit(step: Step): step is CountedStep {
   return (isRelease || isRenewal(step)) && isCountedHere(step);
 }
 
-/** About 3 MB of buckets. A key for which there is no room is allowed. */
+/** Maximum number of counts, about 3 MB. A key for which there is no room is allowed. */
 const MAX_ENTRIES = 100_000;
 
-/** The memory is created on first use, because most processes never need it. */
+/** Counters in this process. Most processes never need them, so their memory is created on first use. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
   /** The rule registered last, so that consecutive steps with the same rule register it only once. */
