@@ -154,7 +154,6 @@ export const METRICS: readonly Metric[] = [
   },
 ];
 
-/** One sample without labels; none if the value is unknown. */
 function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }

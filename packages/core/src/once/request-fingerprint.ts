@@ -120,7 +120,6 @@ function lengthOf<Raw>(request: LimitRequest<Raw>): string {
   return /^\d{1,15}$/.test(length) ? length : '';
 }
 
-/** Computes the digest of a body piece by piece. */
 class BodyDigest implements BodyWatcher {
   isCut = false;
   private readonly hash: Digest = newDigest();
@@ -175,7 +174,7 @@ export async function compareRequests<Raw>(
 }
 
 /**
- * A body that cannot be compared counts as different. If only one of the two bodies is known, or they were digested in
+ * A body that cannot be compared counts as different. If only one body has a digest, or they were digested in
  * different ways, only their lengths are compared. The lengths of parsed multipart forms are compared too, because the
  * parsed body may not contain the files.
  */
@@ -212,8 +211,8 @@ export interface ValueDigest {
 }
 
 /**
- * Digests a value that may be large, in slices between which the event loop runs; synchronously if it is small. A
- * returned promise never rejects, and the value must not change until it settles.
+ * Digests a value: a small one synchronously, a large one in slices, between which the event loop runs. A returned
+ * promise never rejects, and the value must not change until it settles.
  */
 export function valueDigest(value: unknown): Eventually<ValueDigest> {
   const work = stableDigest(value);

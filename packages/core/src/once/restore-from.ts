@@ -32,7 +32,7 @@ export type UsedUnits = (
 const MOST_LOADING = 8;
 /** A load that never settles counts as running for this time. */
 const LONGEST_LOAD_US = 60_000_000;
-/** The most keys that a process checks and loads at once. */
+/** The most keys that a process checks at once, including those that it loads. */
 const MOST_CHECKING = 100;
 /** If too many loads run, a process waits for this time before it checks a key again. */
 const RETRY_US = 1_000_000;

@@ -40,8 +40,8 @@ export class Run<Raw> implements ResponseWatcher {
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
   /**
-   * Whether the client disconnected, or `maxRun` passed, before the handler responded. The handler's response then ends
-   * the claim in a separate call.
+   * Whether the client disconnected, or `maxRun` passed, before the handler responded. The claim then ends as soon as
+   * the handler responds.
    */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;

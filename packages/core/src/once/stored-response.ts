@@ -20,7 +20,6 @@ const STORED_HEADERS = [
   'Link',
 ] as const;
 
-/** Headers that must never be replayed. */
 const NEVER_REPLAYED =
   /^(set-cookie|date|retry-after|(x-)?ratelimit.*|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|proxy-.*|idempotency-replayed)$/i;
 
@@ -32,7 +31,6 @@ export function isToken(name: unknown): name is string {
   return typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name);
 }
 
-/** Whether a header of this name can be stored. */
 export function isKeepable(name: unknown): name is string {
   return isToken(name) && !NEVER_REPLAYED.test(name);
 }

@@ -108,7 +108,7 @@ interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period by the clock of this process: the end in the store and those in decisions. They
+   * The ends of the calendar period by the clock of this process: the one in the store and those of decisions. They
    * differ after a change of the period, because a rejection uses the new end but doesn't store it. Empty for other
    * windows.
    */

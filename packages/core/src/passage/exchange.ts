@@ -24,7 +24,7 @@ export interface Exchange {
   isGone(): boolean;
   /**
    * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
-   * tests of handlers), calls it when the response has finished, at once if it already has. `aborted` is true if the
+   * tests of handlers), calls it when the response has finished, or at once if it already has. `aborted` is true if the
    * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission has
    * something to release or refund.
    */

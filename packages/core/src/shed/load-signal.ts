@@ -69,7 +69,6 @@ function isAmount(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY;
 }
 
-/** The time that a reading counts for. */
 interface Coverage {
   readonly atUs: number;
   readonly elapsedUs: number;

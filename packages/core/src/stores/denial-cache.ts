@@ -22,7 +22,7 @@ const MOST_CODES = 64;
 /** How many entries are checked for expiry with each answer of the store. */
 const SWEEP = 2;
 
-/** The longest time to live of an entry. A refund or reset by another process takes effect here after at most this time. */
+/** The longest time to live of an entry. At most this late, another process's refund or reset takes effect here. */
 const LONGEST_US = 60_000_000;
 
 /**
@@ -31,7 +31,7 @@ const LONGEST_US = 60_000_000;
  */
 const SLOTS = 1_024;
 
-/** The places in {@link DenialTable} of the entries for one rule of a limiter, by key, oldest first. */
+/** The place of each key's entry in {@link DenialTable}, for one rule of a limiter, oldest first. */
 type Places = Map<string, number>;
 
 /**
