@@ -137,7 +137,7 @@ class BodyDigest implements BodyWatcher {
     this.isCut = this.digest === undefined;
   }
 
-  /** Undefined until the body was read to its end. */
+  /** The digest; undefined until the body was read to its end. */
   readDigest(): Note['body'] {
     return this.digest === undefined ? undefined : { kind: 'r', digest: this.digest };
   }

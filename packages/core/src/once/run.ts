@@ -54,7 +54,7 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly lates: LateResponses;
   /** The write to retry, if the response could not be stored. */
   private late: LateValue | undefined;
-  /** Undefined if the request could not be watched. */
+  /** Undefined if the request was not watched. */
   private fingerprint: PendingFingerprint | undefined;
 
   constructor(

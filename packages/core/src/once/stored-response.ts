@@ -77,7 +77,7 @@ export class ResponseCollector {
     return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
   }
 
-  /** The response without its body, which was cut off; undefined if no response has begun. */
+  /** The response without its body, if the end of the body is missing; undefined if no response has begun. */
   bodiless(): AnswerRecord | undefined {
     return this.answer && { ...this.answer, body: undefined };
   }
@@ -123,7 +123,7 @@ export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array
   return bytes;
 }
 
-/** Undefined if the bytes are not a stored response, or were written by a later version. */
+/** Undefined if the bytes are not a stored response in this version's format. */
 export function decodeRecord(bytes: Uint8Array): AnswerRecord | undefined {
   if (bytes.length < PREFIX || bytes[0] !== VERSION) return undefined;
   const end = PREFIX + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);

@@ -509,7 +509,7 @@ class StorePart {
     this.health.forgetCalls(reason === 'slow');
   }
 
-  /** Returns how long the breaker was open, in milliseconds. */
+  /** Closes the breaker. Returns how many milliseconds it was open. */
   closeCircuit(nowUs: number): number {
     this.probe?.stopProbing();
     this.probe = undefined;

@@ -40,7 +40,7 @@ export interface StoreClientOptions extends ResilienceOptions {
 
 type Named = { readonly name: string };
 
-/** Always answers: if the store fails, nothing throws or rejects, because `onStoreError` determines the answer. */
+/** Calls a store for limits. If the store fails, nothing throws or rejects: `onStoreError` determines the answer. */
 export class StoreClient implements UpkeepClient<Step> {
   readonly sync: boolean;
   // The clock for permits, and for everything else outside the store that measures time.
