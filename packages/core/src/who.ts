@@ -1,4 +1,4 @@
-/** @spillway/core/who: the callers that are rejected, for apps and for tools that read the reports of processes. */
+/** @spillway/core/who: finds the callers that are rejected most, in one process or in the merged reports of several. */
 
 export type { CallerCount, CallerList } from './observe/callers/caller-list.js';
 export type { CallerTops } from './observe/callers/caller-windows.js';

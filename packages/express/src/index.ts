@@ -36,7 +36,7 @@ export const workerShedder: typeof core.workerShedder<Request> = core.workerShed
  */
 export const idempotency: typeof core.idempotency<Request> = core.idempotency;
 
-/** {@link core.meter}, whose callbacks get Express' request as `raw`. Handlers get the usage from `of(req)`. */
+/** {@link core.meter}, whose callbacks get Express' request as `raw`. Its `of(req)` gives handlers the usage. */
 export const meter: <Usage = number>(
   options?: core.MeterOptions<Usage, Request>,
 ) => core.Meter<Usage, Request> = core.meter;

@@ -36,7 +36,7 @@ export class FastifyExchange extends NodeExchange {
     }, report);
   }
 
-  /** Also true while onSend hooks run, or before the first byte of a stream. */
+  /** True once `reply.send` was called, even if onSend hooks still run or a stream has no bytes yet. */
   override isAnswered(): boolean {
     return this.isSending || super.isAnswered();
   }

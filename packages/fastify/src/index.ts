@@ -39,7 +39,7 @@ export const workerShedder: typeof core.workerShedder<FastifyRequest> = core.wor
  */
 export const idempotency: typeof core.idempotency<FastifyRequest> = core.idempotency;
 
-/** {@link core.meter}, whose callbacks get Fastify's request as `raw`. Handlers get the usage from `of(request)`. */
+/** {@link core.meter}, whose callbacks get Fastify's request as `raw`. Its `of(request)` gives handlers the usage. */
 export const meter: <Usage = number>(
   options?: core.MeterOptions<Usage, FastifyRequest>,
 ) => core.Meter<Usage, FastifyRequest> = core.meter;

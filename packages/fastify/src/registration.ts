@@ -67,8 +67,7 @@ export class Registration implements GuardHandle {
   }
 
   /**
-   * Leaves limiters to `others`, or to a registration outside it, if these run them too. Call it before the first
-   * request.
+   * Doesn't run limiters that `others` or a registration outside it already runs. Call it before the first request.
    */
   leaveTo(others: Registration | undefined): void {
     for (let other = others; other; other = other.outer) {

@@ -3,7 +3,7 @@
 import { type BodyWatcher, type Recorder, showBytes } from '@spillway/core/adapter';
 import type { Context } from 'hono';
 
-/** The entries of Hono's body cache that hold the whole body. Hono caches forms only after parsing. */
+/** The entries of Hono's body cache that hold the whole body. Forms don't: Hono caches only the parsed form. */
 const WHOLE = ['text', 'arrayBuffer', 'blob', 'json'];
 
 /** Makes a recorder read the body from Hono's cache, if `c.req` has consumed it already. */

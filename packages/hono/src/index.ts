@@ -43,7 +43,7 @@ export const workerShedder: typeof core.workerShedder<Context> = core.workerShed
 /** {@link core.idempotency}, whose callbacks get Hono's context as `raw`. Handlers get the claim from `claimOf(c)`. */
 export const idempotency: typeof core.idempotency<Context> = core.idempotency;
 
-/** {@link core.meter}, whose callbacks get Hono's context as `raw`. Handlers get the usage from `of(c)`. */
+/** {@link core.meter}, whose callbacks get Hono's context as `raw`. Its `of(c)` gives handlers the usage. */
 export const meter: <Usage = number>(
   options?: core.MeterOptions<Usage, Context>,
 ) => core.Meter<Usage, Context> = core.meter;

@@ -83,7 +83,7 @@ function statusOf(error: unknown): number {
   return typeof own === 'number' && own >= 200 && own in STATUS_CODES ? own : 500;
 }
 
-/** Also recognizes errors of another realm, as Koa does. */
+/** Recognizes errors as Koa does: another realm has its own `Error`, so `instanceof` is not enough. */
 function isError(thrown: unknown): boolean {
   return thrown instanceof Error || Object.prototype.toString.call(thrown) === '[object Error]';
 }

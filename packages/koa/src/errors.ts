@@ -41,7 +41,7 @@ function onerror(this: Answering, error: Error & { headers?: unknown }): void {
   }
 }
 
-/** Also recognizes errors of another realm, as Koa does. */
+/** Recognizes errors as Koa does: another realm has its own `Error`, so `instanceof` is not enough. */
 function isError(thrown: unknown): boolean {
   return Object.prototype.toString.call(thrown) === '[object Error]' || thrown instanceof Error;
 }

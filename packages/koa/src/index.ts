@@ -34,7 +34,7 @@ export const workerShedder: typeof core.workerShedder<Context> = core.workerShed
 /** {@link core.idempotency}, whose callbacks get Koa's context as `raw`. Handlers get the claim from `claimOf(ctx)`. */
 export const idempotency: typeof core.idempotency<Context> = core.idempotency;
 
-/** {@link core.meter}, whose callbacks get Koa's context as `raw`. Handlers get the usage from `of(ctx)`. */
+/** {@link core.meter}, whose callbacks get Koa's context as `raw`. Its `of(ctx)` gives handlers the usage. */
 export const meter: <Usage = number>(
   options?: core.MeterOptions<Usage, Context>,
 ) => core.Meter<Usage, Context> = core.meter;

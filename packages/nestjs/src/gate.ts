@@ -89,7 +89,7 @@ export class NestGate {
     );
   }
 
-  /** Reports a call whose end can't be seen, so that its permit was released too early. */
+  /** Reports that a permit was released at the start of its call, because the end of the call can't be seen. */
   tellUnwatched(context: ExecutionContext): void {
     this.report(
       new SpillwayError(

@@ -6,7 +6,7 @@ import { catchesError } from './metadata.js';
 
 type Websockets = typeof import('@nestjs/websockets');
 
-/** The app's error: `WsException` has `getError`, `HttpException` has `getResponse`. */
+/** The error for a rejection: a `WsException` has `getError`, an `HttpException` has `getResponse`. */
 interface RejectionError extends Error {
   getError?(): unknown;
   getResponse?(): unknown;

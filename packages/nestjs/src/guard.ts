@@ -67,7 +67,7 @@ Inject(NestGate)(SpillwayGuard, undefined, 0);
 
 /**
  * Stops a call that was answered. On `false`, Nest would throw a ForbiddenException, which catch-all filters would try
- * to answer a second time. A promise that never settles is just garbage collected.
+ * to answer a second time. So this promise never settles, and is garbage collected.
  */
 function ended(): Promise<never> {
   return new Promise(() => undefined);

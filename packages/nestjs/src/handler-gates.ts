@@ -14,11 +14,11 @@ export class HandlerGates {
   /** The gates by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
-  /** The class, and the method if there is one, from which each name was derived, to detect equal names. */
+  /** The class (and method) from which each name was derived, to detect that two of them have the same name. */
   private readonly places = new Map<string, readonly object[]>();
   /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';
-  /** The gate of other undecorated handlers. It has no `idempotency`, because their answers can't be recorded. */
+  /** The gate of undecorated message handlers and resolvers, without `idempotency`: it can't record their answers. */
   private readonly messages: HandlerGate | 'none';
   private readonly limiters: readonly NestLimiter[];
   private readonly options: GuardOptions<ExecutionContext>;
@@ -62,7 +62,7 @@ export class HandlerGates {
 
   /**
    * Merges the limiters of the module with those of the class, then with those of the method. Class and method can skip
-   * limiters, override them by name, and add others.
+   * limiters, override them by name, and add their own.
    */
   private compose(handler: object & Named, owner: object & Named): HandlerGate | 'none' {
     const merged = new Map(this.limiters.map((limiter) => [limiter.name, limiter]));

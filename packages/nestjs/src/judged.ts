@@ -2,7 +2,7 @@
 
 import type { ExecutionContext } from '@nestjs/common';
 
-/** `deferred`: the guard leaves the decision to the interceptor, which also sees the end of the call. */
+/** `judged`: decided. `deferred`: the guard leaves the decision to the interceptor, which also sees the call end. */
 type Stage = 'judged' | 'deferred' | undefined;
 
 // In the global symbol registry, because another copy of this package must see the mark, too.

@@ -8,7 +8,7 @@ type NestMeter<Usage> = core.Meter<Usage, ExecutionContext>;
 
 /**
  * {@link core.meter}, whose callbacks get Nest's ExecutionContext as `raw`. Handlers get the usage from
- * {@link Metered}; interceptors and guards get it from `of(context)`, or for HTTP also from `of(request)`.
+ * {@link Metered}; interceptors and guards get it from the meter's `of(context)` or, for HTTP, `of(request)`.
  */
 export function meter<Usage = number>(
   options?: core.MeterOptions<Usage, ExecutionContext>,

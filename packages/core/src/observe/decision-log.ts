@@ -72,7 +72,7 @@ export interface DecisionLog extends Observer {
 const WRITTEN: readonly Outcome[] = /* @__PURE__ */ OUTCOMES.filter(
   (outcome) => outcome !== 'skipped',
 );
-/** Domain separation: other uses of the same secret give other hashes. */
+/** Domain separation: if the secret has other uses, they produce different hashes. */
 const SECRET_SEED: Fingerprint = { lo: 0x73706c77, hi: 0x6c6f6773 };
 
 /**

@@ -148,7 +148,7 @@ class Table {
     return false;
   }
 
-  /** Keys of client addresses begin with `@`; an app's own key that begins with `@` gets a second `@`. */
+  /** Removes the `@` before a client address, or the one that was added to an app's key that begins with `@`. */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);
     const own = key.replace(/^@@/, '@');

@@ -8,7 +8,7 @@ import { RecentSubjects, warn } from '../base/log.js';
 import type { Fault } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 
-/** What Spillway does instead, by the source of the fault. */
+/** How Spillway continues after a fault, by its source. */
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
@@ -58,7 +58,7 @@ class FaultLog {
     this.logger = logger;
   }
 
-  /** @param hasBreaker whether the store has a breaker, which logs outages itself */
+  /** @param hasBreaker whether the store has a breaker; a breaker logs outages itself */
   logFault(fault: Fault, hasBreaker = false): void {
     const id = idOf(fault);
     const last = this.lastLines.get(id);
@@ -75,7 +75,7 @@ class FaultLog {
   }
 }
 
-/** A store fails for all limiters, so only the error distinguishes its faults. */
+/** Faults with one id share a line per minute. A store fault affects all limiters, so its id names none. */
 function idOf({ limiter, source, error }: Fault): string {
   if (source !== 'store') return `${source} ${limiter}`;
   return isSpillwayError(error) ? `store ${error.code} ${error.kind ?? ''}` : 'store';
@@ -95,7 +95,7 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
-/** Omits a name that is not a string: an app's error may have any. */
+/** Empty if the error's name, which an app may set to any value, is not a string. */
 function errorNameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';

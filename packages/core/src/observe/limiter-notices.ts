@@ -14,7 +14,7 @@ interface Made {
   readonly notices?: readonly Notice[] | undefined;
 }
 
-/** @param withoutStore how many limiters were created without a store so far, with these; 0 if these have a store */
+/** @param withoutStore number of limiters created without a store, including these; 0 if these have a store */
 export function tellOfLimiters(
   notices: Notices,
   limiters: readonly Made[],
@@ -42,7 +42,7 @@ export function tellOfMissingStore(notices: Notices): void {
   );
 }
 
-/** @param guardMode mode of the guard; `'enforce'` without a guard */
+/** @param guardMode mode of the guard; `'enforce'` if there is no guard */
 export function tellOfShadow(
   notices: Notices,
   guardMode: unknown,

@@ -11,8 +11,8 @@ export interface Metric {
   readonly kind: 'counter' | 'gauge';
   readonly help: string;
   /**
-   * The unit of a counter, in UCUM. Gauges have none, because the OpenTelemetry to Prometheus translation would append
-   * the unit of a ratio to the name.
+   * The unit of a counter, in UCUM. Gauges have none: Prometheus exporters for OpenTelemetry would append `_ratio` to
+   * their names.
    */
   readonly unit?: string;
   readonly labels: readonly string[];
@@ -20,7 +20,7 @@ export interface Metric {
 }
 
 /**
- * The duration of store calls, the only histogram. Exporters get the durations from `onStoreCall`, so it has no `read`.
+ * The duration of store calls, the only histogram. It has no `read`: exporters get the durations from `onStoreCall`.
  */
 export const STORE_CALL_DURATION = {
   name: 'store.call.duration',
@@ -154,12 +154,11 @@ export const METRICS: readonly Metric[] = [
   },
 ];
 
-/** One sample without labels; none if the value is unknown. */
 function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
 
-/** The counter for one kind of the units that meters report. */
+/** Makes the counter for one kind of units that meters report. */
 function unitsOf(kind: UnitsKind, help: string): Metric {
   return {
     name: `units.${kind}`,

@@ -1,4 +1,4 @@
-/** Warns about probable mistakes in an app, with one line for each code and limiter. */
+/** Warns about probable mistakes in an app: each kind of mistake once per limiter or guard. */
 
 import { checkFlag } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
@@ -50,7 +50,7 @@ export class Notices {
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
   }
 
-  /** For mistakes that show only by repetition: counts an occurrence, and returns the number so far. */
+  /** Counts an occurrence, and returns the number so far. Some mistakes show only by repetition. */
   count(code: NoticeCode, of: string): number {
     return this.logger ? countIn(this.logger, `${code} ${of}`) : 0;
   }

@@ -44,7 +44,6 @@ const OTHERS = '(others)';
 const PLANS = 32;
 const OTHER_PLAN = 'other';
 
-/** Kinds of units. Each is a metric. */
 const UNITS_KINDS: readonly UnitsKind[] = [
   'reserved',
   'added',
@@ -55,7 +54,7 @@ const UNITS_KINDS: readonly UnitsKind[] = [
   'lost',
 ];
 
-/** A tally reads at most this many stores and controls. The last value of an older store stays in the sum. */
+/** A tally reads only this many stores and controls, the newest. Counts of dropped stores stay in the sum. */
 const STORES = 1_000;
 
 /** A value with its labels. */
@@ -236,7 +235,7 @@ export class Tally implements Observer {
     return sum;
   }
 
-  /** Number of controls whose settings are lost; undefined if no guard has a control that reports it. */
+  /** Number of controls whose settings are lost; undefined if no guard has reported a control. */
   get lostControls(): number | undefined {
     if (this.controls.size === 0) return undefined;
     let lost = 0;

@@ -3,8 +3,8 @@
 import { base64url } from '../base/bytes-text.js';
 
 /**
- * The source of a body's digest: its bytes (`r`), the parsed body (`p`), or a value chosen by the app (`o`). `x` stands
- * for no digest, because the parsed body cannot be compared.
+ * The source of a body's digest: its bytes (`r`), the parsed body (`p`), or a value chosen by the app (`o`). `x`: there
+ * is no digest, because the parsed body cannot be compared.
  */
 type BodyKind = 'r' | 'p' | 'o' | 'x';
 
@@ -30,7 +30,7 @@ export function noteText({ isStored, head, body, length }: Note): string {
   return `1${isStored ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
 }
 
-/** Parses a note. Undefined if the text is not a note, or was written by a later version. */
+/** Parses a note. Undefined if the text is not a note in this version's format. */
 export function noteIn(text: string): Note | undefined {
   const [, kept, head, kind, digest = '', none, length = ''] = FORM.exec(text) ?? [];
   if (kept === undefined || head === undefined) return undefined;

@@ -28,7 +28,7 @@ export interface IdempotencyKeyState {
   readonly endsMs: number;
   /** Milliseconds until `endsMs`; 0 if the key is free. */
   readonly leftMs: number;
-  /** Undefined unless the state is `done`, or if a later version of Spillway wrote this note. */
+  /** The note of a `done` claim. Undefined in other states, or if a later version of Spillway wrote it. */
   readonly note: Note | undefined;
   /** The stored response. Undefined if there is none, or if a later version of Spillway wrote it. */
   readonly answer: AnswerRecord | undefined;

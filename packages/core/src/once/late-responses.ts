@@ -1,6 +1,6 @@
 /**
- * Keeps responses in memory that could not be written to the store. Each is written again whenever the step that marks
- * its claim as done is sent again.
+ * If a response could not be written to the store, it stays in memory. Its write is retried whenever the step that
+ * marks its claim as done is sent again.
  */
 
 import { SpillwayError } from '../base/errors.js';
@@ -13,7 +13,7 @@ import type { LateValue } from '../contract/upkeep.js';
 /** Timeout of a write, the same as for releases. No request waits for these writes. */
 const WRITE_MS = 1_000;
 
-/** The memory for the waiting responses of one limiter. Each takes {@link OVERHEAD} more, so at most 16,384 wait. */
+/** Memory for one limiter's waiting responses. Each counts {@link OVERHEAD} plus its bytes, so at most 16,384 wait. */
 const MOST_BYTES = 2 ** 24;
 const OVERHEAD = 2 ** 10;
 
@@ -55,7 +55,7 @@ export class LateResponses {
   private lane = 0;
   private failedUs = Number.NEGATIVE_INFINITY;
 
-  /** Undefined if retrying is pointless, because the value is invalid for every store. */
+  /** The write to retry; undefined if the value is invalid, so that every retry would fail. */
   lateAnswerFor(answer: AnswerToWrite, error: unknown): LateValue | undefined {
     const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
     return isInvalid ? undefined : new LateAnswer(answer, this);

@@ -50,15 +50,15 @@ export function tellMarkFault(
 }
 
 /**
- * Returns a step that reads a count by calendar. It needn't know the calendar: the store uses the period stored with
- * the count.
+ * Returns a step that reads a count by calendar. Any calendar will do, because the store reads the period that is
+ * stored with the count.
  */
 export function calendarLook(limiter: string, key: string): Step {
   const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };
 }
 
-/** Timeout of each call. Few calls run at once, so without a timeout, unanswered calls would block all others. */
+/** Timeout of each call. Few may run at once, so a few unanswered calls would otherwise block all later ones. */
 const PATIENCE_MS = 10_000;
 
 /** @throws any error of the store, or an error if it doesn't answer in time */

@@ -90,7 +90,7 @@ const MOST_WAITING = 32;
 /** Retries that wait for the running request with their key. */
 export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
-  /** When each waiting request gives up, in microseconds. Its claim object identifies the request. */
+  /** When each waiting request gives up, in microseconds, by the claim object of the request. */
   private readonly untilUs = new WeakMap<Claim, number>();
   /** The waiting retries, separately for each guard, because guards may have different stores. */
   private readonly waits = new WeakMap<KeepContext, Map<string, Crowd>>();
@@ -240,7 +240,7 @@ function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   });
 }
 
-/** Without the two lengths, different claims could get the same name. */
+/** The two lengths show where each part ends: without them, two claims could have one name. */
 function claimNameOf({ limiter, key, claim }: Step): string {
   return `${limiter.length} ${key.length} ${limiter}${key}${claim?.id}`;
 }

@@ -120,7 +120,6 @@ function lengthOf<Raw>(request: LimitRequest<Raw>): string {
   return /^\d{1,15}$/.test(length) ? length : '';
 }
 
-/** Computes the digest of a body piece by piece. */
 class BodyDigest implements BodyWatcher {
   isCut = false;
   private readonly hash: Digest = newDigest();
@@ -138,7 +137,7 @@ class BodyDigest implements BodyWatcher {
     this.isCut = this.digest === undefined;
   }
 
-  /** Undefined until the body was read to its end. */
+  /** The digest; undefined until the body was read to its end. */
   readDigest(): Note['body'] {
     return this.digest === undefined ? undefined : { kind: 'r', digest: this.digest };
   }
@@ -175,7 +174,7 @@ export async function compareRequests<Raw>(
 }
 
 /**
- * A body that cannot be compared counts as different. If only one of the two bodies is known, or they were digested in
+ * A body that cannot be compared counts as different. If only one body has a digest, or they were digested in
  * different ways, only their lengths are compared. The lengths of parsed multipart forms are compared too, because the
  * parsed body may not contain the files.
  */
@@ -212,8 +211,8 @@ export interface ValueDigest {
 }
 
 /**
- * Digests a value that may be large, in slices between which the event loop runs; synchronously if it is small. A
- * returned promise never rejects, and the value must not change until it settles.
+ * Digests a value: a small one synchronously, a large one in slices, between which the event loop runs. A returned
+ * promise never rejects, and the value must not change until it settles.
  */
 export function valueDigest(value: unknown): Eventually<ValueDigest> {
   const work = stableDigest(value);
@@ -229,7 +228,7 @@ async function finishDigest(work: Iterator<undefined, Uint8Array>): Promise<Valu
   }
 }
 
-/** Undefined if there is more to digest. */
+/** The result, or undefined if slices are left. */
 function nextSlice(work: Iterator<undefined, Uint8Array>): ValueDigest | undefined {
   try {
     const { done, value } = work.next();

@@ -28,13 +28,13 @@ export type UsedUnits = (
   period: { readonly start: Date; readonly end: Date },
 ) => number | PromiseLike<number>;
 
-/** The most loads that run at once in a process. Other keys are loaded when they are used again. */
+/** The most loads that run at once in a process. If more keys need one, they are loaded at their next use. */
 const MOST_LOADING = 8;
 /** A load that never settles counts as running for this time. */
 const LONGEST_LOAD_US = 60_000_000;
-/** The most keys that a process checks and loads at once. */
+/** The most keys that a process checks at once, including those that it loads. */
 const MOST_CHECKING = 100;
-/** How long a process at its maximum of loads waits before it checks the key again. */
+/** If too many loads run, a process waits for this time before it checks a key again. */
 const RETRY_US = 1_000_000;
 /** Timeout of a load. */
 const PATIENCE_MS = 2_000;
@@ -51,12 +51,12 @@ interface Seen {
 
 /**
  * Makes an observer that restores counts of limits by calendar if the store has lost them. A process checks a key when
- * a request starts its count, and every 10 s while the key is used. If the store has no mark for the key, the process
- * loads the units used, raises the count to them and sets the mark. This happens once per period, and again after a
- * loss.
+ * a request starts its count, and every 10 s while the key is used. If the store has no mark that the key was loaded in
+ * this period, the process loads the units used, raises the count to them and sets the mark. A loss of the count also
+ * removes the mark.
  *
- * No request waits for a load: until it ends, a key can exceed its limit by the units admitted. A load that fails or
- * takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
+ * No request waits for a load. So a key can exceed its limit by the units admitted before the load ends. A load that
+ * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
  *
  * @param loads one function per limit by calendar, by its name
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
@@ -92,8 +92,8 @@ class Restorer {
   private readonly options: MarkOptions;
   private readonly running = new Set<string>();
   /**
-   * The running loads, each with the time after which it no longer counts. This is checked before each load and not by
-   * timers, because Workers end timers with the request.
+   * The running loads, each with the time after which it no longer counts as running. No timer removes them, because
+   * Workers end timers with the request.
    */
   private readonly loading = new Set<{ readonly untilUs: number }>();
   private readonly seen = new RecentMarks<Seen>();
@@ -238,8 +238,8 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
 
 /**
  * The step that adds the missing units to a count. The store rejects it if more than half of these units were added
- * since the count was read. So the step can't pass twice if it is resent, and after a rejection, at most half of the
- * units are missing.
+ * since the count was read. The step itself adds all of them, so it can't pass twice if it is resent. After a
+ * rejection, less than half of them are missing.
  */
 function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));

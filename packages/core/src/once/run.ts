@@ -40,8 +40,8 @@ export class Run<Raw> implements ResponseWatcher {
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
   /**
-   * Whether the client disconnected, or `maxRun` passed, before the handler responded. The handler's response then ends
-   * the claim in a separate call.
+   * Whether the client disconnected, or `maxRun` passed, before the handler responded. The claim then ends as soon as
+   * the handler responds.
    */
   private isDetached = false;
   private resolveEnded: () => void = () => undefined;
@@ -52,9 +52,9 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
   private readonly lates: LateResponses;
-  /** The response, if its write failed. */
+  /** The write to retry, if the response could not be stored. */
   private late: LateValue | undefined;
-  /** Undefined if the request could not be watched. */
+  /** Undefined if the request was not watched. */
   private fingerprint: PendingFingerprint | undefined;
 
   constructor(

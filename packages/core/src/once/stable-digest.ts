@@ -61,7 +61,7 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
 
 /** A value that takes several steps to write. */
 interface Frame {
-  /** The value to write next, after `next` returned `value`. */
+  /** The nested value that must be written if `next` has returned `value`. */
   readonly value: unknown;
   /**
    * Takes the next step. Returns `value` if a nested value must be written, `more` if work is left, `end` when done.

@@ -4,8 +4,8 @@ import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
 /**
- * Only these headers are stored: they describe the body or point to a created resource. Other headers concern a single
- * response or client.
+ * Headers that are stored by default: they describe the body or point to a created resource. Other headers may concern
+ * a single response or client.
  */
 const STORED_HEADERS = [
   'Content-Type',
@@ -20,7 +20,6 @@ const STORED_HEADERS = [
   'Link',
 ] as const;
 
-/** Headers that must never be replayed. */
 const NEVER_REPLAYED =
   /^(set-cookie|date|retry-after|(x-)?ratelimit.*|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|proxy-.*|idempotency-replayed)$/i;
 
@@ -32,7 +31,6 @@ export function isToken(name: unknown): name is string {
   return typeof name === 'string' && /^[!#$%&'*+.^_`|~\w-]+$/.test(name);
 }
 
-/** Whether a header of this name can be stored. */
 export function isKeepable(name: unknown): name is string {
   return isToken(name) && !NEVER_REPLAYED.test(name);
 }
@@ -79,7 +77,7 @@ export class ResponseCollector {
     return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
   }
 
-  /** The response without its body, for a body that did not end; undefined if no response has begun. */
+  /** The response without its body, if the end of the body is missing; undefined if no response has begun. */
   bodiless(): AnswerRecord | undefined {
     return this.answer && { ...this.answer, body: undefined };
   }
@@ -125,7 +123,7 @@ export function encodeRecord({ status, fields, body }: AnswerRecord): Uint8Array
   return bytes;
 }
 
-/** Undefined if the bytes are not a stored response, or were written by a later version. */
+/** Undefined if the bytes are not a stored response in this version's format. */
 export function decodeRecord(bytes: Uint8Array): AnswerRecord | undefined {
   if (bytes.length < PREFIX || bytes[0] !== VERSION) return undefined;
   const end = PREFIX + new DataView(bytes.buffer, bytes.byteOffset).getUint32(1);

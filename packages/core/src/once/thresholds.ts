@@ -28,7 +28,7 @@ export interface Crossed {
   readonly key: string;
   /** The share, as passed to {@link thresholds}. */
   readonly threshold: number;
-  /** The units used, after the decision that crossed the share; with a calendar, at the time of this report. */
+  /** The units used after the decision that crossed the share. For a calendar, the units used at this report. */
   readonly used: number;
   /** The limit, with the numbers of the key's plan. */
   readonly limit: number;
@@ -44,7 +44,7 @@ const LEASE_US = 60_000_000;
 const SHORTEST_US = 1_000_000;
 const LONGEST_US = 34_560_000_000_000;
 
-/** The most callbacks that run at once. Other keys are reported when they are used again. */
+/** The most callbacks that run at once. If more keys need one, they are reported at their next use. */
 const MOST_RUNNING = 100;
 /**
  * Makes an observer that calls `onCrossed` when a key has used a share of a limit: at least once per key, period and
@@ -108,7 +108,7 @@ interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period by the clock of this process: the end in the store and those in decisions. They
+   * The ends of the calendar period by the clock of this process: the one in the store and those of decisions. They
    * differ after a change of the period, because a rejection uses the new end but doesn't store it. Empty for other
    * windows.
    */
@@ -121,14 +121,14 @@ interface Quiet {
 const MOST_ENDS = 8;
 
 /**
- * Ends further apart than this belong to two periods. Late replies of the store shift the computed end of a period by
- * less.
+ * If two ends are further apart, they belong to different periods. Late replies of the store shift the computed end of
+ * a period by less than this.
  */
 const SAME_US = 60_000_000;
 
 /**
- * If the store has no count, a period that ends within this time is ignored: it may have ended before this process
- * received the decision.
+ * If the store has no count by calendar, a period that ends within this time is not reported: it may have ended before
+ * this process received the decision.
  */
 const LATEST_US = 1_000_000;
 

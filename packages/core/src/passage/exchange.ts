@@ -4,7 +4,7 @@ import type { Admission } from '../contract/admission.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
 
-/** Called once when a response has closed. Returns a promise if the store answers later; it never rejects. */
+/** Called once when a response has closed. If the store answers later, returns a promise, which never rejects. */
 export type OnClosed = (outcome: ResponseEnd) => Promise<void> | undefined;
 
 /**
@@ -24,7 +24,7 @@ export interface Exchange {
   isGone(): boolean;
   /**
    * Calls `closed` once when the response has closed: sent, failed or aborted. Without a connection (Lambda adapters,
-   * tests of handlers), calls it when the response has finished, at once if it already has. `aborted` is true if the
+   * tests of handlers), calls it when the response has finished, or at once if it already has. `aborted` is true if the
    * client disconnected first. `status` is omitted unless the status line was sent. Called only if the admission has
    * something to release or refund.
    */
@@ -40,7 +40,7 @@ export interface Exchange {
   /**
    * Sends the status and the body of a rejection, with `PROBLEM_TYPE` as its `Content-Type`; the other headers are
    * already set. For a custom response, the adapter only stores `admission` here and runs the app's code when the gate
-   * returns `rejected`. Here, exceptions of the app's code would count as faults of the adapter.
+   * returns `rejected`. In this method, the app's exceptions would count as faults of the adapter.
    */
   reject(admission: Admission): void;
   /**

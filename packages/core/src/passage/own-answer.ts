@@ -6,7 +6,7 @@ import { after, isThenable } from '../base/host.js';
 /** How long a custom response may take to begin. */
 const LONGEST_MS = 10_000;
 
-/** How long a response may take to begin once the function has ended: frameworks may send files and views later. */
+/** How long frameworks may take to begin a response, such as a file or view, after the function has ended. */
 const LONGEST_AFTER_END_MS = 1_000;
 
 const CALLED_NEXT =
@@ -71,7 +71,7 @@ export class OwnAnswer {
     return undefined;
   }
 
-  /** Called if the app calls `next()`: a rejected request must not reach a handler. */
+  /** Called instead of the next handler if the app calls `next()` for a rejected request. */
   wentOn(): void {
     this.report(missing(CALLED_NEXT));
     if (this.isOver) return;

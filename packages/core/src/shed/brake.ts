@@ -1,5 +1,5 @@
 /**
- * The brake: calculates which fraction of requests to reject, by class, to hold the event loop's wait at its target.
+ * The brake: calculates which fraction of requests to reject, by class, to hold the event loop delay at its target.
  */
 
 import { coverageOf, type Reading } from './load-signal.js';
@@ -16,8 +16,8 @@ const weightOf = (error: number): number => Math.max(1, error, -2.25 * error);
 /** How much the fraction grows per unit of the current error, if the error is positive. */
 const RISING_GAIN = 0.25;
 /**
- * The same for negative errors. The gain is smaller here: otherwise, a moment without load would admit the lower
- * classes while higher classes are rejected.
+ * How much the fraction falls per unit of a negative error. With a larger gain, a moment without load would admit lower
+ * classes while higher ones are rejected.
  */
 const FALLING_GAIN = 0.1;
 /** The largest fraction: some requests must pass, or the controller cannot see when the load ends. */

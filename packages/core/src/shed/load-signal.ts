@@ -69,7 +69,6 @@ function isAmount(value: unknown): boolean {
   return typeof value === 'number' && value >= 0 && value < Number.POSITIVE_INFINITY;
 }
 
-/** The time that a reading counts for. */
 interface Coverage {
   readonly atUs: number;
   readonly elapsedUs: number;
@@ -127,7 +126,7 @@ export class SignalLoop<State> {
     this.advance = advance;
   }
 
-  /** The state for a request. The first request starts the signal. */
+  /** The state for a request. The first request makes the loop watch the signal. */
   at(nowUs: number): State {
     if (this.known === undefined) this.start(nowUs);
     else if (nowUs - this.readUs >= this.periodUs) this.readSignal(nowUs);
@@ -170,7 +169,7 @@ interface Watcher {
 }
 
 /**
- * A weak reference, because the signal lives as long as the process and must not retain shedders of tests or reloads.
+ * Holds the watcher weakly: a signal can live as long as the process, and must not retain shedders of tests or reloads.
  */
 function watchSignal(signal: Signal, watcher: Watcher): void {
   const watched = weakly(watcher);
@@ -182,7 +181,7 @@ function watchSignal(signal: Signal, watcher: Watcher): void {
   disregard(stop);
 }
 
-/** A separate function, because a closure retains everything in scope where it was made. */
+/** Not inlined: a closure in `watchSignal` could retain all its variables, also `watcher`. */
 function weakly(watcher: Watcher): () => Watcher | undefined {
   if (typeof WeakRef === 'undefined') return strongly(watcher); // Workers before May 2025
   const weak = new WeakRef(watcher);

@@ -7,7 +7,6 @@ import { Junk } from '../base/junk.js';
 import { checkNames, type NamesOf } from '../base/option-names.js';
 import type { LimitRequest } from '../contract/request.js';
 
-/** The classes, from the one that is shed last to the one that is shed first. */
 const DEFAULT_CLASSES: readonly string[] = ['critical', 'post', 'get', 'test'];
 
 /**

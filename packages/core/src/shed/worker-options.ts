@@ -15,7 +15,7 @@ import type { Priority } from './priority.js';
  * ladder and, in `wait`, the signal for the brake.
  */
 export interface LoopSignal extends Signal {
-  /** The event loop's wait; value 1 is the target. */
+  /** The event loop delay; value 1 is the target. */
   readonly wait?: Signal | undefined;
 }
 

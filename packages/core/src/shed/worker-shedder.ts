@@ -45,7 +45,7 @@ export interface WorkerShedder<Raw = unknown> extends LocalLimiter<Raw> {
 
 /**
  * Rejects requests with 503 when this process is overloaded, the least important class first. It uses no store and no
- * I/O, and has two loops. The brake holds the event loop's wait at its target and reacts within a second. The ladder
+ * I/O, and has two loops. The brake holds the event loop delay at its target and reacts within a second. The ladder
  * sheds class after class during a long overload that the brake cannot hold (Stripe's worker utilization load shedder:
  * P. Tarjan, "Scaling your API with rate limiters", 2017).
  *

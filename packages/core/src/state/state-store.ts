@@ -104,7 +104,7 @@ class StateStore implements Store {
     return spread(group, answers);
   }
 
-  /** Adds the key's other counts in the limiter to a reset, because a reset applies to all of them. */
+  /** Adds to a reset the key's counts under other rules of the limiter, because it resets them too. */
   private named(step: Step): NamedStep {
     const others = step.op === 'reset' ? this.known.otherResets(step) : [];
     return {
@@ -122,7 +122,7 @@ class StateStore implements Store {
 interface NamedStep {
   readonly step: Step;
   readonly name: string;
-  /** If the step is a reset, a step for each other count of its limiter. */
+  /** If the step is a reset: resets of the key's counts under other rules of the limiter. */
   readonly others: readonly NamedStep[];
 }
 
@@ -178,7 +178,7 @@ class TextGroup {
   }
 }
 
-/** Returns only counts whose text changes: resetting an unused count writes nothing. */
+/** Leaves out counts whose text stays the same: resetting an unused count writes nothing. */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

@@ -1,4 +1,4 @@
-/** The values of a store on a database: each is a text that starts with its expiry. */
+/** Stores values, such as responses, in a database: each as a text that starts with its expiry. */
 
 import { bytesOfText, textOfBytes } from '../base/bytes-text.js';
 import { type EncodeNameOptions, encodeName } from '../base/encode-name.js';

@@ -166,7 +166,7 @@ export class LoopTurns {
 type Listener = (event: BreakerEvent) => void;
 
 /**
- * This many parts have separate states; few clusters have more nodes. A further part replaces one that is healthy or no
+ * The most parts with separate states; few clusters have more nodes. A further part replaces one that is healthy or no
  * longer requested. If there is none, all further parts share one state, whose breaker opens once this many of them
  * have failed without a success in between.
  */
@@ -492,7 +492,7 @@ class StorePart {
   reason: BreakerEvent['reason'] = 'failures';
   /** How long probes must succeed before the breaker closes. At 0, one success is enough. */
   healthyUs: number = 0;
-  /** Set while the breaker is open. */
+  /** The running probe; undefined while the breaker is closed. */
   probe: Probe | undefined;
   private openedUs = 0;
 
@@ -509,7 +509,7 @@ class StorePart {
     this.health.forgetCalls(reason === 'slow');
   }
 
-  /** Returns how long the breaker was open, in milliseconds. */
+  /** Closes the breaker. Returns how many milliseconds it was open. */
   closeCircuit(nowUs: number): number {
     this.probe?.stopProbing();
     this.probe = undefined;

@@ -15,7 +15,7 @@ import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**
  * Calls use the same timer if their deadlines differ by at most this time. The timer fires this long after the first of
- * these deadlines. Background calls have separate timers.
+ * these deadlines. Background calls share no timers.
  */
 const SHARED_US = 1_000;
 

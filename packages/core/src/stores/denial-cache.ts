@@ -22,7 +22,7 @@ const MOST_CODES = 64;
 /** How many entries are checked for expiry with each answer of the store. */
 const SWEEP = 2;
 
-/** The longest time to live of an entry. So a refund or reset by another process takes effect here within a minute. */
+/** The longest time to live of an entry. At most this late, another process's refund or reset takes effect here. */
 const LONGEST_US = 60_000_000;
 
 /**
@@ -31,7 +31,7 @@ const LONGEST_US = 60_000_000;
  */
 const SLOTS = 1_024;
 
-/** The places in {@link DenialTable} of the entries for one rule of a limiter, by key, oldest first. */
+/** The place of each key's entry in {@link DenialTable}, for one rule of a limiter, oldest first. */
 type Places = Map<string, number>;
 
 /**
@@ -41,7 +41,7 @@ type Places = Map<string, number>;
  */
 export class DenialCache {
   private readonly table = new DenialTable();
-  /** By limiter, then by the `code` of the rule. */
+  /** Places of entries, by limiter, then by the `code` of the rule. */
   private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;

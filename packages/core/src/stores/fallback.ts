@@ -96,7 +96,7 @@ export class Fallback {
   /**
    * Decides by `onStoreError` for parts whose breaker is open, and for parts that fail. Parts with an open breaker are
    * decided first: if a step there is rejected, the other parts only get `look` steps. The fallback counters are
-   * charged last, if all pass.
+   * charged last, if all steps pass.
    */
   private async askAcross(
     parts: readonly Part<string>[],
@@ -153,10 +153,10 @@ function keepsPermit(step: Step): step is CountedStep {
   return (isRelease || isRenewal(step)) && isCountedHere(step);
 }
 
-/** About 3 MB of buckets. A key for which there is no room is allowed. */
+/** Maximum number of counts, about 3 MB. A key for which there is no room is allowed. */
 const MAX_ENTRIES = 100_000;
 
-/** The memory is created on first use, because most processes never need it. */
+/** Counters in this process. Most processes never need them, so their memory is created on first use. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
   /** The rule registered last, so that consecutive steps with the same rule register it only once. */
@@ -294,8 +294,8 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
 }
 
 /**
- * The step with this process's rule and its own receipt, because the store's receipt means nothing here. The properties
- * are listed one by one, because a spread takes longer than counting.
+ * The step with the rule and the receipt of the fallback counters, to which the store's receipt means nothing. The
+ * properties are listed one by one, because a spread takes longer than counting.
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;

@@ -80,12 +80,12 @@ export async function askParts<Name>(
   answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
-  /** The parts to refund if another part rejects, as they were sent. */
+  /** The parts that passed, as they were sent. If another part rejects, they are refunded. */
   const granted: Part<Name>[] = [];
   let rejected = false;
   let failed: PromiseRejectedResult | undefined;
 
-  /** Sends all parts at once, and returns whether the group passes. In `sent`, some takes may be looks. */
+  /** Sends all parts at once, in the form `sent`, where takes may be looks. Returns whether the group passes. */
   async function takeParts(own: readonly Part<Name>[], sent = own): Promise<boolean> {
     const results = await Promise.allSettled(
       sent.map(async ({ steps, name }) => ask(steps, name, false)),
@@ -150,8 +150,8 @@ async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>
 }
 
 /**
- * Marks a rejection that must not be cached: it may be due to charges of another group that are about to be refunded
- * too.
+ * Marks a rejection that must not be cached: another group, which is rejected too, may have caused it by charges that
+ * will be refunded.
  */
 function asProvisional(answer: Answer): Answer {
   return answer.allowed ? answer : { ...answer, provisional: true };

@@ -34,7 +34,7 @@ export class RemoteState {
   }
 }
 
-/** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
+/** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
 const states = new WeakMap<Store, RemoteState>();
 
 /** The state of `store`. It is created for the first user, whose `clock` applies to all users. */

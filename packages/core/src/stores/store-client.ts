@@ -40,7 +40,7 @@ export interface StoreClientOptions extends ResilienceOptions {
 
 type Named = { readonly name: string };
 
-/** Always answers: if the store fails, nothing throws or rejects, because `onStoreError` determines the answer. */
+/** Calls a store for limits. If the store fails, nothing throws or rejects: `onStoreError` determines the answer. */
 export class StoreClient implements UpkeepClient<Step> {
   readonly sync: boolean;
   // The clock for permits, and for everything else outside the store that measures time.
@@ -112,7 +112,7 @@ class SharedState {
   }
 }
 
-/** Not a property of the store, because a store may be frozen, a proxy, or have private fields. */
+/** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
 const states = new WeakMap<Store, SharedState>();
 
 /** The state of `store`. It is created for the first user, whose `clock` applies to all users. */

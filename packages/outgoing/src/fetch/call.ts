@@ -34,7 +34,7 @@ export interface WebInit {
   readonly signal?: WebSignal | null | undefined;
   readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
   readonly integrity?: string | undefined;
-  /** Not named `priority`, because `RequestInit` has a `priority`, which concerns the connection. */
+  /** How the call waits for its slot. Not called `priority`, because that is the connection's in `RequestInit`. */
   readonly pace?: CallPace<string> | undefined;
 }
 

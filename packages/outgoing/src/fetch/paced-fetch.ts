@@ -89,7 +89,7 @@ class PacedCall {
   }
 
   /**
-   * If the result is a redirect, the next try calls its target. Otherwise returns false.
+   * Returns whether the result is a redirect to follow. If so, the next try calls its target.
    *
    * @throws TypeError for redirects that make `fetch` reject
    */
