@@ -24,7 +24,7 @@ const BODY_HEADERS = [
 /** Headers that must not be sent to another origin. */
 const ORIGIN_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'];
 
-/** Properties of a `Request` that {@link Call} does not have. */
+/** Properties of a `Request` that must be copied to the next hop, because {@link Call} does not have them. */
 const REQUEST_PROPERTIES = ['cache', 'credentials', 'keepalive', 'referrerPolicy'];
 
 declare const URL: new (

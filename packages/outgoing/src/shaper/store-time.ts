@@ -50,7 +50,7 @@ export class StoreTime {
     }
   }
 
-  /** At least how far the store's clock is ahead of this process's clock. */
+  /** How far the store's clock is ahead of this process's clock at least. */
   get offsetUs(): number {
     return Math.max(this.latest, this.before);
   }
