@@ -134,8 +134,8 @@ function wordOf(text: string): string | undefined {
 }
 
 /**
- * Advice for errors of a Cluster. With a cluster client, `CROSSSLOT` gets none, because the store never mixes slots in
- * a call.
+ * Advice for errors of a Cluster. With a cluster client there is no advice for `CROSSSLOT`, because the store never
+ * mixes slots in a call.
  */
 function hintFor(word: string, isCluster: boolean): string {
   if (!CLUSTER_WORDS.has(word)) return '';
