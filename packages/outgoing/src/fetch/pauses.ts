@@ -23,7 +23,7 @@ export interface PauseEvent {
   /** The status of the response. */
   readonly status: number;
   /**
-   * `retry-after`: a rejection that stated how long to wait · `quota`: `RateLimit` headers without remaining units ·
+   * `retry-after`: a rejection that stated how long to wait · `quota`: headers that show too few remaining units ·
    * `unsaid`: a rejection that did not state how long to wait.
    */
   readonly cause: 'retry-after' | 'quota' | 'unsaid';
@@ -262,7 +262,7 @@ interface HostState {
   askedMs: number;
   /** Resolves when that request is answered. */
   answered: Promise<void>;
-  /** When this process sent the request that the newest answer belongs to. */
+  /** When this process sent the request whose answer is the newest. */
   answerAskedMs: number;
   pausedUntilMs: number;
 }

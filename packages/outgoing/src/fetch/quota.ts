@@ -19,11 +19,11 @@
  *    units and start one more call. Then no pause is needed. So a shaper with the pace of the server is not slowed down
  *    at the end of each window.
  *
- * The third correction is slightly wrong if calls arrive late, and very wrong if others use the same quota or if a call
- * costs several units. Then the server rejects calls. One rejection can be bad luck. After a second one within thirty
- * windows, a margin of a quarter of a period is added to each wait, for thirty windows. Each rejection in that time
- * makes the margin four times as long, up to the wait that the response states, and restarts the thirty windows. If the
- * next rejection comes soon after they end, the margin lasts for sixty windows, and so on.
+ * The third correction is slightly wrong if calls arrive late, and very wrong if other clients use the same quota or if
+ * a call costs several units. Then the server rejects calls. One rejection can be bad luck. After a second one within
+ * thirty windows, a margin of a quarter of a period is added to each wait, for thirty windows. Each rejection in that
+ * time makes the margin four times as long, up to the wait that the response states, and restarts the thirty windows.
+ * If the next rejection comes soon after they end, the margin lasts for sixty windows, and so on.
  */
 
 import type { Remaining } from './response-headers.js';

@@ -1,7 +1,7 @@
 /**
  * Follows redirects as the Fetch standard does ("HTTP-redirect fetch"), but each hop is a call that waits for a slot of
- * its target host. Otherwise the redirects of one host could send us to another host faster than the other host's pace
- * allows.
+ * its target host. Otherwise redirects from one host could lead to calls to another host that are faster than that
+ * host's pace.
  */
 
 import type { WebResponse } from '@spillway/core/fetch';

@@ -175,7 +175,7 @@ export interface Shaper<Pace extends string = never> {
    * it. Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer. Then only this process pauses, and sends the
    * pause again while it lasts.
    *
-   * @param by who or what pauses, for {@link ShaperStats.pausedBy}: at most 256 UTF-16 units, the rest is cut off
+   * @param by who or what pauses, shown as {@link ShaperStats.pausedBy}, and cut to 256 UTF-16 units
    */
   pause(key: string, duration: Duration, by?: string): Promise<void>;
   /** Resolves when no job waits or runs in this process. */

@@ -24,7 +24,7 @@ import type { Permit, Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
-/** Tolerance for slots that seem too far in the future, because the clock of the store is only estimated. */
+/** A valid slot can seem to be this much too far in the future, because the clock of the store is only estimated. */
 const SLACK_US = 1_000_000;
 
 /** How long to wait after a rejection or a failure before asking the store again for slots of accepted jobs. */
@@ -59,7 +59,7 @@ export interface JobQueueHost {
 
 export class JobQueue {
   readonly key: string;
-  /** When to call {@link runDue}. {@link Queues} orders queues by it. */
+  /** When to call {@link runDue}. {@link Queues} orders queues by this time. */
   wakeUs: number = Infinity;
   private readonly host: JobQueueHost;
   private readonly paces: Paces;
@@ -573,9 +573,9 @@ export class JobQueue {
   }
 
   /**
-   * A store grants no slot that starts before earlier slots, unless it has lost its data. After a loss, the queue
-   * delays all slots of the store by the same time, to come after the slots granted before. So all processes together
-   * keep the pace.
+   * Only a store that has lost its data grants a slot that starts before slots granted earlier. After such a loss, the
+   * queue delays all slots of the store by the same time, so that they come after the slots granted earlier. So all
+   * processes together keep the pace.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.

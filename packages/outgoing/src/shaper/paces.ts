@@ -114,7 +114,7 @@ export class Paces {
   }
 
   /**
-   * For each pace that `units` names: its index and its units.
+   * Returns the index and the units of each pace that `units` names.
    *
    * @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN`
    */
@@ -126,7 +126,7 @@ export class Paces {
     ]);
   }
 
-  /** For each pace that an argument names: its index, its name for messages, and its units. */
+  /** Returns the index, the name for messages and the units of each pace that an argument names. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];

@@ -1,4 +1,6 @@
-/** The interface between an algorithm and the calls and replies of the script. */
+/**
+ * The interface of a codec, which encodes the steps of one algorithm for the script and decodes the script's replies.
+ */
 
 import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';

@@ -54,9 +54,9 @@ export interface Restored {
 }
 
 /**
- * The control that `redisControl` returns. Its methods are those of `memoryControl`; their promises resolve when the
- * change is stored in Redis and this process follows it. They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`
- * (the change may have been made) or `SPW_STORE_ERROR`.
+ * The control that `redisControl` returns. Its methods are those of `memoryControl`, but most return promises. The
+ * promise of a change resolves when the change is stored in Redis and this process follows it. Promises reject with
+ * `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
  */
 export interface RedisControl extends Control {
   /**
