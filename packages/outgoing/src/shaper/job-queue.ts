@@ -212,7 +212,7 @@ export class JobQueue {
     return slot;
   }
 
-  /** Counts the slot of a reservation as used. Returns when the work may start, by this process's clock. */
+  /** Counts the start of a reservation on its slot. Returns when the work may start, by this process's clock. */
   reserveSlot(slot: Slot, nowUs: number): number {
     const startUs = Math.max(this.startUs(slot), nowUs);
     this.countStart(slot, startUs, nowUs);

@@ -12,7 +12,10 @@ export interface RedisClient {
   readonly state: string;
   /** Whether all keys of a call must be in one hash slot. Default false. */
   readonly isCluster?: boolean;
-  /** Used if the store's option `coalesce` is not set. Default true. Use false if requests must not share a promise. */
+  /**
+   * The value of the store's option `coalesce` if that is not set. Default true. Use false if requests must not share a
+   * promise.
+   */
   readonly coalesce?: boolean;
   /**
    * Runs the script with this SHA-1 once, or rejects with Redis's own message, such as `NOSCRIPT …` for an unknown
