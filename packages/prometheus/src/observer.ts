@@ -27,7 +27,8 @@ export interface PrometheusObserver extends Observer {
 
 /**
  * An observer for the option `observers`; use one for all guards of a process. Labels have few values, such as limiter
- * names, and are never keys. A request costs one addition; the rest of the work is done at the scrape.
+ * names, and are never keys. For a decision, the observer only adds to a counter. It computes the metrics at the
+ * scrape.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` if the prefix can't start a metric name, or the registry already has these
  * metrics

@@ -12,7 +12,7 @@ interface Shared {
 }
 
 /**
- * @param of names the function that takes these options, for messages
+ * @param of the name of the function that takes these options, for messages
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  */
 export function checkRedisOptions<Options extends Shared>(

@@ -36,7 +36,7 @@ const DENIED_COMMAND = /\bto run the '([\w|.-]{1,32})' command/i;
 
 /** Redis 6.2 puts the position before an error in a script: `@user_script: 318: ` or `=(tail call): -1: `. */
 const WORD = /^(?:ERR Error running script .*?: )?(?:[@=][\w()[\] ]+: ?-?\d+: )*-?([A-Z]+)(?= |$)/;
-/** The reply to long commands of an unauthenticated client; short ones get `NOAUTH`. */
+/** The reply to long commands of an unauthenticated client. Short commands get `NOAUTH`. */
 const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
 
 /**
@@ -134,8 +134,8 @@ function wordOf(text: string): string | undefined {
 }
 
 /**
- * Advice for errors of a Cluster. With a cluster client, `CROSSSLOT` gets none, because the store never mixes slots in
- * a call.
+ * Advice for errors of a Cluster. With a cluster client there is no advice for `CROSSSLOT`, because the store never
+ * mixes slots in a call.
  */
 function hintFor(word: string, isCluster: boolean): string {
   if (!CLUSTER_WORDS.has(word)) return '';

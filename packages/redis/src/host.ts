@@ -20,7 +20,7 @@ export function afterThisTask(run: () => void): void {
   void Promise.resolve().then(run);
 }
 
-/** Cancels a timer of a client. */
+/** Cancels a timer that a Redis client has set. */
 export function callOff(timer: unknown): void {
   (globalThis as unknown as Host).clearTimeout(timer);
 }

@@ -84,7 +84,7 @@ const NAMES: NamesOf<RedisStoreOptions> = {
 /** The store of {@link redisStore}. */
 export interface RedisStore extends Store {
   readonly sync: false;
-  /** Values expire in Redis. They are in the hash slot of their key's counts. */
+  /** Stores values, which expire in Redis, in the hash slot of their key's counts. */
   readonly values: Values;
   register(limiter: string, rule: Rule): void;
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
@@ -109,7 +109,7 @@ export function redisStore(client: AnyRedisClient, options: RedisStoreOptions = 
   return remoteStore(new Redis(asRedisClient(client), productionScript(), options));
 }
 
-/** The store with a given script, and the clock that the script needs. */
+/** The store, with a given script. A script for tests needs a clock. */
 export class Redis implements RedisStore {
   readonly sync = false;
   readonly testClock?: Clock;
@@ -180,8 +180,8 @@ export class Redis implements RedisStore {
 
   /**
    * A reset clears all counts of its limiter and key. Counts for which this process has a rule are cleared immediately,
-   * in the order of its calls. Counts of other processes are cleared once Redis has listed them. Only the answers to
-   * `steps` are returned.
+   * in the order of this process's calls. Counts for which only other processes have rules are cleared once Redis has
+   * listed them. Only the answers to `steps` are returned.
    */
   private async askWithResets(
     steps: readonly Step[],

@@ -16,7 +16,7 @@ export interface Reply {
 export interface Service {
   readonly port: number;
   get(path?: string, options?: http.RequestOptions): Promise<Reply>;
-  /** Creates a request that the caller sends. */
+  /** Creates a request. The caller must send it. */
   open(path?: string, options?: http.RequestOptions): http.ClientRequest;
   /** Sends raw text, and reads until the connection ends. */
   raw(text: string): Promise<string>;

@@ -9,7 +9,7 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The URL of the Redis that tests share; null if none is available. */
     redisUrl: string | null;
-    /** The server's program, for tests that start and kill their own servers. */
+    /** The program of a Redis server, for tests that start and kill their own servers. */
     redisProgram: string | null;
     /** All available servers; the first is that of `redisProgram`. */
     redisServers: readonly ServerProgram[];

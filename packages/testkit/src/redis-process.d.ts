@@ -24,7 +24,7 @@ export function findRedis(): string | null;
 
 /**
  * All available servers: that of {@link findRedis}, then those that `tools/servers.sh` has downloaded. If
- * `SPILLWAY_REDIS_SERVER` is set, only its server.
+ * `SPILLWAY_REDIS_SERVER` is set, the list has only that server.
  */
 export function findServers(): ServerProgram[];
 

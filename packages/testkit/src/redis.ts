@@ -14,7 +14,7 @@ export { freePort } from './redis-process.js';
 /** The server that all tests share; null if there is none. */
 export const redisUrl: string | null = inject('redisUrl');
 
-/** The program for tests that start their own servers; null if there is none. */
+/** The program of a Redis server, for tests that start their own servers; null if there is none. */
 export const redisProgram: string | null = inject('redisProgram');
 
 /** Runs tests once for each available server, whose name is in the title. Without servers they are skipped. */
@@ -46,8 +46,8 @@ export class RedisServer {
   }
 
   /**
-   * Reserves an address without starting a server. `whenDone` gets a function that kills a server started there later.
-   * By default, that happens at the end of the test.
+   * Reserves an address without starting a server. `whenDone` gets a function that kills the server, if one was started
+   * there. By default, the function is called at the end of the test.
    */
   static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = new RedisServer(await freePort());
@@ -56,7 +56,8 @@ export class RedisServer {
   }
 
   /**
-   * Starts a server. `whenDone` gets a function that kills the server. By default, that happens at the end of the test.
+   * Starts a server. `whenDone` gets a function that kills the server. By default, the function is called at the end of
+   * the test.
    */
   static async up(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = await startServer();
@@ -124,7 +125,9 @@ export async function startCluster(): Promise<{ servers: RedisServer[]; nodes: R
   return { servers, nodes };
 }
 
-/** A cluster that the tests of a `describe` share. Both lists are filled before the first test. */
+/**
+ * A cluster that the tests of a `describe` share. Its servers and clients are added to the lists before the first test.
+ */
 export function useCluster(): { readonly servers: RedisServer[]; readonly nodes: Redis[] } {
   const servers: RedisServer[] = [];
   const nodes: Redis[] = [];

@@ -16,15 +16,15 @@ import {
 
 /** A pause that a response caused. */
 export interface PauseEvent {
-  /** The paused key, or the host for a 503. */
+  /** The key that is paused. For a 503 this is the host, whatever the key of the call. */
   readonly key: string;
   /** How long the pause is, in milliseconds. */
   readonly pauseMs: number;
   /** The status of the response. */
   readonly status: number;
   /**
-   * `retry-after`: a rejection that stated how long to wait · `quota`: `RateLimit` headers without remaining units ·
-   * `unsaid`: a rejection that stated no time.
+   * `retry-after`: a rejection that stated how long to wait · `quota`: headers that show too few remaining units ·
+   * `unsaid`: a rejection that did not state how long to wait.
    */
   readonly cause: 'retry-after' | 'quota' | 'unsaid';
 }
@@ -56,15 +56,15 @@ type AnyShaper = Pick<
 
 interface KeyState {
   readonly quota: Quota;
-  /** The end of the pause that this process sent. */
+  /** The end of the latest pause that this process requested for the key. */
   pausedUntilMs: number;
-  /** Rejections in a row that stated no time. */
+  /** How many rejections in a row did not state how long to wait. */
   untimedRejections: number;
 }
 
 /**
- * The first pause after a rejection that states no time. After each further such rejection in a row, the pause is twice
- * as long.
+ * The first pause after a rejection that does not state how long to wait. Each further such rejection in a row doubles
+ * the pause.
  */
 const FIRST_BACKOFF_MS = 1000;
 
@@ -96,7 +96,7 @@ export class Pauses {
     return this.options.clock.nowUs() / 1000;
   }
 
-  /** Pauses the key or the host of a response, if the response requires it. Never throws. */
+  /** If the response is a rejection or shows a spent quota, pauses the key or, for a 503, the host. Never throws. */
   async handleResponse(
     key: string,
     host: string,
@@ -167,7 +167,10 @@ export class Pauses {
     await this.pause(key, this.withJitter(backoffMs), status, 'unsaid');
   }
 
-  /** How long until the limit with the fewest units left resets. Undefined for a 503, which is not about a quota. */
+  /**
+   * How long until the limit with the fewest units left resets. Undefined for a 503, because it says nothing about a
+   * quota.
+   */
   private resetMs(headers: ResponseHeaders, status: number, trip: RoundTrip): number | undefined {
     if (status === 503) return undefined;
     const remaining = readRemaining(headers, trip.endMs, this.options.withX);
@@ -209,7 +212,9 @@ export class Pauses {
     }
   }
 
-  /** For this long after a response, other processes may start calls, because they don't know its pause yet. */
+  /**
+   * For how long after a response other processes may start calls, because they don't know yet that it causes a pause.
+   */
   private propagationMs(): number {
     const { pauseLagMs, storeMs } = this;
     const checkUs = storeMs === undefined ? CHECK_AHEAD_US : checkDurationUs(storeMs * 1_000);
@@ -257,7 +262,7 @@ interface HostState {
   askedMs: number;
   /** Resolves when that request is answered. */
   answered: Promise<void>;
-  /** When this process sent the request that the newest answer belongs to. */
+  /** When this process sent the request whose answer is the newest. */
   answerAskedMs: number;
   pausedUntilMs: number;
 }
@@ -265,17 +270,19 @@ interface HostState {
 /** For this long, one answer of the store serves all calls to a host. */
 const FRESH_MS = CHECK_AHEAD_US / 1_000;
 
-/** Made once, outside any request, because a promise retains the async context in which it was made. */
+/** A promise retains the async context in which it was made. So this one is made once, outside any request. */
 const RESOLVED: Promise<void> = Promise.resolve();
 
-/** The longest time that a call whose slot has come waits for the store, as a fraction of a period. */
+/**
+ * When the slot of a call has come, the call waits for an answer of the store for at most this fraction of a period.
+ */
 const PATIENCE = 1 / 4;
 
 /**
  * Finds out whether hosts are paused, for calls whose key is not the host.
  *
- * If a call asked the store only when its slot has come, the store's latency would move its start too close to the next
- * call. So the store is asked while the call waits, and for a short time one answer serves all calls to the host. If
+ * If a call asked the store only when its slot has come, the call would start late, and the next call would follow too
+ * soon. So the store is asked while the call waits, and for a short time one answer serves all calls to the host. If
  * the slot comes before the answer, the call waits for the answer at most a fraction of a period.
  */
 class HostPauses {
@@ -312,7 +319,7 @@ class HostPauses {
    * Pauses a key in all processes for as long as its host is paused. Returns false if the host is not paused, or if the
    * key can't be paused. Never rejects.
    *
-   * @param ownMs how much longer the pause lasts that this process set for the host
+   * @param ownMs the remaining time of the pause that this process set for the host
    */
   async copyTo(key: string, host: string, ownMs: number): Promise<boolean> {
     const leftMs = ownMs > 0 ? ownMs : await this.leftMs(host);

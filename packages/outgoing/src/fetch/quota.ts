@@ -19,11 +19,11 @@
  *    units and start one more call. Then no pause is needed. So a shaper with the pace of the server is not slowed down
  *    at the end of each window.
  *
- * The third correction is slightly wrong if calls arrive late, and very wrong if others use the same quota or if a call
- * costs several units. Then the server rejects calls. One rejection can be bad luck. After a second one within thirty
- * windows, a margin of a quarter of a period is added to each wait, for thirty windows. Each rejection in that time
- * makes the margin four times as long, up to the wait that the response states, and restarts the thirty windows. If the
- * next rejection comes soon after they end, the margin lasts for sixty windows, and so on.
+ * The third correction is slightly wrong if calls arrive late, and very wrong if other clients use the same quota or if
+ * a call costs several units. Then the server rejects calls. One rejection can be bad luck. After a second one within
+ * thirty windows, a margin of a quarter of a period is added to each wait, for thirty windows. Each rejection in that
+ * time makes the margin four times as long, up to the wait that the response states, and restarts the thirty windows.
+ * If the next rejection comes soon after they end, the margin lasts for sixty windows, and so on.
  */
 
 import type { Remaining } from './response-headers.js';
@@ -42,18 +42,21 @@ interface Maximum {
 
 interface SpentQuota {
   readonly pauseMs: number;
-  /** The remaining units, which calls in flight may still use. */
+  /** The remaining units of the quota. Calls in flight may still use them. */
   readonly units: number;
 }
 
 /** At most this many limits of a response are used. */
 const MAX_LIMITS = 8;
 
-/** After two rejections within this many windows, the margin lasts for as many windows. */
+/**
+ * If two rejections come within the minimum number of windows, each wait gets a margin for as many windows. If
+ * rejections keep coming, this time doubles, up to the maximum.
+ */
 const MIN_MARGIN_WINDOWS = 30;
 const MAX_MARGIN_WINDOWS = 1000;
 
-/** The first margin, in periods, and its factor for each further rejection. */
+/** The first margin, in periods. Each further rejection multiplies the margin by the factor. */
 const FIRST_MARGIN = 1 / 4;
 const MARGIN_FACTOR = 4;
 
@@ -62,7 +65,7 @@ export class Quota {
   private maxima = new Map<string, Maximum>();
   private fastestMs = Number.POSITIVE_INFINITY;
   private rejectedMs = Number.NEGATIVE_INFINITY;
-  /** When the margin ends; without a margin, the time of the last rejection. */
+  /** Until when waits get the margin; without a margin, the time of the last rejection. */
   private marginEndMs = Number.NEGATIVE_INFINITY;
   private marginLastsMs = 0;
   private margin = FIRST_MARGIN;
@@ -90,10 +93,11 @@ export class Quota {
   }
 
   /**
-   * Returns the longest pause, if a limit is spent.
+   * Returns the longest pause that a spent limit requires; undefined if no limit requires one.
    *
-   * @param propagationMs for how long after the response calls may start, because not all processes know a pause yet
-   * @param others how many other calls may be in flight, at most
+   * @param propagationMs for how long after the response other processes may start calls, because they don't know the
+   * pause yet
+   * @param others the largest number of other calls that may be in flight
    */
   update(
     remaining: readonly Remaining[],

@@ -1,7 +1,7 @@
 /**
  * Follows redirects as the Fetch standard does ("HTTP-redirect fetch"), but each hop is a call that waits for a slot of
- * its target host. Otherwise the redirects of one host could send us to another host faster than the other host's pace
- * allows.
+ * its target host. Otherwise redirects from one host could lead to calls to another host that are faster than that
+ * host's pace.
  */
 
 import type { WebResponse } from '@spillway/core/fetch';
@@ -24,7 +24,7 @@ const BODY_HEADERS = [
 /** Headers that must not be sent to another origin. */
 const ORIGIN_HEADERS = ['authorization', 'cookie', 'host', 'proxy-authorization'];
 
-/** Properties of a `Request` that {@link Call} does not have. */
+/** Properties of a `Request` that must be copied to the next hop, because {@link Call} does not have them. */
 const REQUEST_PROPERTIES = ['cache', 'credentials', 'keepalive', 'referrerPolicy'];
 
 declare const URL: new (

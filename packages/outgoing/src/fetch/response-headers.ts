@@ -9,7 +9,7 @@ export interface ResponseHeaders {
 
 /** The remaining units of one limit of the server. */
 export interface Remaining {
-  /** Used only for comparison with the names in the next response. */
+  /** The name of the limit. It is only used to find the same limit in the next response. */
   readonly name: string;
   /** An integer from 0. */
   readonly units: number;
@@ -80,8 +80,8 @@ export function readRemaining(
 }
 
 /**
- * The quota, if there is only one policy. Of several, the right one is unknown, because names can differ between
- * headers.
+ * The quota that `RateLimit-Policy` states, if it has only one policy. With several policies, the right one is unknown,
+ * because the headers can name the same limit differently.
  */
 function onlyQuota(headers: ResponseHeaders): number | undefined {
   const field = headers.get('ratelimit-policy');

@@ -12,7 +12,9 @@ export interface Reservation {
   readonly delayMs: number;
   /** When the slot starts, in milliseconds since the epoch, by the clock of `Date.now()`. */
   readonly startAt: number;
-  /** Cancels the slot, unless a later slot of the key is taken. After the slot's start it does nothing. */
+  /**
+   * Gives the slot back, unless a later slot of the key is already taken. After the start of the slot it does nothing.
+   */
   cancel(): void;
 }
 
@@ -68,8 +70,7 @@ export interface RunningJob<Pace extends string = never> {
   /**
    * Corrects the cost of the job when its real units are known. With several paces, it corrects only the paces that
    * `units` names. Each pace is settled once; later calls do nothing. Units above the cost are charged, and delay later
-   * jobs by at most `maxWait`. Units that were not used are given back, unless a later slot of that pace is taken
-   * already.
+   * jobs by at most `maxWait`. Unused units are given back, unless a later slot of that pace is already taken.
    *
    * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
    */
@@ -174,7 +175,7 @@ export interface Shaper<Pace extends string = never> {
    * it. Rejects with `SPW_STORE_UNAVAILABLE` if the store does not answer. Then only this process pauses, and sends the
    * pause again while it lasts.
    *
-   * @param by who or what pauses, for {@link ShaperStats.pausedBy}: at most 256 UTF-16 units, the rest is cut off
+   * @param by who or what pauses, shown as {@link ShaperStats.pausedBy}, and cut to 256 UTF-16 units
    */
   pause(key: string, duration: Duration, by?: string): Promise<void>;
   /** Resolves when no job waits or runs in this process. */

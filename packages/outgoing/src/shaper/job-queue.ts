@@ -2,8 +2,8 @@
  * The queue of one key in this process. A job passes through it in four steps:
  *
  * 1. *Admission.* The queue uses a spare slot, or asks the store for one. If it gets no slot within `maxWait`, the job
- *    is rejected. With `maxConcurrent`, the job is accepted without a slot. The queue takes slot and permit in one call
- *    when the job is the first in line and its slot is due.
+ *    is rejected. With `maxConcurrent`, the job is accepted without a slot. When the job is the first in line and a
+ *    slot is due, the queue takes the slot and a permit in one call.
  * 2. *Waiting.* The job waits for its start in the {@link Schedule}. A pause or an outage can void its slot. Then the
  *    queue asks the store for another slot, until the deadline of the job.
  * 3. *Check.* Shortly before the start, the queue asks the store whether the key is paused.
@@ -24,16 +24,19 @@ import type { Permit, Permits } from './permits.js';
 import { Schedule } from './schedule.js';
 import { periodUsOf, type Slot, type SlotAnswer, type SlotClient } from './slots.js';
 
-/** Tolerance for slots that seem too far in the future, because the clock of the store is only estimated. */
+/** A valid slot can seem to be this much too far in the future, because the clock of the store is only estimated. */
 const SLACK_US = 1_000_000;
 
-/** How long to wait after a rejection or a failure before asking the store again for missing slots. */
+/** How long to wait after a rejection or a failure before asking the store again for slots of accepted jobs. */
 const REFILL_PAUSE_US = 50_000;
 
-/** The most missing slots that are requested at once. A Redis store grants them in one call. */
+/** The most slots that are requested at once for accepted jobs. A Redis store grants them in one call. */
 const MAX_REFILL = 256;
 
-/** After other processes held all permits, this process leaves half of the free permits to them for this long. */
+/**
+ * If a job got no permit because other processes held some, this process leaves half of the free permits to them for
+ * this long.
+ */
 const CONTENDED_US = 1_000_000;
 
 /**
@@ -56,7 +59,7 @@ export interface JobQueueHost {
 
 export class JobQueue {
   readonly key: string;
-  /** When to call {@link runDue}. {@link Queues} orders queues by it. */
+  /** When to call {@link runDue}. {@link Queues} orders queues by this time. */
   wakeUs: number = Infinity;
   private readonly host: JobQueueHost;
   private readonly paces: Paces;
@@ -76,7 +79,7 @@ export class JobQueue {
   private isChecking = false;
   private lastStartUs = -Infinity;
   private isRefilling = false;
-  /** The store is not asked for missing slots before this instant. */
+  /** Before this instant, the store is not asked for slots of accepted jobs. */
   private refillFromUs = -Infinity;
   private isCancelling = false;
   private cancelling: Promise<void> | undefined;
@@ -201,7 +204,7 @@ export class JobQueue {
     return Math.max(0, this.schedule.startUs(one, priority, ownUs) - nowUs) / 1_000;
   }
 
-  /** Removes and returns a slot that no job needs, for work that is started elsewhere. */
+  /** Removes and returns a slot that no job needs, for a reservation. */
   takeSpareSlot(cost: Cost): Slot | undefined {
     this.dropPassedSlots();
     const slot = this.schedule.spareSlot(cost);
@@ -209,7 +212,7 @@ export class JobQueue {
     return slot;
   }
 
-  /** Reserves a slot for work that is started elsewhere. Returns when the work may start, by this process's clock. */
+  /** Counts the start of a reservation on its slot. Returns when the work may start, by this process's clock. */
   reserveSlot(slot: Slot, nowUs: number): number {
     const startUs = Math.max(this.startUs(slot), nowUs);
     this.countStart(slot, startUs, nowUs);
@@ -252,7 +255,10 @@ export class JobQueue {
     this.pause.learnPause(answer);
   }
 
-  /** Removes all jobs, which the caller has rejected. Resolves when their slots are cancelled, as far as possible. */
+  /**
+   * Removes all jobs; the caller has already rejected them. Resolves when all slots that can be cancelled are
+   * cancelled.
+   */
   async cancelJobs(): Promise<void> {
     this.schedule.removeJobs();
     this.undecided.clear();
@@ -281,8 +287,8 @@ export class JobQueue {
   }
 
   /**
-   * When work may start on the slot, by this process's clock. Starts that the store did not count can move that behind
-   * the slot's time.
+   * When work may start on the slot, by this process's clock. This is later than the slot's time if the slot follows
+   * too soon after starts that the store did not count.
    */
   private startUs(slot: Slot): number {
     let us = slot.at.localUs;
@@ -307,7 +313,9 @@ export class JobQueue {
     }
   }
 
-  /** Drops void and past slots, which a new job must not use. The timer may not have dropped these slots yet. */
+  /**
+   * Drops void slots, and past slots that no job needs. A new job must not use them, and the timer may run too late.
+   */
   private dropPassedSlots(): void {
     const nowUs = this.slots.nowUs();
     this.dropVoidSlots(nowUs);
@@ -336,7 +344,9 @@ export class JobQueue {
     }
   }
 
-  /** When the oldest job expires: at its deadline, plus the delay with which a job may still start on its slot. */
+  /**
+   * When the oldest job is rejected. This is some time after its deadline, because a job may start later than its slot.
+   */
   private expiryUs(): number {
     const { oldestJob } = this.schedule;
     if (!oldestJob) return Infinity;
@@ -366,7 +376,7 @@ export class JobQueue {
     return this.pause.isChecked(this.startUs(slot));
   }
 
-  /** The first slot that no check covers yet. Undefined if there is no such slot, or while a check is pending. */
+  /** The first slot that no check for a pause covers yet. Undefined if there is none, or while a check is pending. */
   private uncheckedSlot(): Slot | undefined {
     if (this.schedule.length === 0 || this.isChecking) return undefined;
     return this.schedule.firstSlotNot((slot) => this.isChecked(slot));
@@ -539,8 +549,8 @@ export class JobQueue {
   }
 
   /**
-   * Returns the answer with its slot delayed behind starts that the store does not know about. The slot is left out if
-   * that makes the wait longer than `maxWait`.
+   * Delays the slot of an answer if it would follow too soon after starts that the store does not know about. If the
+   * wait is then longer than `maxWait`, cancels the slot and returns the answer without it.
    *
    * @param before the last slot of the schedule when the store was asked
    */
@@ -563,9 +573,9 @@ export class JobQueue {
   }
 
   /**
-   * A store grants no slot that starts before earlier slots, unless it has lost its data. After a loss, the queue
-   * delays all slots of the store by the same time, to come after the slots granted before. So all processes together
-   * keep the pace.
+   * Only a store that has lost its data grants a slot that starts before slots granted earlier. After such a loss, the
+   * queue delays all slots of the store by the same time, so that they come after the slots granted earlier. So all
+   * processes together keep the pace.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.
@@ -607,7 +617,7 @@ export class JobQueue {
   }
 }
 
-/** As many leading costs as fit into these units of each pace, but at least one. */
+/** Returns the first costs, as many as these units of each pace allow, but at least one. */
 function firstWithin(units: readonly number[], costs: readonly Cost[]): readonly Cost[] {
   const left = [...units];
   const end = costs.findIndex((cost) => {

@@ -11,13 +11,16 @@ export class KeyPause {
   private askedUs = -Infinity;
   private latencyUs = 0;
   private pausedUntil: Instant | undefined;
-  /** Starts up to this instant need no other check, even if {@link checkUs} later returns a later time for them. */
+  /**
+   * A check found no pause for starts up to this instant. They need no second check, even if {@link checkUs} would now
+   * ask for one.
+   */
   private checkedUs = -Infinity;
   /** The end of the pause that this process began; -Infinity once an answer of the store includes the pause. */
   private ownUs = -Infinity;
-  /** The end of the pause that must be sent. */
+  /** The end of the pause that must be sent to the store. */
   private sendUntilUs = -Infinity;
-  /** When to send that pause again; Infinity if the store has it, or a call is pending. */
+  /** When to resend the pause that the store failed to save; Infinity if the store has it, or a call is pending. */
   private resendUs = Infinity;
   private pendingCalls = 0;
   private readonly key: string;
@@ -72,7 +75,9 @@ export class KeyPause {
     this.checkedUs = Math.max(this.checkedUs, startUs);
   }
 
-  /** Whether a check, or a recent enough answer, covers a start at this instant. */
+  /**
+   * Whether a start at this instant needs no further check for a pause, because a check or a recent answer covers it.
+   */
   isChecked(startUs: number): boolean {
     return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;
   }
@@ -106,7 +111,7 @@ export class KeyPause {
     return this.resendUs === Infinity ? -Infinity : this.sendUntilUs;
   }
 
-  /** Whether nothing is pending or left to send. */
+  /** Whether no pause is being sent or must be resent. */
   isSent(nowUs: number): boolean {
     return this.pendingCalls === 0 && this.unsentUntilUs <= nowUs;
   }

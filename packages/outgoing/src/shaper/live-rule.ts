@@ -94,8 +94,8 @@ export class LiveRule<R extends Rule> {
   }
 
   /**
-   * Returns undefined if the key has no plan. Reports errors and invalid numbers as faults; then the declared numbers
-   * apply.
+   * The numbers from the plan of the key; undefined if it has no plan. For an error or invalid numbers, reports a fault
+   * and returns undefined.
    */
   private readPlan(
     { of, pick }: Plan,
@@ -127,7 +127,7 @@ export class LiveRule<R extends Rule> {
     }
   }
 
-  /** Reports invalid live numbers as a fault; then the declared numbers apply. */
+  /** The rule with these live limits. If their numbers are invalid, reports a fault and returns the declared rule. */
   private changedRule(numbers: RuleNumbers, limits: LiveLimits): RuleInForce<R> {
     try {
       return this.withPolicy(this.make(this.changed(numbers, limits)));

@@ -33,7 +33,7 @@ export function waitTooLong(name: string, wouldWaitMs: number): SpillwayError {
   );
 }
 
-/** @param waitMs a lower bound: the time waited so far, plus the rest of a pause */
+/** @param waitMs how long the job would wait at least: the time waited so far, plus the remaining time of a pause */
 export function waitedTooLong(name: string, waitMs: number): SpillwayError {
   return new SpillwayError(
     'SPW_SHAPER_WAIT',

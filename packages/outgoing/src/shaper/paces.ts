@@ -85,7 +85,10 @@ export class Paces {
     return all.map((pace, at) => ({ ...stepOf(pace, op, key, units[at] as number), together }));
   }
 
-  /** The step of a take if there is only one pace. Without a list, a reservation takes 4 % less time. */
+  /**
+   * The step that takes a slot, if there is only one pace. With {@link stepsOf}, which makes a list, a reservation
+   * would take 4 % more time.
+   */
   onlyTake(key: string, { units }: Cost): Step | undefined {
     return this.all.length === 1 ? stepOf(this.first, 'take', key, units[0] as number) : undefined;
   }
@@ -111,7 +114,7 @@ export class Paces {
   }
 
   /**
-   * For each pace that `units` names: its index and its units.
+   * Returns the index and the units of each pace that `units` names.
    *
    * @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN`
    */
@@ -123,7 +126,7 @@ export class Paces {
     ]);
   }
 
-  /** For each pace that an argument names: its index, its name for messages, and its units. */
+  /** Returns the index, the name for messages and the units of each pace that an argument names. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];
@@ -190,8 +193,9 @@ function dueSoon(step: Step): Step {
 }
 
 /**
- * The same pace, with a `maxWait` just long enough for a slot that is due soon. For a higher cost, `maxWait` also
- * covers the time in which its units refill. Otherwise smaller jobs of other processes could take every unit first.
+ * The same pace, with a `maxWait` just long enough for a slot that is due soon. If the job costs more than one unit,
+ * `maxWait` also covers the time in which these units refill. Otherwise smaller jobs of other processes could take
+ * every unit first.
  */
 function dueRule(rule: QueueRule, cost: number): QueueRule {
   const aheadUs = AHEAD_US + Math.ceil((cost - 1) * periodOf(rule));

@@ -21,7 +21,7 @@ export class PauseNotes {
   private readonly limiter: string;
   private readonly client: DirectClient['store'];
   private readonly values: Values | undefined;
-  /** The notes of this process, if the store keeps no values. */
+  /** The notes of this process. They are used if the store has no `values` to save them in. */
   private readonly local = new Map<string, LocalNote>();
 
   constructor(limiter: string, client: DirectClient['store']) {

@@ -110,7 +110,7 @@ export class Schedule {
     for (const slot of [...this.slots]) if (slot.isLocal) this.dropSlot(slot);
   }
 
-  /** Drops spare slots that have passed. The other slots stay, because a job may be about to start on them. */
+  /** Drops slots that have passed, if no job needs them. A needed slot stays, because its job may be about to start. */
   dropPassedSlots(hasPassed: (slot: Slot) => boolean): void {
     const { first } = this.slots;
     if (!first || !hasPassed(first)) return;
@@ -173,7 +173,8 @@ export class Schedule {
   /**
    * When a job of this cost would start if it came now and no other job came later.
    *
-   * @param ownUs the time of the spare slot that this job would use or, without one, of the slot that it would add
+   * @param ownUs the time of the slot for this job: a spare slot or, if there is none, the slot that the store would
+   * grant
    */
   startUs({ id }: Cost, priority: number, ownUs: number): number {
     const waiting: Waiting[] = [...(this.classes.get(id)?.byAge ?? [])];
@@ -229,8 +230,8 @@ export class Schedule {
  * Picks the job for a slot: the highest-ranked job that overtakes only jobs that can wait for the next slot.
  *
  * @param jobs in order of arrival, at least one
- * @param laterSlots the times of the slots after this one
- * @param best the highest-ranked of all jobs, if known: the search ends there
+ * @param laterSlots the times of the slots after the slot to fill
+ * @param best the highest-ranked job, if known; the search ends when it reaches this job
  */
 function nextJob<One extends Waiting>(
   jobs: Iterable<One>,

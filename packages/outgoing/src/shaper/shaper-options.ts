@@ -167,16 +167,16 @@ const SHAPER_SETTINGS: NamesOf<ShaperSettings> = {
 };
 
 export interface DeclaredPace extends PaceNumbers {
-  /** Its name in `paces`; undefined for the only pace. */
+  /** The name of the pace in `paces`; undefined without `paces`. */
   readonly label: string | undefined;
-  /** Its name in the store and in live settings. */
+  /** The name of the pace in the store and in live settings. */
   readonly name: string;
 }
 
 export interface ShaperConfig {
   readonly name: string;
   readonly paces: readonly DeclaredPace[];
-  /** Whether no pace was declared. The only pace then exists for pauses. */
+  /** Whether no pace was declared. Then the shaper has one unlimited pace, which it needs for pauses. */
   readonly isUnlimited: boolean;
   readonly maxConcurrent: number | undefined;
   readonly leaseUs: number;

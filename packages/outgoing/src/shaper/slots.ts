@@ -38,7 +38,7 @@ export class Instant {
     return new Instant(this.us + us, this.time);
   }
 
-  /** Exact if both instants are of the same clock. */
+  /** The result is exact if both instants are by the same clock. */
   isBefore(other: Instant): boolean {
     return this.time === other.time ? this.us < other.us : this.localUs < other.localUs;
   }
@@ -58,28 +58,31 @@ export interface Slot {
   readonly permit: Permit | undefined;
 }
 
-/** The longest time per unit when the slot was taken. Live settings may have changed the pace since. */
+/**
+ * The longest time per unit among the paces, as it was when the slot was taken. Live settings may have changed it
+ * since.
+ */
 export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
   return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }
 
-/** The store's answer about a key, or the fallback's. */
+/** An answer about a key, from the store or from the in-process fallback. */
 export interface SlotAnswer {
   readonly key: string;
   readonly cost: Cost;
   /** The steps, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
-  /** When the steps were sent, by this process's clock. The store's answer is from this time or later. */
+  /** When the steps were sent, by this process's clock. The store decided at this time or later. */
   readonly askedUs: number;
   /** When the answer arrived, by this process's clock. */
   readonly receivedUs: number;
-  /** Why the store did not answer. */
+  /** Why the store did not answer; undefined if it did. */
   readonly failure: Error | undefined;
   /** Whether the store failed and there is no fallback. */
   readonly isUnknown: boolean;
   readonly pausedUntil: Instant | undefined;
-  /** The slot that was granted to a `take`. */
+  /** The slot that was granted; undefined if none was granted, or none was requested. */
   readonly slot: Slot | undefined;
   /** How long until a job of this cost may start; Infinity if unknown. */
   readonly waitMs: number;
@@ -101,7 +104,7 @@ interface Question {
   readonly permit?: Permit | undefined;
 }
 
-/** The answer of a store in memory to a `take` of the only pace, by our clock. */
+/** The answer of a memory store that takes a slot for a shaper with one pace. Its times are by this process's clock. */
 export interface TakenNow {
   readonly key: string;
   readonly cost: Cost;
@@ -144,7 +147,8 @@ export class SlotClient {
   }
 
   /**
-   * Like {@link takeSlot}, for one pace and a store in memory that uses our clock. Otherwise returns undefined.
+   * Like {@link takeSlot}, but works only with one pace and a memory store that uses this process's clock. Otherwise
+   * returns undefined.
    *
    * @throws SpillwayError `SPW_KEY_INVALID`
    */
@@ -324,7 +328,7 @@ export class SlotClient {
   }
 
   /**
-   * How long the fallback of this process delays its slots. It is at most the longest wait, because no job could start
+   * How long the fallback of this process delays its slots. The delay is at most `maxWait`, because no job could start
    * after a longer delay.
    */
   private phaseUs({ rule, onStoreError }: Step): number {

@@ -50,7 +50,7 @@ export class StoreTime {
     }
   }
 
-  /** At least how far the store's clock is ahead of this process's clock. */
+  /** A lower bound of the time by which the store's clock is ahead of this process's clock. */
   get offsetUs(): number {
     return Math.max(this.latest, this.before);
   }

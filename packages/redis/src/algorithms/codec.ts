@@ -1,4 +1,6 @@
-/** The interface between an algorithm and the calls and replies of the script. */
+/**
+ * The interface of a codec, which encodes the steps of one algorithm for the script and decodes the script's replies.
+ */
 
 import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
@@ -23,13 +25,13 @@ export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>>
 
 /** How steps of one algorithm are encoded and their answers decoded, with the Lua code that runs in Redis. */
 export interface Codec<R extends Rule = Rule> {
-  /** Identifies the algorithm in a call. takes.lua repeats the letters of the bucket and the queue. */
+  /** Identifies the algorithm in a call. The letters of the bucket and the queue are also written in takes.lua. */
   readonly letter: string;
   /** The letter for rules with debt, if their steps are encoded with more numbers. */
   readonly debtLetter?: string;
-  /** Its Lua code, in the order in which it must run. */
+  /** The Lua code of the algorithm, in the order in which it must run. */
   readonly lua: readonly string[];
-  /** The Lua function that returns the reader of a step's arguments. */
+  /** The name of a Lua function. It returns the function that reads the arguments of a step. */
   readonly maker: string;
   /**
    * The id in a step, for algorithms whose steps have one. Groups with equal steps are encoded once, but each is sent
@@ -39,15 +41,13 @@ export interface Codec<R extends Rule = Rule> {
   /** Whether the numbers of a step depend on the current time. */
   readonly isTimed?: true;
   /**
-   * Appends the numbers of a step, in the order in which its Lua reads them.
+   * Appends the numbers of a step, in the order in which the Lua code reads them.
    *
    * @param op one of {@link OPS}
    * @param clock an estimate of the server's clock
    */
   encode(rule: R, step: Step, op: number, args: string[], clock: Clock): void;
-  /**
-   * Reads the rest of the answer to a step, of which the first number is already read: it holds `allowed` and `state`.
-   */
+  /** Reads the answer to a step. The caller has already read its first number, which contains `allowed` and `state`. */
   decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords, step: Step): Answer;
 }
 
@@ -81,7 +81,7 @@ export function unitsOf({ op, cost, receipt, lease, claim }: Step): number {
   return receipt ? givenBack(cost, receipt) : 0;
 }
 
-/** Sends a cost that can never pass as limit + 1, which keeps numbers small. */
+/** Limits a cost to limit + 1, which keeps numbers small. No cost above the limit can pass anyway. */
 export function costWithin(limit: number, cost: number): number {
   return Math.min(cost, limit + 1);
 }

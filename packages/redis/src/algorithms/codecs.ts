@@ -1,4 +1,4 @@
-/** The only list of algorithms, for calls, replies and the script. */
+/** The only list of the codecs. Calls, replies and the script are based on this list. */
 
 import type { Rule } from '@spillway/core/store';
 import { bucket } from './bucket/bucket-codec.js';
@@ -28,7 +28,7 @@ export function codecOf(rule: Rule): Codec {
   return CODECS[rule.machine];
 }
 
-/** All codecs, in the order of their Lua in the script. */
+/** All codecs, in the order in which the script contains their Lua code. */
 export function allCodecs(): readonly Codec[] {
   return Object.values(CODECS);
 }

@@ -172,9 +172,9 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 }
 
 /**
- * The deadline of a call: the latest of its groups. So a group with an earlier deadline may be charged late, but no
- * group is rejected too early. Groups that may arrive late, such as releases and refunds, don't count. If there are no
- * other groups, the result is Infinity.
+ * The deadline of a call: the latest deadline of its groups. So a group with an earlier deadline may be charged late,
+ * but no group is rejected too early. Groups that may arrive late, such as releases and refunds, don't count. If there
+ * are no other groups, the result is Infinity.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

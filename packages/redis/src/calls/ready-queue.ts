@@ -20,7 +20,7 @@ const queues = new WeakMap<RedisClient, ReadyQueue>();
 export class ReadyQueue {
   private readonly client: RedisClient;
   private waiting: Waiting[] = [];
-  /** When waiting calls are checked again, unless the client reports a change first; Infinity if none waits. */
+  /** When waiting calls are checked again, unless the client reports a change first; Infinity if no call waits. */
   private nextUs = Infinity;
   private stopWaiting: (() => void) | undefined;
 

@@ -17,7 +17,10 @@ const MEMORY_US = 10_000_000;
 export class ServerTime implements Clock {
   private latest = -Infinity;
   private before = -Infinity;
-  /** The offset of the last reply. Unlike the maximum, it is right at once when the server's clock is set back. */
+  /**
+   * The offset of the last reply. Unlike the maximum over earlier replies, it is right at once when the server's clock
+   * is set back.
+   */
   private last = 0;
   private sinceUs = 0;
   private isNew = false;
@@ -43,7 +46,7 @@ export class ServerTime implements Clock {
     this.latest = Math.max(this.latest, this.last);
   }
 
-  /** The instant on the server's clock; 0 if the offset is unknown or there is no deadline. */
+  /** The deadline by the server's clock; 0 if the offset is unknown or there is no deadline. */
   at(deadlineUs: number): number {
     const instant = deadlineUs + Math.max(this.latest, this.before);
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;

@@ -9,12 +9,12 @@ import { afterIdly, afterThisTurn } from '../host.js';
 const HUNG_US = 2_000_000;
 
 /**
- * How long a suspect connection then has to reply. The client may have resent the oldest call on a new connection. If
- * that connection is healthy, it replies within a round trip.
+ * How much longer to wait for a reply on a suspect connection. The client may have resent the oldest call on a new
+ * connection. A healthy one replies within a round trip.
  */
 const GRACE_MS = 250;
 
-/** The minimum time between two reconnects to a node, or two errors about it. */
+/** The minimum time between two reconnects to a node, or between two errors about a node. */
 const AGAIN_US = 60_000_000;
 
 /** Maximum number of nodes, more than any cluster has. */
@@ -24,7 +24,7 @@ interface Connection {
   /** When the oldest unanswered call was sent; 0 if there is none. */
   unansweredSinceUs: number;
   actedUs: number;
-  /** The error for the next call to this node. */
+  /** An error that the next call to this node reports, once; undefined if there is nothing to report. */
   advice: SpillwayError | undefined;
 }
 
@@ -75,8 +75,8 @@ export class Silence {
   }
 
   /**
-   * Reconnects, or prepares advice, if no reply comes in the grace time. Two further event loop turns read replies that
-   * arrived while this process was stalled.
+   * Reconnects, or prepares advice, if no reply comes in the grace time. Then two more event loop turns pass before the
+   * check, to read replies that arrived while this process was stalled.
    */
   private checkAgain(node: string, connection: Connection): void {
     const { unansweredSinceUs, actedUs } = connection;

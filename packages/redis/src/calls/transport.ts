@@ -74,7 +74,7 @@ export class Transport {
     return this.client.nodeOf?.(slot) ?? '';
   }
 
-  /** The clock of a node, by which deadlines are sent. */
+  /** The clock of a node. Deadlines are sent as instants of this clock. */
   clockOf(node: string): ServerTime {
     return this.serverTimes.timeFor(node);
   }

@@ -1,5 +1,8 @@
 /// <reference path="../lua.d.ts" />
-/** The store's values in Redis. Each is a string with an expiry, in the hash slot of its claim. */
+/**
+ * Keeps the values of the store, such as the responses of idempotency keys, as Redis strings with an expiry. Each is in
+ * the hash slot of its key's counts.
+ */
 
 import type { Clock } from '@spillway/core';
 import {

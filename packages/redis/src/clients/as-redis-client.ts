@@ -61,7 +61,10 @@ function hasOf(object: object): (name: string, type: string) => boolean {
   return (name, type) => name in object && typeof members[name] === type;
 }
 
-/** @param got must not contain the value: a URL contains a password, and printing an Upstash client sends a command */
+/**
+ * @param got describes the invalid client without its value: a URL contains a password, and printing an Upstash client
+ * sends a command
+ */
 function noClient(got: string): SpillwayError {
   return new SpillwayError(
     'SPW_OPTION_INVALID',

@@ -12,11 +12,14 @@ export interface RedisClient {
   readonly state: string;
   /** Whether all keys of a call must be in one hash slot. Default false. */
   readonly isCluster?: boolean;
-  /** The default of the store's option `coalesce`. Default true. Use false if requests must not share a promise. */
+  /**
+   * The value of the store's option `coalesce` if that is not set. Default true. Use false if requests must not share a
+   * promise.
+   */
   readonly coalesce?: boolean;
   /**
-   * Runs the script with this SHA-1 once, or rejects with Redis's own message: `NOSCRIPT …` if the server does not know
-   * the script. Integers may be numbers, strings or bigints.
+   * Runs the script with this SHA-1 once, or rejects with Redis's own message, such as `NOSCRIPT …` for an unknown
+   * script. Integers in the reply may be numbers, strings or bigints.
    */
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown>;
   /** Like `evalsha` with the script's text, for a server that may not know the script. */
@@ -28,13 +31,13 @@ export interface RedisClient {
   together?(send: () => void): void;
   /** Calls `listener` once when `state` may have changed. Returns a function that removes the listener. */
   onceChanged(listener: () => void): () => void;
-  /** Called for each call while the client is not ready. Connect now if possible. */
+  /** Called for each call of the store while the client is not ready. It should connect now if it can. */
   hurry?(): void;
   /** The server's name in logs, such as `Redis at 10.0.0.7:6379`. It must not contain a user or password. */
   readonly label?: string;
   /**
-   * The address of the node of a Cluster that owns a hash slot; undefined if unknown. With it, the failure of one node
-   * doesn't affect calls to others.
+   * The address of the node of a Cluster that owns a hash slot; undefined if unknown. With this method, the failure of
+   * one node doesn't affect calls to other nodes.
    */
   nodeOf?(slot: number): string | undefined;
   /**

@@ -5,7 +5,10 @@ import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
-/** How often the store makes a waiting client reconnect at once, because the client's own delay can grow to seconds. */
+/**
+ * The minimum time between two reconnects that the store forces. It does so because the client's own delay can grow to
+ * seconds.
+ */
 const NUDGE_US = 250_000;
 
 const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect']);
@@ -26,7 +29,7 @@ export interface IoredisClient {
   removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
 }
 
-/** Fields of the next reconnect attempt, not declared in the types of ioredis. */
+/** Fields for the next reconnect attempt, which the types of ioredis do not declare. */
 interface Reconnecting {
   reconnectTimeout?: unknown;
   retryAttempts?: unknown;
@@ -104,8 +107,8 @@ export class Ioredis implements RedisClient {
   }
 
   /**
-   * Makes a reconnecting client connect now, not when its timer fires. The timer is cleared, because each running timer
-   * would cause another attempt. The attempt is not counted, so a `retryStrategy` with a maximum does not give up
+   * Makes a client connect now that would reconnect when its timer fires. The timer is cleared, because each running
+   * timer would cause another attempt. The attempt is not counted, so a `retryStrategy` with a maximum does not give up
    * early.
    */
   private nudge(): void {

@@ -8,7 +8,7 @@ const EVENTS = ['connect', 'disconnect'] as const;
 
 /** The part of a node-redis cluster that the store uses. `createCluster()` creates it. */
 export interface NodeRedisCluster extends NodeRedisLike {
-  /** Exists since version 6 of node-redis. */
+  /** Undefined before version 6 of node-redis. */
   readonly isReady?: boolean;
   readonly masters: readonly unknown[];
   readonly slots: readonly { readonly master: ClusterNode }[];

@@ -34,8 +34,8 @@ export interface NodeRedisClient extends NodeRedisLike {
 }
 
 /**
- * The common part for one server and a cluster. The user connects the client, as node-redis requires. Calls wait while
- * the client connects. Once it has not been ready for 250 ms, calls fail immediately.
+ * The code that clients for one server and for a cluster share. The user connects the client, as node-redis requires.
+ * Calls wait while the client connects. Once it has not been ready for 250 ms, calls fail immediately.
  */
 export abstract class AnyNodeRedis implements RedisClient {
   private readonly client: NodeRedisLike;

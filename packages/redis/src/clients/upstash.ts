@@ -15,8 +15,8 @@ export interface UpstashPipeline {
 }
 
 /**
- * Makes an Upstash client usable with `redisStore`: Redis over HTTP, for hosts where sockets end with the request. Each
- * decision is a separate HTTP request, and requests share no promise, unless you set `coalesce`.
+ * Makes an Upstash client usable with `redisStore`. It uses Redis over HTTP, for hosts where sockets end with the
+ * request. Each decision is a separate HTTP request, and requests share no promise, unless you set `coalesce`.
  *
  * @example
  * ```ts
@@ -60,8 +60,8 @@ class Upstash implements RedisClient {
 }
 
 /**
- * The result of a pipeline with one command. If no pipeline is used, the client by default sends the commands of
- * several requests together, and all of these requests wait for one promise.
+ * The result of a pipeline with one command. Without a pipeline, the client would by default send the commands of
+ * several requests together, and all these requests would wait for one promise.
  */
 async function onlyResult(pipeline: UpstashPipeline): Promise<unknown> {
   const replies = await pipeline.exec({ keepErrors: true });

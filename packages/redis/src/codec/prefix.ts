@@ -4,7 +4,7 @@ import { SpillwayError } from '@spillway/core';
 
 export const DEFAULT_PREFIX = 'spw:';
 
-/** No braces: the first brace of a name ends its prefix, so names with different prefixes never collide. */
+/** Allows no braces. The first brace of a name ends its prefix, so names with different prefixes never collide. */
 const PREFIX = /^[A-Za-z0-9:_.,-]{1,32}$/;
 
 /**

@@ -64,8 +64,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 
 /**
  * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. Fractions are
- * omitted if there are none. A step in shadow mode has the same form: it is alone, so there is no other step that it
- * must not reject.
+ * omitted if there are none. A step in shadow mode must not reject other steps of its group. Here there are none, so it
+ * has the same form.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];

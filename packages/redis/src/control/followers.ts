@@ -15,7 +15,7 @@ export interface Follower {
 }
 
 /**
- * A process registers with each announcement. The entry of a killed process expires a minute after its next
+ * A process registers with each announcement. If the process is killed, its entry expires a minute after the next
  * registration was due.
  */
 const HELD_MS = ANNOUNCED_EVERY_MS + 60_000;
@@ -46,7 +46,7 @@ export class Following {
     this.trouble = trouble;
   }
 
-  /** Whether Redis has lost this process's entry, and so probably all its data. */
+  /** Whether the entry of this process is missing. If so, Redis has probably lost all data. */
   isMissing(isFound: boolean): boolean {
     return this.hasRoom && !isFound && !this.closed;
   }
@@ -80,7 +80,7 @@ export class Following {
   }
 }
 
-/** Decodes the reply of control-followers.lua. Entries of a later format are skipped. */
+/** Decodes the reply of control-followers.lua. Skips entries in the format of a later release. */
 export function decodeFollowers(reply: unknown): Follower[] {
   const [now, newest, ...texts] = (reply as readonly unknown[]).map(String);
   const followers: Follower[] = [];
@@ -95,7 +95,7 @@ export function decodeFollowers(reply: unknown): Follower[] {
   return followers;
 }
 
-/** Undefined if the text is invalid. */
+/** The names of limiters in a text; undefined if the text is invalid. */
 function decodeNames(text: string): readonly string[] | undefined {
   try {
     return (JSON.parse(text) as unknown[]).map(String);

@@ -16,7 +16,7 @@ export interface KnownLimiter {
    * without counts, such as a worker shedder.
    */
   readonly declared: readonly DeclaredNumbers[];
-  /** Whether a guard with a control announced the limiter. Live settings have no effect on other limiters. */
+  /** Whether a guard with a control announced the limiter. Otherwise live settings have no effect on it. */
   readonly isFollowed: boolean;
   /** When the entry expires unless a process announces the limiter again, in milliseconds since the epoch. */
   readonly untilMs: number;
@@ -28,7 +28,7 @@ export const ANNOUNCED_EVERY_MS = 300_000;
 /** An announcement is kept for this long, plus the time for which the counts of its rule are kept. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
-/** This item in a limiter's entry says that a guard with a control announced it. */
+/** This item in the entry of a limiter says that a guard with a control announced the limiter. */
 const FOLLOWED = '!followed';
 
 /** A limiter of this process. The first rule is the declared one. */
@@ -74,7 +74,10 @@ export function decodeLimiters(reply: unknown): KnownLimiter[] {
   return limiters.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The codes of counts in a reply of control-limiters.lua, by limiter. The counts of some codes may have expired. */
+/**
+ * The codes in the names of a limiter's counts, by limiter, from a reply of control-limiters.lua. Some of these counts
+ * may have expired.
+ */
 export function decodeCodes(reply: unknown): Map<string, readonly string[]> {
   const [, ...texts] = (reply as readonly unknown[]).map(String);
   const codes = new Map<string, readonly string[]>();

@@ -54,14 +54,14 @@ export interface Restored {
 }
 
 /**
- * The control that `redisControl` returns. Its methods are those of `memoryControl`; their promises resolve when the
- * change is stored in Redis and this process follows it. They reject with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`
- * (the change may have been made) or `SPW_STORE_ERROR`.
+ * The control that `redisControl` returns. Its methods are those of `memoryControl`, but most return promises. The
+ * promise of a change resolves when the change is stored in Redis and this process follows it. Promises reject with
+ * `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
  */
 export interface RedisControl extends Control {
   /**
-   * Sets mode, share or limits of a limiter. Omitted settings stay as they are. `*` stands for all limiters that have
-   * no separate setting.
+   * Sets mode, share or limits of a limiter. Omitted settings stay as they are. With `*`, a setting applies to every
+   * limiter for which that setting was not set by name.
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
@@ -75,7 +75,7 @@ export interface RedisControl extends Control {
   allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
   /**
    * Gives a key its own limits, which replace those of the limiter, declared or live. Omitted numbers are as declared.
-   * With `*`, only a factor can be set; it applies to every limiter without limits for that key.
+   * With `*` as the limiter, only a factor can be set. It applies to every limiter that has no limits for the key.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void>;
   /**
@@ -96,13 +96,13 @@ export interface RedisControl extends Control {
   /** The current overrides, latest first. */
   list(): Promise<readonly Override[]>;
   /**
-   * The latest 1,000 changes, latest first. The expiry of an override adds no entry, because the entry of the override
-   * contains its end.
+   * The latest 1,000 changes, latest first. When an override expires, no entry is added, because the entry of the
+   * override contains its end.
    */
   history(): Promise<readonly Change[]>;
   /**
-   * The announced limiters, by name. A process announces a limiter when it is created and every five minutes. The entry
-   * is kept for ten minutes after that, plus the time until the limiter's counts expire.
+   * The announced limiters, by name. A process announces a limiter when the limiter is created, and then every five
+   * minutes. The entry is kept for ten minutes after that, plus the time until the limiter's counts expire.
    */
   limiters(): Promise<readonly KnownLimiter[]>;
   /**

@@ -25,7 +25,7 @@ const NAMES: NamesOf<RedisReportsOptions> = { prefix: 1 };
 export interface ProcessReport {
   /** A random id of the process. */
   readonly process: string;
-  /** How long ago its last call was, in milliseconds. A running process makes a call at least every 10 s. */
+  /** How long ago the process last published, in milliseconds. A running process publishes at least every 10 s. */
   readonly ageMs: number;
   readonly limiters: readonly LimiterReport[];
 }
@@ -34,15 +34,18 @@ export interface ProcessReport {
 export interface RedisReports extends ReportSink {
   /**
    * The reports of all processes, at most 1,000, the latest first. A process that has ended stays in the list for 15
-   * minutes, its callers of the last minute for one minute. Rejects with `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`
-   * or `SPW_STORE_ERROR`.
+   * minutes. Its callers of the last minute stay for one minute. Rejects with `SPW_STORE_UNAVAILABLE`,
+   * `SPW_STORE_TIMEOUT` or `SPW_STORE_ERROR`.
    *
-   * @param limiter only this limiter
+   * @param limiter reads only the reports about this limiter
    */
   read(limiter?: string): Promise<readonly ProcessReport[]>;
 }
 
-/** How long a report is kept after the last call of its process. Its lists of callers cover at most this period. */
+/**
+ * How long a report is kept after its process last published. The lists of callers in a report cover at most this
+ * period.
+ */
 const KEPT_MS = 900_000;
 const MINUTE_MS = 60_000;
 

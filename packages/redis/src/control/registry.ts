@@ -12,7 +12,8 @@ import {
 import type { LimiterScripts } from './limiter-scripts.js';
 
 /**
- * The longest time that a reset waits for the list of counts. It never waits more than half the time to its deadline.
+ * The longest time that a reset waits for the list of counts. A reset also never waits for more than half of the time
+ * to its deadline.
  */
 const LOOK_US = 1_000_000;
 
@@ -40,14 +41,17 @@ export class Registry {
   }
 
   /**
-   * More resets for each reset in `steps`: one for each other count of its key, if this process has a rule for the
-   * count.
+   * A limiter can have several counts for a key, and a reset must clear all of them. Returns the additional resets for
+   * counts for which this process has a rule.
    */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
 
-  /** More resets for counts for which only other processes have rules. Redis has a list of these counts. */
+  /**
+   * Returns the additional resets for counts for which only other processes have rules. Redis has a list of these
+   * counts.
+   */
   async notedResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(resetsKey);
     const noted = await this.notedCodes(
@@ -110,12 +114,14 @@ export class Announcer {
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private reportedUs = -Infinity;
-  /** How many changes there were. If there are more while an announcement is sent, another announcement is due. */
+  /**
+   * How often {@link changed} was called. If it is called while an announcement is sent, another announcement is due.
+   */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;
 
-  /** @param beside other work to do at each announcement; must not reject */
+  /** @param beside work that is done together with each announcement; must not reject */
   constructor(
     scripts: LimiterScripts,
     limiters: () => readonly Announced[],
@@ -143,7 +149,10 @@ export class Announcer {
     this.keepUp();
   }
 
-  /** Call at each use. On hosts whose timers stop between requests, nothing else repeats announcements. */
+  /**
+   * Call it whenever the store or the control is used. On hosts whose timers stop between requests, nothing else
+   * repeats announcements.
+   */
   keepUp(): void {
     if (this.dueUs === Infinity || this.closed) return;
     const nowUs = systemClock.nowUs();

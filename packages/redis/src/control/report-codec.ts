@@ -17,12 +17,12 @@ const OUTCOMES = [
 const FORMAT = '1 ';
 const NONE: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
-/** The longest valid caller. Keys have at most 256 characters, sealed keys 1,041. */
+/** The longest valid caller. Keys have at most 256 characters, encrypted keys 1,041. */
 const MAX_CALLER = 2_000;
 
 /**
- * Encodes a report in format 1: the mode, how long the process has counted, the counts by outcome, and four lists, as
- * JSON.
+ * Encodes a report as JSON, in format 1: the mode, how long the process has counted, the counts by outcome, and four
+ * lists of callers.
  */
 export function encodeReport({
   mode,
@@ -82,13 +82,13 @@ function decodeList([total, othersAtMost, ...callers]: StoredList): CallerList {
   return { total: countIn(total), othersAtMost: countIn(othersAtMost), callers: found };
 }
 
-/** @throws Error unless it is a number of requests or milliseconds */
+/** @throws Error unless the value is a number of requests or milliseconds */
 function countIn(value: unknown): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
   throw new Error('no count');
 }
 
-/** @throws Error unless it is a text of at most `MAX_CALLER` characters */
+/** @throws Error unless the value is a text of at most `MAX_CALLER` characters */
 function textIn(value: unknown): string {
   if (typeof value === 'string' && value.length <= MAX_CALLER) return value;
   throw new Error('no text');

@@ -21,8 +21,8 @@ export interface PollerHost {
 }
 
 /**
- * After Redis has lost the settings, processes send it their copies for a restore. Redis keeps the copies for this long
- * after the last one was offered.
+ * After Redis has lost the settings, processes offer their copies for a restore. Redis keeps the copies for this long
+ * after the last offer.
  */
 const KEPT_MS = 7 * 86_400_000;
 
@@ -41,7 +41,7 @@ export class SettingsPoller {
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly host: PollerHost;
   private readonly everyUs: number;
-  /** The fields of the current revision, as stored. */
+  /** The settings of the current revision by field, as Redis stores them. */
   private stored = new Map<string, string>();
   private revision = '';
   private dataSet = '';
@@ -66,7 +66,9 @@ export class SettingsPoller {
     return this.lost;
   }
 
-  /** Call at each use. It polls if a poll is due, even on hosts whose timers stop between requests. */
+  /**
+   * Polls if a poll is due. Call it whenever the control is used, because on some hosts timers stop between requests.
+   */
   keepUp(): void {
     if (this.closed) return;
     const nowUs = systemClock.nowUs();
@@ -243,8 +245,8 @@ export class SettingsPoller {
   }
 
   /**
-   * Reports the message as a fault, or logs it. There is no rate limit, so a recent line about an outage cannot hide
-   * it.
+   * Reports the message as a fault, or logs it. Warnings are not rate limited, so a recent log line about an outage
+   * cannot hide this one.
    */
   private warn(message: string): void {
     const error = new SpillwayError('SPW_SETTINGS_LOST', message);

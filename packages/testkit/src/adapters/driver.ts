@@ -39,7 +39,7 @@ type OwnAnswer = Omit<Sent, 'status'> | undefined;
 
 /**
  * Returns the app's answer to a rejection, in place of the problem document. The status stays that of the rejection.
- * `next` is undefined unless the framework has one.
+ * `next` is undefined if the framework passes none.
  */
 export type OnRejected = (
   admission: Admission,

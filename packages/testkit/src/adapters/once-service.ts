@@ -5,7 +5,7 @@ import type { OnceAnswer, OnceApp, OnceReply, OnceService, OnceWorld } from './o
 
 export interface Started extends OnceService {
   runs(): number;
-  /** How the requests that passed have ended. */
+  /** How the responses of admitted requests have ended. */
   readonly ends: readonly ResponseEnd[];
 }
 

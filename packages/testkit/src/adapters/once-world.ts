@@ -25,7 +25,7 @@ export interface OnceAnswer {
 
 export interface OnceApp {
   readonly limiters: readonly Limiter[];
-  /** Where compression is mounted relative to the guard; undefined if it isn't. */
+  /** Whether compression is mounted before or behind the guard; undefined without compression. */
   readonly compression?: 'before' | 'behind' | undefined;
   /** Whether a parser before the guard reads JSON. */
   readonly parses?: boolean | undefined;
@@ -54,7 +54,7 @@ export interface OnceReply {
 
 export interface OnceService {
   ask(ask?: OnceAsk): Promise<OnceReply>;
-  /** Starts a request that its client can abort; undefined without connections. */
+  /** Starts a request that the test can abort; undefined if requests do not come over a connection. */
   open?(ask?: OnceAsk): http.ClientRequest;
 }
 

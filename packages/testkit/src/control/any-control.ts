@@ -50,7 +50,7 @@ export function guarded(
     const named = user === undefined ? headers : { ...headers, 'x-user': user };
     return guard.admit(request({ headers: named })) as Admission;
   };
-  /** The policy of the first limiter for a user whose plan has a limit of `plan`. */
+  /** The policy that the first limiter states for a user whose plan has the limit `plan`. */
   const policy = (user?: string, plan = 1): Policy =>
     admit(user, { 'x-plan': `${plan}` }).decisions[0]?.policy as Policy;
   const times = (count: number, user?: string) =>

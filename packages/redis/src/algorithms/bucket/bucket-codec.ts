@@ -1,4 +1,4 @@
-/** Encodes calls and decodes replies of the token bucket. The rest is in bucket.lua and takes.lua. */
+/** Encodes calls and decodes replies of the token bucket. Redis decides with bucket.lua and takes.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import {
@@ -12,7 +12,9 @@ import {
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
-/** The longest refill time that is sent. No bucket takes longer to refill, so a larger refund has the same effect. */
+/**
+ * Longer refill times are sent as this one. No bucket takes longer to refill, so a larger refund has the same effect.
+ */
 const MOST_REFILL_US = 2 ** 52;
 
 export const bucket: Codec<BucketRule> = {

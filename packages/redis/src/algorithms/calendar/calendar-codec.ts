@@ -1,4 +1,4 @@
-/** Encodes calls and decodes replies of calendar counts. The rest is in calendar.lua. */
+/** Encodes calls and decodes replies of calendar counts. Redis decides with calendar.lua. */
 
 import type { Answer, Clock, Step } from '@spillway/core';
 import { type CalendarRule, periodsOf, unitsOf as unitsCharged } from '@spillway/core/store';
@@ -41,7 +41,7 @@ export const calendar: Codec<CalendarRule> = {
   },
 };
 
-/** The units of a step, capped, because the script never charges more than limit plus debt. */
+/** The units of a step, capped just above limit plus debt, because the script never charges more than that sum. */
 function unitsSent(rule: CalendarRule, step: Step): number {
   return costWithin(rule.limit + (rule.debt ?? 0), unitsCharged(step));
 }

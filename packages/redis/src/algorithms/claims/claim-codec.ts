@@ -1,4 +1,4 @@
-/** Encodes calls and decodes replies of claims. The rest is in claims.lua. */
+/** Encodes calls and decodes replies of claims. Redis decides with claims.lua. */
 
 import type { Step } from '@spillway/core';
 import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
@@ -6,8 +6,8 @@ import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
 /**
- * The states of a claim, indexed by the number that a reply contains. Each is a name, and the pattern of the next word
- * in the reply: `k`, then the owner and the note.
+ * The states of a claim, indexed by the number that a reply contains. Each item has the name of the state, and the
+ * pattern of the word that follows in the reply: `k`, the owner, and for `done` the note.
  */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],

@@ -1,4 +1,4 @@
-/** Encodes calls and decodes replies of limits on distinct items. The rest is in distinct.lua. */
+/** Encodes calls and decodes replies of limits on distinct items. Redis decides with distinct.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { DistinctRule } from '@spillway/core/store';

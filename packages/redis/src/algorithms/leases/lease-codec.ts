@@ -1,4 +1,4 @@
-/** Encodes calls and decodes replies of leases. The rest is in leases.lua. */
+/** Encodes calls and decodes replies of leases. Redis decides with leases.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { LeasesRule } from '@spillway/core/store';

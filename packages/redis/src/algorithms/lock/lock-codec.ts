@@ -1,4 +1,4 @@
-/** Encodes calls and decodes replies of limits with a penalty. The rest is in lock.lua. */
+/** Encodes calls and decodes replies of limits with a penalty. Redis decides with lock.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { LockRule } from '@spillway/core/store';

@@ -1,4 +1,4 @@
-/** Encodes calls and decodes replies of the sliding window log. The rest is in log.lua and log-put.lua. */
+/** Encodes calls and decodes replies of the sliding window log. Redis decides with log.lua and log-put.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { LogRule } from '@spillway/core/store';

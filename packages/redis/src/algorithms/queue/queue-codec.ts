@@ -1,4 +1,6 @@
-/** Encodes calls and decodes replies of the queue, a bucket with waiting. The rest is in queue.lua and takes.lua. */
+/**
+ * Encodes calls and decodes replies of the queue, a bucket with waiting. Redis decides with queue.lua and takes.lua.
+ */
 
 import type { Answer, Step } from '@spillway/core';
 import { type QueueRule, refillTime } from '@spillway/core/store';

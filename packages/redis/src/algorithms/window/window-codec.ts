@@ -1,4 +1,4 @@
-/** Encodes calls and decodes replies of window counters. The rest is in window.lua. */
+/** Encodes calls and decodes replies of window counters. Redis decides with window.lua. */
 
 import type { Answer, Step } from '@spillway/core';
 import type { WindowRule } from '@spillway/core/store';
