@@ -53,6 +53,7 @@ const RARE = [
   'a renewal that fails counts its permit again',
   'a short pause ends a longer one in an outage',
   'an unknown period is named like the next one',
+  'lost units are not added',
 ];
 
 test('each planted bug that shows often is caught within 20 histories', {
