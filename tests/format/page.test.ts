@@ -13,6 +13,9 @@ import { MapBackend } from '../conformance/state-backends.js';
 const page = readFileSync(new URL('../../docs/stored-format.md', import.meta.url), 'utf8');
 const SECOND = 1_000_000;
 const MINUTE = 60 * SECOND;
+const BERLIN = store.calendarNamed('month@Europe/Berlin');
+/** From the start of the clocks, 2026-01-01, to the month of the example. */
+const IN_NOVEMBER = 310 * 86_400 * SECOND;
 
 /** The rows of the page whose first cell begins with `what`, as cells. */
 function row(what: string): string[] {
@@ -33,6 +36,7 @@ describe('codes', () => {
     ['`slidingLog`', store.makeRule('sliding-window-log', 3, MINUTE)],
     ['`penalty: lockFor(...)`', store.makeLockRule(3, SECOND, [SECOND], MINUTE)],
     ['`distinct`', store.makeDistinctRule(3, MINUTE)],
+    ['`window: calendar(...)`', store.makeCalendarRule(3, BERLIN)],
     ['`createShaper`', store.makeShaperRule(3, SECOND, 1, SECOND)],
     ['`concurrencyLimit`', store.makeLeasesRule(3, MINUTE)],
   ] as const)('%s', (what, { code }) => {
@@ -71,6 +75,12 @@ const CASES: readonly Case[] = [
     example: 1,
   },
   { what: 'windows', rule: store.makeRule('fixed-window', 3, MINUTE), acts: [{}, {}], example: 0 },
+  {
+    what: 'calendar',
+    rule: store.makeCalendarRule(3, BERLIN),
+    acts: [{ afterUs: IN_NOVEMBER }, {}],
+    example: 0,
+  },
   {
     what: 'limit with a penalty',
     rule: store.makeLockRule(2, MINUTE, [5 * MINUTE], MINUTE),
