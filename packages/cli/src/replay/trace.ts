@@ -3,63 +3,96 @@
 const CHUNK = 65_536;
 const SECOND_US = 1_000_000;
 
-/** So many requests take 24 MB, or 40 MB with costs. Requests beyond this number are not used for trials. */
+/** So many requests take 32 MB, or 48 MB with costs. Requests beyond this number are not used for trials. */
 export const MAX_TRACED = 2_000_000;
 
-interface Chunk {
-  /** Twice the id of the caller, plus 1 if the time is known only to the second. */
-  readonly callers: Uint32Array;
+/** Requests in columns. */
+export class Requests {
+  /** The time of each request, with the requests of a second evenly spread over it. */
   readonly timesUs: Float64Array;
+  /** How much earlier each request was if it came at the start of its second; 0 if its time is known exactly. */
+  readonly leadsUs: Uint32Array;
   /** The cost of each request. Undefined while all requests cost 1. */
   costs: Float64Array | undefined;
+
+  constructor(size: number) {
+    this.timesUs = new Float64Array(size);
+    this.leadsUs = new Uint32Array(size);
+  }
+
+  set(at: number, timeUs: number, leadUs: number, cost: number): void {
+    this.timesUs[at] = timeUs;
+    this.leadsUs[at] = leadUs;
+    if (cost !== 1) this.costs ??= new Float64Array(this.timesUs.length).fill(1);
+    if (this.costs) this.costs[at] = cost;
+  }
+
+  timeUs(at: number, atStart: boolean): number {
+    const us = this.timesUs[at] as number;
+    return atStart ? us - (this.leadsUs[at] as number) : us;
+  }
+
+  cost(at: number): number {
+    return this.costs?.[at] ?? 1;
+  }
+}
+
+interface Chunk {
+  readonly callers: Uint32Array;
+  readonly requests: Requests;
 }
 
 export class Trace {
   length = 0;
-  /** Whether there is a request that doesn't cost 1. */
-  hasCosts = false;
   private readonly chunks: Chunk[] = [];
+  private latestStartUs = 0;
 
   /**
-   * @param timeUs the time of the request, with the requests of a second evenly spread over it
+   * @param timeUs the time of the request, with the requests of a second evenly spread over it; must not decrease
    * @param isWholeSecond whether the time is known only to the second
    */
   push(caller: number, timeUs: number, cost: number, isWholeSecond: boolean): void {
     if (this.length === MAX_TRACED) return;
     const at = this.length % CHUNK;
     if (at === 0) {
-      this.chunks.push({
-        callers: new Uint32Array(CHUNK),
-        timesUs: new Float64Array(CHUNK),
-        costs: undefined,
-      });
+      this.chunks.push({ callers: new Uint32Array(CHUNK), requests: new Requests(CHUNK) });
     }
-    const chunk = this.chunks.at(-1) as Chunk;
-    chunk.callers[at] = caller * 2 + Number(isWholeSecond);
-    chunk.timesUs[at] = timeUs;
-    this.hasCosts ||= cost !== 1;
-    if (cost !== 1) chunk.costs ??= new Float64Array(CHUNK).fill(1);
-    if (chunk.costs) chunk.costs[at] = cost;
+    const { callers, requests } = this.chunks.at(-1) as Chunk;
+    const startUs = isWholeSecond ? timeUs - (timeUs % SECOND_US) : timeUs;
+    this.latestStartUs = Math.max(this.latestStartUs, startUs);
+    callers[at] = caller;
+    requests.set(at, timeUs, timeUs - this.latestStartUs, cost);
     this.length += 1;
   }
 
   /**
-   * Visits each request in the order of time, until a visit returns false.
-   *
-   * @param atStart whether a request whose time is known only to the second is visited at the start of that second;
-   * otherwise at the time that was pushed
+   * Moves the requests out of the trace, sorted by caller and time. Those of caller `c` begin at `starts[c]` and end
+   * before `starts[c + 1]`.
    */
-  each(atStart: boolean, visit: (caller: number, timeUs: number, cost: number) => boolean): void {
-    let latestUs = 0;
-    for (const [place, { callers, timesUs, costs }] of this.chunks.entries()) {
+  byCaller(callerCount: number): { readonly requests: Requests; readonly starts: Uint32Array } {
+    const sorted = new Requests(this.length);
+    const starts = new Uint32Array(callerCount + 1);
+    this.each((caller) => {
+      (starts[caller + 1] as number) += 1;
+    });
+    for (let caller = 0; caller < callerCount; caller += 1) {
+      (starts[caller + 1] as number) += starts[caller] as number;
+    }
+    const next = starts.slice();
+    this.each((caller, requests, at) => {
+      const place = next[caller] as number;
+      next[caller] = place + 1;
+      const cost = requests.cost(at);
+      sorted.set(place, requests.timesUs[at] as number, requests.leadsUs[at] as number, cost);
+    });
+    this.chunks.length = 0;
+    return { requests: sorted, starts };
+  }
+
+  private each(visit: (caller: number, requests: Requests, at: number) => void): void {
+    for (const [place, { callers, requests }] of this.chunks.entries()) {
       const end = Math.min(CHUNK, this.length - place * CHUNK);
-      for (let at = 0; at < end; at += 1) {
-        const us = timesUs[at] as number;
-        const caller = callers[at] as number;
-        const isAtStart = atStart && caller % 2 === 1;
-        latestUs = Math.max(latestUs, isAtStart ? us - (us % SECOND_US) : us);
-        if (!visit(caller >>> 1, latestUs, costs?.[at] ?? 1)) return;
-      }
+      for (let at = 0; at < end; at += 1) visit(callers[at] as number, requests, at);
     }
   }
 }

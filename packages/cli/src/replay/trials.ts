@@ -1,16 +1,18 @@
 /** Tries other limits, algorithms and bursts on the requests of a limiter. */
 
 import {
-  createLimiter,
   fixedWindow,
+  memoryStore,
   type RateAlgorithm,
   slidingLog,
   slidingWindow,
   tokenBucket,
 } from '@spillway/core';
+import type { Step } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
 import { type JudgedLimiter, rangeOf, type Smallest, type Trial } from './report.js';
 import type { RateNumbers, Tally } from './tally.js';
+import type { Requests } from './trace.js';
 
 const ALGORITHMS = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
 /** The limits of the table, as multiples of the declared one. */
@@ -45,7 +47,9 @@ interface Numbers {
 type Rejected = readonly [requests: number, callers: number];
 
 class Trials {
-  private readonly tally: Tally;
+  private readonly requests: Requests;
+  private readonly starts: Uint32Array;
+  private readonly length: number;
   private readonly numbers: RateNumbers;
   private readonly timings: readonly boolean[];
   private readonly own: Numbers;
@@ -54,20 +58,28 @@ class Trials {
    * The most units of each caller in any interval of two windows. A limit of at least this number never rejects the
    * caller.
    */
-  private readonly peaks: Units;
+  private readonly peaks: Float64Array;
+  /** The callers that some limit would reject, those with the highest peak first. */
+  private readonly busiest: Uint32Array;
 
-  constructor(tally: Tally, numbers: RateNumbers, isRange: boolean) {
-    this.tally = tally;
+  constructor({ callers, trace }: Tally, numbers: RateNumbers, isRange: boolean) {
+    const { requests, starts } = trace.byCaller(callers.size);
+    this.requests = requests;
+    this.starts = starts;
+    this.length = trace.length;
     this.numbers = numbers;
     this.timings = isRange ? [true, false] : [false];
     const name = numbers.algorithm.split(':')[0];
     const algorithm = ALGORITHMS.find((one) => one.name === name) ?? tokenBucket;
     this.own = { algorithm, limit: numbers.limit, burst: numbers.burst ?? numbers.limit };
-    const room = roomFor(tally);
-    this.use = this.useOf(this.unitsPer(numbers.windowMs * 1_000, 1, room));
+    this.use = this.useOf(this.mostUnits(numbers.windowMs * 1_000, 1));
     // Each interval of two windows plus one second lies within two consecutive spans of this length. The timings differ
     // by at most that second.
-    this.peaks = this.unitsPer(numbers.windowMs * 2_000 + 1_000_000, 2, room);
+    const peaks = this.mostUnits(numbers.windowMs * 2_000 + 1_000_000, 2);
+    this.peaks = peaks;
+    this.busiest = Uint32Array.from(peaks.keys())
+      .filter((caller) => (peaks[caller] as number) > 1)
+      .sort((a, b) => (peaks[b] as number) - (peaks[a] as number));
   }
 
   table(): Trial[] {
@@ -78,25 +90,32 @@ class Trials {
   }
 
   smallest({ maxRejected, maxCallers }: Bounds): Smallest {
-    const byRejected = [Math.floor(maxRejected * this.tally.trace.length), Infinity] as const;
+    const byRejected = [Math.floor(maxRejected * this.length), Infinity] as const;
     const byCallers = [Infinity, maxCallers] as const;
     const limit = (most: Rejected) =>
-      smallestNumber(this.own.limit, (value) => this.keeps(this.withLimit(value), most));
-    const burst = (most: Rejected) =>
-      smallestNumber(this.own.burst, (value) =>
-        this.keeps({ ...this.own, algorithm: tokenBucket, burst: value }, most),
+      smallestNumber(this.own.limit, this.own.limit, (value) =>
+        this.keeps(this.withLimit(value), most),
       );
+    const needs = this.timings.map((atStart) => this.burstsNeeded(atStart));
+    const burst = (most: Rejected, near: number, step: number) =>
+      smallestNumber(near, step, (value) =>
+        this.keeps({ ...this.own, algorithm: tokenBucket, burst: value }, most, needs),
+      );
+    // No caller needs more than the first, and all but `maxCallers` callers are content with the second.
+    const [enough, likely] = [1, maxCallers + 1].map((rank) =>
+      clamped(Math.ceil(Math.max(...needs.map((bursts) => bursts.toSorted().at(-rank) ?? 1)))),
+    ) as [number, number];
     return {
       maxRejected,
       maxCallers,
       limitByRejected: limit(byRejected),
       limitByCallers: limit(byCallers),
-      burstByRejected: burst(byRejected),
-      burstByCallers: burst(byCallers),
+      burstByRejected: burst(byRejected, enough, enough),
+      burstByCallers: burst(byCallers, likely, 1),
     };
   }
 
-  private useOf(units: Units): JudgedLimiter['use'] {
+  private useOf(units: Float64Array): JudgedLimiter['use'] {
     const callers = PERCENTS.map(() => 0);
     for (const most of units) {
       const percent = (100 * most) / this.own.limit;
@@ -119,46 +138,84 @@ class Trials {
     };
   }
 
-  private keeps(numbers: Numbers, most: Rejected): boolean {
-    return this.timings.every((atStart) => {
-      const [requests, callers] = this.reject(numbers, atStart, most);
+  /** @param needs for each timing, {@link burstsNeeded} */
+  private keeps(numbers: Numbers, most: Rejected, needs?: readonly Float64Array[]): boolean {
+    return this.timings.every((atStart, timing) => {
+      const [requests, callers] = this.reject(numbers, atStart, most, needs?.[timing]);
       return requests <= most[0] && callers <= most[1];
     });
   }
 
   /**
    * Decides the requests of callers that could be rejected, with the production algorithm. Stops when rejections exceed
-   * `most`.
+   * `most`. The callers come one after the other and use the same count, which is reset in between: this is twice as
+   * fast as looking up the count of each request.
    */
-  private reject(numbers: Numbers, atStart: boolean, most: Rejected): Rejected {
-    const { peaks, tally } = this;
-    const { algorithm, limit, burst } = numbers;
+  private reject(
+    { algorithm, limit, burst }: Numbers,
+    atStart: boolean,
+    most: Rejected,
+    needs?: Float64Array,
+  ): Rejected {
+    const { requests, starts } = this;
+    const windowUs = this.numbers.windowMs * 1_000;
     const isBucket = algorithm === tokenBucket;
-    const clock = new ManualClock(0);
-    const anchor = this.numbers.algorithm.endsWith(':first-request') && algorithm === fixedWindow;
-    const limiter = createLimiter(
-      {
-        limit,
-        window: this.numbers.windowMs,
-        algorithm,
-        ...(isBucket && { burst }),
-        ...(anchor && { anchor: 'first-request' }),
-      },
-      { clock, validate: false },
-    );
     const passing = isBucket ? Math.min(limit, burst) : limit;
-    const hit = new Uint8Array(tally.callers.size);
-    let [requests, callers] = [0, 0];
-    tally.trace.each(atStart, (caller, timeUs, cost) => {
-      if ((peaks[caller] as number) <= passing) return true;
-      clock.setUs(timeUs);
-      if (limiter.consume(`${caller}`, { cost }).allowed) return true;
-      requests += 1;
-      if (hit[caller] === 0) callers += 1;
-      hit[caller] = 1;
-      return requests <= most[0] && callers <= most[1];
-    });
-    return [requests, callers];
+    const anchor = this.numbers.algorithm.endsWith(':first-request') ? 'first-request' : 'epoch';
+    const rule = algorithm.makeRule(limit, windowUs, burst, anchor);
+    const clock = new ManualClock(0);
+    const store = memoryStore({ clock });
+    const take: Writable<Step> = {
+      op: 'take',
+      limiter: 'trial',
+      key: 'caller',
+      rule,
+      cost: 1,
+      binding: true,
+    };
+    const takes = [take];
+    const reset: Step[] = [{ ...take, op: 'reset', cost: 0 }];
+    let [rejected, callers] = [0, 0];
+    for (const caller of this.busiest) {
+      if ((this.peaks[caller] as number) <= passing) break;
+      // The margin is for rounding.
+      if (needs && (needs[caller] as number) * (1 + 1e-9) <= burst) continue;
+      let isHit = false;
+      const end = starts[caller + 1] as number;
+      for (let at = starts[caller] as number; at < end; at += 1) {
+        clock.setUs(requests.timeUs(at, atStart));
+        take.cost = requests.cost(at);
+        if (store.apply(takes)[0]?.allowed) continue;
+        rejected += 1;
+        if (!isHit) callers += 1;
+        isHit = true;
+        if (rejected > most[0] || callers > most[1]) return [rejected, callers];
+      }
+      store.apply(reset);
+    }
+    return [rejected, callers];
+  }
+
+  /**
+   * For each caller, the burst with which a token bucket of the declared limit never rejects it: the highest level of a
+   * leaky bucket that takes all its requests. Not exact, because it is calculated with fractions.
+   */
+  private burstsNeeded(atStart: boolean): Float64Array {
+    const { requests, starts } = this;
+    const perUs = this.own.limit / (this.numbers.windowMs * 1_000);
+    const bursts = new Float64Array(this.peaks.length);
+    for (const caller of this.busiest) {
+      let [level, lastUs, most] = [0, 0, 0];
+      const end = starts[caller + 1] as number;
+      for (let at = starts[caller] as number; at < end; at += 1) {
+        const timeUs = requests.timeUs(at, atStart);
+        level = Math.max(0, level - (timeUs - lastUs) * perUs) + requests.cost(at);
+        lastUs = timeUs;
+        if (level > most) most = level;
+      }
+      bursts[caller] = most;
+    }
+    return bursts;
   }
 
   /** The declared numbers, but with this limit. The burst changes in proportion. */
@@ -166,56 +223,60 @@ class Trials {
     return { ...this.own, limit, burst: scaled(this.own.burst, limit / this.own.limit) };
   }
 
-  /** The most units of each caller in `spans` consecutive spans of this length. Reuses the arrays of `room`. */
-  private unitsPer(spanUs: number, spans: 1 | 2, room: Room): Units {
-    const { span, now, before, most } = room;
-    for (const numbers of [now, before, most]) numbers.fill(0);
-    span.fill(-2);
-    this.tally.trace.each(false, (caller, timeUs, cost) => {
-      // The number of the span, cut to 32 bits. Two spans with the same number are very far apart.
-      const place = Math.floor(timeUs / spanUs) | 0;
-      const last = span[caller] as number;
-      if (place !== last) {
-        before[caller] = place === last + 1 && spans === 2 ? (now[caller] as number) : 0;
-        now[caller] = 0;
-        span[caller] = place;
+  /** The most units of each caller in `spans` consecutive spans of this length. */
+  private mostUnits(spanUs: number, spans: 1 | 2): Float64Array {
+    const { requests, starts } = this;
+    return Float64Array.from({ length: starts.length - 1 }, (_, caller) => {
+      let [span, before, now, most] = [-2, 0, 0, 0];
+      const end = starts[caller + 1] as number;
+      for (let at = starts[caller] as number; at < end; at += 1) {
+        const place = Math.floor(requests.timeUs(at, false) / spanUs);
+        if (place !== span) {
+          before = place === span + 1 && spans === 2 ? now : 0;
+          now = 0;
+          span = place;
+        }
+        now += requests.cost(at);
+        if (now + before > most) most = now + before;
       }
-      (now[caller] as number) += cost;
-      const sum = (now[caller] as number) + (before[caller] as number);
-      if (sum > (most[caller] as number)) most[caller] = sum;
-      return true;
+      return most;
     });
-    return most;
   }
 }
 
-type Units = Float64Array | Uint32Array;
-
-/** For each caller, the number of its latest span, the units in that span and in the span before, and the maximum. */
-interface Room {
-  readonly span: Int32Array;
-  readonly now: Units;
-  readonly before: Units;
-  readonly most: Units;
-}
-
-function roomFor({ callers: { size }, trace }: Tally): Room {
-  const units = (): Units => (trace.hasCosts ? new Float64Array(size) : new Uint32Array(size));
-  return { span: new Int32Array(size), now: units(), before: units(), most: units() };
-}
+type Writable<T> = { -readonly [Name in keyof T]: T[Name] };
 
 function scaled(number: number, factor: number): number {
-  return Math.min(MOST, Math.max(1, Math.round(number * factor)));
+  return clamped(Math.round(number * factor));
 }
 
-/** The smallest number for which `keeps` is true; null if there is none. Searches in halves, starting from `near`. */
-function smallestNumber(near: number, keeps: (value: number) => boolean): number | null {
-  let high = near;
-  let low = 0;
-  while (!keeps(high)) {
-    if (high === MOST) return null;
-    low = high;
-    high = Math.min(MOST, high * 2);
+function clamped(number: number): number {
+  return Math.min(MOST, Math.max(1, number));
+}
+
+/**
+ * The smallest number for which `keeps` is true; null if there is none. Goes away from `near` in growing steps, and then
+ * searches in halves.
+ */
+function smallestNumber(
+  near: number,
+  step: number,
+  keeps: (value: number) => boolean,
+): number | null {
+  let [low, high] = [0, near];
+  if (keeps(near)) {
+    for (let by = step; low === 0 && high > by; by *= 2) {
+      if (keeps(high - by)) high -= by;
+      else low = high - by;
+    }
+  } else {
+    let by = step;
+    do {
+      if (high === MOST) return null;
+      low = high;
+      high = Math.min(MOST, high + by);
+      by *= 2;
+    } while (!keeps(high));
   }
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);

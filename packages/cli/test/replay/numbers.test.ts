@@ -7,10 +7,12 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@spillway/core';
+import { seeded } from 'spillway-testkit';
 import { describe, expect, it } from 'vitest';
 import { madeUpLog } from '../../../../tests/replay/access-log.js';
 import { combined, only, perMinute, replayed, START_MS } from './logs.js';
 
+const algorithms = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
 const madeUp = madeUpLog(3_000);
 const startUs = madeUp[0]?.timeUs ?? 0;
 // Besides callers in bursts, one with 9 requests in a minute, but never within a minute that begins at a full or half
@@ -72,7 +74,6 @@ describe('of a limiter', () => {
     const { table } = only(await replayed(lines, { policy: perMinute(8) }));
     expect(table).toHaveLength(16);
     for (const { algorithm: name, limit, rejected, rejectedCallers } of table) {
-      const algorithms = [tokenBucket, fixedWindow, slidingWindow, slidingLog];
       const algorithm = algorithms.find((one) => one.name === name);
       const policy = rateLimit({ limit, window: '1m', algorithm });
       expect(only(await replayed(lines, { policy }))).toMatchObject({ rejected, rejectedCallers });
@@ -95,6 +96,53 @@ describe('of a limiter', () => {
       const less = { ...burst, burst: burst.burst - 1 };
       expect((await replayedWith(burst)).rejectedCallers.high).toBeLessThanOrEqual(2);
       expect((await replayedWith(less)).rejectedCallers.high).toBeGreaterThan(2);
+    },
+  );
+
+  it.each([1, 2, 3, 4])(
+    'other numbers are what a replay with them says, whatever requests cost (log %i)',
+    async (seed) => {
+      const random = seeded(seed);
+      const low = (most: number) => Math.floor(most * random.uniform() ** 2);
+      const log = Array.from({ length: 300 }, () => ({
+        ms: low(400_000),
+        client: low(4),
+        cost: 1 + low(3),
+      }))
+        .sort((a, b) => a.ms - b.ms)
+        .map(({ ms, client, cost }) =>
+          combined(ms, `192.0.2.${client}`).replace('/things', `/${cost}`),
+        );
+      const policy = (numbers: object) =>
+        rateLimit({
+          limit: 3 + (seed % 4) * 7,
+          window: '1m',
+          algorithm: algorithms[seed % 4],
+          cost: ({ path }: { path: string }) => Number(path.slice(1)),
+          ...numbers,
+        });
+      const replayedWith = async (numbers: object) =>
+        only(await replayed(log, { policy: policy(numbers) }));
+      const bounds = { maxRejected: 0.1, maxCallers: seed % 3 };
+      const { table, smallest } = only(await replayed(log, { policy: policy({}), ...bounds }));
+
+      for (const { algorithm: name, limit, rejected, rejectedCallers } of table) {
+        const numbers = { limit, algorithm: algorithms.find((one) => one.name === name) };
+        expect(await replayedWith(numbers)).toMatchObject({ rejected, rejectedCallers });
+      }
+      for (const [name, value] of Object.entries(smallest ?? {})) {
+        if (name in bounds) continue;
+        const isKept = async (value: number) => {
+          const isBurst = name.startsWith('burst');
+          const numbers = isBurst ? { algorithm: tokenBucket, burst: value } : { limit: value };
+          const { rejected, rejectedCallers } = await replayedWith(numbers);
+          return name.endsWith('ByRejected')
+            ? rejected.high <= bounds.maxRejected * log.length
+            : rejectedCallers.high <= bounds.maxCallers;
+        };
+        expect(await isKept(value), name).toBe(true);
+        if (value > 1) expect(await isKept(value - 1), name).toBe(false);
+      }
     },
   );
 
