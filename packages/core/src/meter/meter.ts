@@ -1,5 +1,3 @@
-/** `meter` measures costs that are known only after the work. */
-
 import { withDebt } from '../algorithms/debt.js';
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkCost, integerBetween } from '../base/checks.js';
@@ -21,9 +19,8 @@ import { checkUsage, isUsage } from './usage.js';
 export interface MeterOptions<Usage = number, Raw = unknown> {
   /**
    * Estimates the usage of a request before it runs; may be async. Only guards call it. A usage is an integer from 0,
-   * or an object of such integers. Values from the client, such as `max_tokens`, may lower the estimate, because the
-   * final charge doesn't depend on it. If the function fails or returns an invalid usage, a fault is reported and the
-   * cost is 1. Default: a cost of 1.
+   * or an object of such integers. If the function fails or returns an invalid usage, a fault is reported and the cost
+   * is 1. Default: a cost of 1.
    */
   readonly reserve?: ((request: LimitRequest<Raw>) => Usage | Promise<Usage>) | undefined;
   /**
@@ -137,10 +134,10 @@ export function partial<Usage>(options: Partially<Usage> = {}): Partially<Usage>
 class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly options: MeterOptions<Usage, Raw>;
   private readonly floor: Floor<Usage>;
-  /** The usage of each request, found by its admission or by the object that its handler gets. */
+  /** The keys are admissions and the objects that handlers get. */
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** Maps the `releases` of each guard to the settlements of that guard that must be resent. */
+  /** The keys are the `releases` of guards. The values hold the settlements of one guard that must be resent. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {
@@ -229,7 +226,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     return spending;
   }
 
-  /** The reservation of a request, estimated once for all limits. */
+  /** Estimates the usage of a request once for all its limits. */
   private reservedFor(
     request: LimitRequest<Raw>,
   ): Reservation<Usage> | undefined | Promise<Reservation<Usage>> {
@@ -293,7 +290,6 @@ function checkGuarded({
   }
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 function checkMaxReserve(maxReserve: number, rule: Rule): void {
   const most = capacityOf(rule);
   if (maxReserve > most) throw mustBe('maxReserve', `at most the burst, ${most}`, maxReserve);

@@ -1,4 +1,4 @@
-/** Resends settlements that did not reach the store. They count towards the same memory limit as lost releases. */
+/** Resends settlements that did not reach the store. They share the memory limit of lost releases. */
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';
@@ -62,7 +62,7 @@ export class Resends {
   private resend(): void {
     this.dueUs = 0;
     this.lost.beginRound(this.nowUs);
-    // The steps are sent one by one, so that one failure doesn't affect the others. A remote store batches them.
+    // Each step is sent on its own, so that a failed one doesn't affect the others. A remote store batches them.
     for (const step of this.lost.next(MOST_STEPS)) void this.releases.giveBack([step]);
     this.schedule();
   }

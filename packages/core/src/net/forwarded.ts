@@ -6,8 +6,8 @@ const MAX_ENTRIES = 100;
 const MAX_CHARACTERS = 8192;
 
 /**
- * The addresses in an X-Forwarded-For header, nearest hop first, as written but without port or brackets; undefined for
- * an entry that is not an address. Empty list elements are skipped (RFC 9110, section 5.6.1).
+ * The addresses in an X-Forwarded-For header, nearest hop first, without port or brackets; undefined for an entry that
+ * is not an address. Empty list elements are skipped (RFC 9110, section 5.6.1).
  *
  * At most 100 entries and the last 8 KiB are read. Everything to the left counts as one invalid entry.
  */
@@ -44,7 +44,7 @@ function entryAt(text: string, start: number, end: number): string {
   return text.slice(first, last);
 }
 
-/** The address of an entry: `a.b.c.d`, `a.b.c.d:port`, IPv6, `[IPv6]` or `[IPv6]:port`. */
+/** Accepts `a.b.c.d`, `a.b.c.d:port`, IPv6, `[IPv6]` and `[IPv6]:port`. */
 function addressOf(entry: string): string | undefined {
   if (entry.startsWith('[')) {
     const bracket = entry.indexOf(']');

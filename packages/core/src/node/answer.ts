@@ -1,5 +1,3 @@
-/** Records the response of a node:http handler before later middleware (such as compression) changes it. */
-
 import type { ResponseWatcher } from '../contract/recorder.js';
 import { bytesOf } from './body.js';
 
@@ -143,7 +141,7 @@ function isLeftOut(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'function';
 }
 
-/** A header of the response: from the arguments of `writeHead` (an object or a flat list), otherwise as set before. */
+/** A header as passed to `writeHead`, in an object or a flat list, or as set before. */
 function fieldOf(res: NodeAnswer, own: unknown, name: string): string | undefined {
   const value = ownField(own, name.toLowerCase()) ?? res.getHeader(name);
   if (value === undefined || value === null) return undefined;

@@ -1,5 +1,3 @@
-/** The signal of a machine: the mean utilization of its workers. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
@@ -35,13 +33,12 @@ export interface MachineSignal extends TimedSignal {
 /**
  * The utilization of this machine's workers in the last second, 0 to 1: the mean of the event loop utilizations of all
  * processes and worker threads with the same name. Use it as the ladder's signal if all workers of a machine should
- * shed together, like Stripe's worker utilization load shedder; each worker still has its own brake. The signal works
- * for `node:cluster`, PM2, `worker_threads` and unrelated processes.
+ * shed together, like Stripe's worker utilization load shedder. It works for `node:cluster`, PM2, `worker_threads` and
+ * unrelated processes.
  *
- * Workers share their numbers through the names of empty files in a folder. Requests cause no I/O. Once a second, a
- * worker renames its file and lists the folder, off the event loop. A killed worker stops counting within a second. A
- * worker with a blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be
- * used, there is no reading, and shedders report a fault of source `signal`.
+ * Once a second, each worker renames its empty file in a shared folder and lists the folder; requests cause no I/O. A
+ * killed worker stops counting within a second, and a worker with a blocked event loop counts as busy from 2.5 s to 8
+ * s. If the folder can't be used, there is no reading, and shedders report a fault of source `signal`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -1,5 +1,3 @@
-/** The request and the exchange of node:http and of frameworks based on it. */
-
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
 import type { LimitRequest } from '../contract/request.js';
@@ -20,7 +18,7 @@ export class NodeExchange implements Exchange, RejectedResponse {
   protected readonly req: NodeRequest;
   private readonly isOwn: boolean;
 
-  /** @param isOwn whether the app responds to rejections, through `answerWith`. If so, `reject` only sets the status */
+  /** @param isOwn whether the app answers rejections, through `answerWith`; `reject` then only sets the status */
   constructor(req: NodeRequest, res: NodeResponse, isOwn: boolean) {
     this.req = req;
     this.res = res;
@@ -113,7 +111,6 @@ export class NodeExchange implements Exchange, RejectedResponse {
     return (this.req as { readonly body?: unknown }).body;
   }
 
-  /** Sets the status, unless the head was already sent. */
   protected setStatus(status: number): void {
     if (!this.res.headersSent) this.res.statusCode = status;
   }
