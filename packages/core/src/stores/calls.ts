@@ -103,7 +103,7 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** The kind of error as a metric label, so it has few values. */
+/** A metric label, so it must have few values. */
 function kindOf(error: unknown): string {
   if (!isSpillwayError(error)) return 'other';
   return error.kind ?? WORDS[error.code] ?? 'other';
@@ -129,11 +129,7 @@ const NUMBERS = {
 
 const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
 
-/**
- * Fails the call if the answers don't fit the steps, so that no decision is based on them.
- *
- * @throws SpillwayError `SPW_STORE_ERROR` of kind `reply`
- */
+/** Fails the call if the answers don't fit the steps, so that no decision is based on them. */
 function checkAnswers(steps: readonly Step[], answers: unknown): void {
   if (!Array.isArray(answers) || answers.length !== steps.length) {
     throw noAnswer(`${steps.length} answers`, answers);

@@ -11,22 +11,20 @@ import type { AskOptions, BreakerSettings } from '../contract/store-link.js';
 import { OTHER_PARTS, OutageLog } from './outage-log.js';
 import { Probe, type ProbeSender } from './probe.js';
 
-/** Length of the sliding window over which calls are judged, in buckets of one second. */
 const WINDOW_SECONDS = 10;
 
 /** Fewer calls than this say nothing about the store. */
 const LEAST_CALLS = 20;
 
 /**
- * Slow calls open the breaker only if they occur in at least this many seconds of the window. One pause of up to two
- * seconds, such as a fork of Redis, does not open it, unless the store was slow shortly before.
+ * Slow calls open the breaker only if they occur in at least this many seconds of the window. So one pause of up to two
+ * seconds, such as a fork of Redis, does not open it.
  */
 const LEAST_SLOW_SECONDS = 4;
 
 /** The usual latency is learned from this many samples, one per second. */
 const SAMPLES = 60;
 
-/** The first estimate needs only this many samples. */
 const FIRST_SAMPLES = 10;
 
 /** By default, a call is slow if it takes this much longer than the median. */
@@ -43,7 +41,6 @@ interface Diagnosis {
   readonly calls: number;
 }
 
-/** The outcomes of the last calls of a part, and what they say about it. */
 class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;
@@ -52,7 +49,7 @@ class Health {
   private second = 0;
   private samples: number[] = [];
 
-  /** Counts a finished call. Returns true for the first call in each second. */
+  /** Returns true for the first call in each second. */
   count(nowUs: number, outcome: typeof HEALTHY | typeof FAILED | typeof SLOW, tookUs = 0): boolean {
     const { counts } = this;
     const second = Math.max(this.second, Math.floor(nowUs / 1_000_000));
@@ -88,7 +85,7 @@ class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** Resets the counts. After slow calls, also resets the samples, because they would make slow calls look usual. */
+  /** After slow calls, the samples are dropped too, because they would make slow calls look usual. */
   forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
@@ -121,16 +118,14 @@ const WATCH_US = 10_000_000;
 const TURNS_OF_A_CALL = 4;
 
 /**
- * Counts turns of the event loop, to distinguish answers that arrived late from answers that this process read late.
+ * Distinguishes answers that arrived late from answers that this process read late, by counting turns of the event
+ * loop.
  */
 export class LoopTurns {
   /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
   private lateUs = 0;
-  /**
-   * Whether turns are counted. They aren't on Workers, where timers end with their request and the clock stands still
-   * during computation.
-   */
+  /** False on Workers, where timers end with their request and the clock stands still during computation. */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
 
@@ -139,7 +134,7 @@ export class LoopTurns {
   }
 
   /**
-   * Whether a late answer was late on arrival. If not, only this process has read it late.
+   * Whether a late answer arrived late. If not, only this process has read it late.
    *
    * @param then {@link now} at the time of the call
    * @param unknown the result if turns were not counted at that time
@@ -167,8 +162,8 @@ type Listener = (event: BreakerEvent) => void;
 
 /**
  * The most parts with separate states; few clusters have more nodes. A further part replaces one that is healthy or no
- * longer requested. If there is none, all further parts share one state, whose breaker opens once this many of them
- * have failed without a success in between.
+ * longer requested. If no part can be replaced, all further parts share one state, whose breaker opens once this many
+ * of them have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
@@ -206,7 +201,6 @@ export class CircuitBreaker {
   private readonly store: Pick<Store, 'domainOf' | 'label'>;
   private readonly settings: BreakerSettings;
 
-  /** @param store only its `domainOf` and `label` are used */
   constructor(
     store: Pick<Store, 'domainOf' | 'label'>,
     settings: BreakerSettings,
@@ -219,14 +213,13 @@ export class CircuitBreaker {
     this.log = new OutageLog(() => store.label ?? 'the store', clock);
   }
 
-  /** Adds a listener, called when the breaker of a part opens or closes. */
   listen(listener: Listener): void {
     this.listeners.add(listener);
   }
 
   /**
-   * Returns an error if the breaker keeps these steps, which are all in one part, from the store. Returns a promise if
-   * this request sends the probe and must wait for it. Background calls never send the probe.
+   * Returns an error if these steps, which must lie in one part, must not be sent. Returns a promise if this request
+   * sends the probe and must wait for it. Background calls never send the probe.
    */
   bar(
     steps: readonly Step[],
@@ -267,7 +260,6 @@ export class CircuitBreaker {
     if (isSlow) this.diagnose(part, step, sender, nowUs);
   }
 
-  /** Counts a failed call. */
   failed(steps: readonly Step[], thrown: unknown, startUs: number, sender: ProbeSender): void {
     if (isOfTheCall(thrown)) return;
     const [step] = steps as readonly [Step];
@@ -379,7 +371,7 @@ export class CircuitBreaker {
     this.suspects.add(domainOf(this.store, question));
   }
 
-  /** @param isForgotten whether the part is dropped to make room, so that nobody knows whether it works again */
+  /** @param isForgotten true if the part is dropped to make room; whether it works again is then unknown */
   private closePart(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
     const openMs = part.closeCircuit(this.clock.nowUs());
@@ -447,9 +439,8 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process decides a step itself while the store is slow. The store still decides claims, releases and
- * refunds; steps with `allow` or `deny`, which this process could not count; and steps of shapers, whose jobs wait
- * anyway.
+ * Whether the fallback counters decide a step while the store is slow. The store still decides steps with `allow` or
+ * `deny`, claims, releases, refunds, and steps of shapers, whose jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;
@@ -469,8 +460,8 @@ function unasked(reason: BreakerEvent['reason']): SpillwayError {
 }
 
 /**
- * Whether an error concerns only this call and says nothing about the store: it was thrown before sending, or the store
- * rejects the content of this call.
+ * Whether an error says nothing about the store: it was thrown before sending, or the store rejected only the content
+ * of this call.
  */
 function isOfTheCall(error: unknown): boolean {
   if (!isSpillwayError(error)) return false;
@@ -492,7 +483,7 @@ class StorePart {
   reason: BreakerEvent['reason'] = 'failures';
   /** How long probes must succeed before the breaker closes. At 0, one success is enough. */
   healthyUs: number = 0;
-  /** The running probe; undefined while the breaker is closed. */
+  /** Undefined while the breaker is closed. */
   probe: Probe | undefined;
   private openedUs = 0;
 
@@ -509,7 +500,7 @@ class StorePart {
     this.health.forgetCalls(reason === 'slow');
   }
 
-  /** Closes the breaker. Returns how many milliseconds it was open. */
+  /** Returns how many milliseconds the breaker was open. */
   closeCircuit(nowUs: number): number {
     this.probe?.stopProbing();
     this.probe = undefined;

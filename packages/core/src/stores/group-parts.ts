@@ -50,7 +50,6 @@ export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: A
   for (const [i, at] of part.places.entries()) answers[at] = own[i] as Answer;
 }
 
-/** Whether the answers reject the group. */
 export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): boolean {
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
@@ -66,13 +65,12 @@ type Ask<Name> = (
 type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
- * Sends all parts at once. If one rejects, or fails and `answerFailed` rejects its steps, the charges of the others are
- * refunded. Until then, these charges may cause rejections of other callers, so too little may be admitted, never too
- * much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the answers
- * in the order of the whole group.
+ * Sends all parts at once and returns the answers in the order of the whole group. If a part rejects, the charges of
+ * the others are refunded; until then, they may cause rejections of other callers. Distinct items are only looked up at
+ * first, and added in a second call once all parts pass.
  *
- * @param answerFailed if omitted, a failed part fails the group. But if another part rejects the group, the failed
- * steps get answers with `failure`
+ * @param answerFailed answers the steps of a failed part. If omitted, a failed part fails the group, unless another
+ * part rejects the group; the failed steps then get answers with `failure`
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],
@@ -85,7 +83,7 @@ export async function askParts<Name>(
   let rejected = false;
   let failed: PromiseRejectedResult | undefined;
 
-  /** Sends all parts at once, in the form `sent`, where takes may be looks. Returns whether the group passes. */
+  /** Sends the parts in the form `sent`, where takes may be looks. Returns whether the group passes. */
   async function takeParts(own: readonly Part<Name>[], sent = own): Promise<boolean> {
     const results = await Promise.allSettled(
       sent.map(async ({ steps, name }) => ask(steps, name, false)),

@@ -21,7 +21,6 @@ const MAX_PARTS = 16;
 /** The name under which all parts beyond {@link MAX_PARTS} are logged. */
 export const OTHER_PARTS = 'other parts';
 
-/** What was logged about one part of the store, or about {@link OTHER_PARTS}, and when. */
 interface ReportedOutage {
   readonly reportedUs: number;
   /** Whether the current outage was logged. If so, its end will be logged too. */
@@ -31,7 +30,6 @@ interface ReportedOutage {
   /** Outages since the last line; they were not logged. */
   more: number;
   lastError: unknown;
-  /** Whether the last outage was due to slow calls (true) or failed calls (false). */
   isSlow: boolean;
   /** Whether {@link OutageLog.stillDown} has logged this outage. */
   hint: boolean;
@@ -49,12 +47,11 @@ export class OutageLog {
     this.clock = clock;
   }
 
-  /** Adds a logger. It gets each line once, even if several guards share it. */
+  /** A logger gets each line once, even if several guards share it. */
   addLogger(logger: Logger): void {
     this.loggers.add(logger);
   }
 
-  /** Notes a limiter's `onStoreError`, which the lines show. */
   notePolicy(limiter: string, policy: OnStoreError): void {
     this.policies.set(limiter, policy);
   }
@@ -95,10 +92,7 @@ export class OutageLog {
     }
   }
 
-  /**
-   * Call it after a failed probe. If the error says that the store hangs or is slow, the error is logged, once per
-   * outage.
-   */
+  /** Logs the error of a failed probe, once per outage, if it says that the store hangs or is slow. */
   stillDown(part: string, error: unknown): void {
     const told = this.parts.get(part);
     if (!told || told.hint || !isSpillwayError(error)) return;

@@ -29,7 +29,6 @@ interface ProbeOptions {
   readonly startTiming: () => () => boolean;
   /** Called once, when the store is back. */
   readonly back: () => void;
-  /** Called for each failed attempt. */
   readonly failed: (error: unknown, question: Step) => void;
 }
 
@@ -152,9 +151,7 @@ function isKept(host: Host | undefined, promise: Promise<void>): boolean {
   }
 }
 
-/** Sends a probe in the same way as the failed call. */
 export interface ProbeSender {
-  /** Timeout of {@link sendProbe}, in microseconds. */
   readonly timeoutUs: number;
   sendProbe(step: Step): readonly Answer[] | Promise<readonly Answer[]>;
 }

@@ -1,5 +1,3 @@
-/** Adds to any store the layers that guards and limiters need: deadline, breaker, fallback counters, denial cache. */
-
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import type { Turns } from '../base/host.js';

@@ -1,5 +1,3 @@
-/** Options for stores that are slow or fail. */
-
 import { checkObject } from '../base/check-shapes.js';
 import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
@@ -49,7 +47,6 @@ const BREAKER_OPTIONS: NamesOf<Exclude<ResilienceOptions['breaker'], false | und
   slowAfter: 1,
 };
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function resilienceOf(options: ResilienceOptions, policies: Policies): Resilience {
   oneOf('onStoreError', options.onStoreError, ON_STORE_ERROR);
   return {
@@ -59,11 +56,7 @@ export function resilienceOf(options: ResilienceOptions, policies: Policies): Re
   };
 }
 
-/**
- * The option `storeTimeout` in microseconds.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
+/** In microseconds. */
 export function storeTimeoutOf({ storeTimeout = '50ms' }: ResilienceOptions): number {
   return durationBetween('storeTimeout', storeTimeout, '1ms', '60s');
 }

@@ -1,7 +1,3 @@
-/**
- * Connects limits, in guards or used directly, to their store, and holds the state that all users of one store share.
- */
-
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
@@ -22,8 +18,8 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock for counts without a store. The breaker and the denial cache of a store use the clock of the store's
-   * first user. Stores decide by their own clock. Default: the process's monotonic clock.
+   * The clock for counts without a store. A store decides by its own clock; its breaker and denial cache use this
+   * option of the store's first user. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
@@ -115,7 +111,7 @@ class SharedState {
 /** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
 const states = new WeakMap<Store, SharedState>();
 
-/** The state of `store`. It is created for the first user, whose `clock` applies to all users. */
+/** The state is created for the first user, whose `clock` applies to all users. */
 function sharedState(store: Store, clock?: Clock): SharedState {
   const known = states.get(store);
   if (known) return known;
@@ -124,7 +120,6 @@ function sharedState(store: Store, clock?: Clock): SharedState {
   return state;
 }
 
-/** Maximum number of names whose numbers are remembered. */
 const KEPT = 10_000;
 
 /** Makes sure that limiters that share a store and a name also share their numbers. */
@@ -136,11 +131,6 @@ class NameRegistry {
     this.store = store;
   }
 
-  /**
-   * Registers `rule` under `name`, here and in the store.
-   *
-   * @throws SpillwayError `SPW_NAME_CONFLICT` if the name already has other numbers
-   */
   claim(name: string, rule: Rule): void {
     const known = this.rules.get(name);
     if (known && !sameRule(known, rule)) {
@@ -164,11 +154,7 @@ function numbers(rule: Rule): string {
   return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
 }
 
-/**
- * Links the client of a store to the control that changes the limits live.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID` for a control that has not passed through `liveControl`
- */
+/** Links the client of a store to the control that changes the limits live. */
 export function linkTo(
   control: Control,
   client: StoreClient,
