@@ -1,5 +1,3 @@
-/** An observer that writes a sample of the decisions to a log, without the keys. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { shareFromZero } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
@@ -22,7 +20,6 @@ export interface DecisionLogEntry {
   readonly share: number;
   readonly reason?: Reason;
   readonly priority?: string;
-  /** The name of the caller's plan. */
   readonly plan?: string;
   /** The load signal that made a shedder reject. */
   readonly signal?: string;

@@ -1,5 +1,3 @@
-/** An observer for development: prints each rejection on the console, in columns. */
-
 import { checkFlag, checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, wallClockMs } from '../base/clock.js';
@@ -60,8 +58,8 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 
 /**
  * Prints rejections during development: time, request, limiter, key, outcome and reason, remaining units, and the wait.
- * Lines contain raw paths and client addresses, so use `decisionLog` in production. A key of more than 8 characters may
- * be a secret. Only its first 4 are shown, with 4 digits of a hash that stays the same until the process ends.
+ * Lines contain raw paths and client addresses, so use `decisionLog` in production. Of keys over 8 characters, which
+ * may be secrets, only the first 4 characters and 4 digits of a hash are shown.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

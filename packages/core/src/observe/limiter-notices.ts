@@ -1,5 +1,3 @@
-/** Warns about probable mistakes in how limiters are created, or in the process where they run. */
-
 import { environment, oneOfMany } from '../base/host.js';
 import type { Mode } from '../contract/decision.js';
 import type { Notice } from '../contract/observer.js';
@@ -42,7 +40,6 @@ export function tellOfMissingStore(notices: Notices): void {
   );
 }
 
-/** @param guardMode mode of the guard; `'enforce'` if there is no guard */
 export function tellOfShadow(
   notices: Notices,
   guardMode: unknown,

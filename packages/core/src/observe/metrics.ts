@@ -1,5 +1,3 @@
-/** The metrics for exporters: name, kind, help text, unit and labels, and how to read them from a Tally. */
-
 import type { UnitsKind } from '../contract/observer.js';
 import type { Sample, Tally } from './tally.js';
 
@@ -158,7 +156,6 @@ function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
 
-/** Makes the counter for one kind of units that meters report. */
 function unitsOf(kind: UnitsKind, help: string): Metric {
   return {
     name: `units.${kind}`,

@@ -1,6 +1,6 @@
 /**
- * Counts the events of guards. Exporters read the counts when they are scraped: incrementing a labelled counter of
- * prom-client for each decision would take as long as a decision of the memory store.
+ * Exporters read the counts when they are scraped: incrementing a labelled counter of prom-client for each decision
+ * would take as long as a decision of the memory store.
  */
 
 import type { Control } from '../contract/control.js';
@@ -57,7 +57,6 @@ const UNITS_KINDS: readonly UnitsKind[] = [
 /** A tally reads only this many stores and controls, the newest. Counts of dropped stores stay in the sum. */
 const STORES = 1_000;
 
-/** A value with its labels. */
 export interface Sample<Label extends string> {
   readonly labels: Readonly<Record<Label, string>>;
   readonly value: number;
@@ -69,17 +68,17 @@ interface Count<Label extends string> extends Sample<Label> {
 
 type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority' | 'plan';
 
-/** Counts by limiter, outcome, reason, priority and plan. Nested maps avoid building a string key for each decision. */
+/** Nested maps avoid building a string key for each decision. */
 type Counts = Map<
   string,
   Map<Outcome, Map<Reason | null, Map<string, Map<string, Count<DecisionLabel>>>>>
 >;
 
 /**
- * An observer that only counts, so each request costs an addition and not a call of an exporter. `@spillway/prometheus`
- * and `@spillway/opentelemetry` read it; use it for custom exporters. Labels have low cardinality: limiter names,
- * outcomes, reasons, priority classes and plans, never keys. A label without a value is an empty string. Beyond 10,000
- * series, everything else is counted under the limiter `(others)`.
+ * An observer that counts events for `@spillway/prometheus`, `@spillway/opentelemetry` and custom exporters; each
+ * request costs only an addition. Labels have low cardinality: limiter names, outcomes, reasons, priority classes and
+ * plans, never keys. A label without a value is an empty string. Beyond 10,000 series, everything else is counted under
+ * the limiter `(others)`.
  *
  * @example
  * ```ts
@@ -93,7 +92,6 @@ type Counts = Map<
  */
 export class Tally implements Observer {
   private readonly counts: Counts = new Map();
-  // The plan names of each limiter.
   private readonly plans = new Map<string, Set<string>>();
   private readonly decided: Count<DecisionLabel>[] = [];
   private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();

@@ -1,5 +1,3 @@
-/** Lists of callers with bounds for their counts, and how lists are merged. */
-
 /** A caller, with a lower and an upper bound of the number of its requests. */
 export interface CallerCount {
   /** The key as the limiter counts it (an address is `@` and its canonical text), or its sealed form. */

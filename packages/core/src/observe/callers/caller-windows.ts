@@ -10,7 +10,6 @@ export const SLICE_US = 10_000_000;
 const SLICES_PER_MINUTE = 6;
 const MINUTES = 15;
 
-/** The top callers of two windows. */
 export interface CallerTops {
   /** The top callers of the last 50 to 60 seconds. */
   readonly minute: CallerList;
@@ -36,7 +35,7 @@ export class CallerWindows {
     this.current.add(key);
   }
 
-  /** Closes the slice `ended` and begins the slice `current`. Returns whether a window may have changed. */
+  /** Returns whether a window may have changed. */
   turn(ended: number, current: number): boolean {
     const { isEmpty } = this;
     if (this.current.total > 0) {

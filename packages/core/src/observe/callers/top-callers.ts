@@ -1,7 +1,3 @@
-/**
- * An observer that shows which callers are rejected: in this process, in a log, and in reports that processes share.
- */
-
 import { checkHas, checkOptions } from '../../base/check-shapes.js';
 import { checkCallback, checkClock, durationBetween } from '../../base/checks.js';
 import { type Clock, systemClock } from '../../base/clock.js';
@@ -95,9 +91,9 @@ const PATIENCE_US = 5_000_000;
 const SUMMARIZED = 5;
 
 /**
- * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Its
- * memory is bounded: it counts 400 callers per limiter at a time. If there are more callers, counts are ranges. Use one
- * observer for all guards of a process.
+ * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. It
+ * counts 400 callers per limiter at a time; with more callers, counts are ranges. Use one observer for all guards of a
+ * process.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example

@@ -1,5 +1,3 @@
-/** An observer that compares a limiter in shadow mode with another limiter, which still decides. */
-
 import { checkOptions } from '../../base/check-shapes.js';
 import { shareFromZero } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
@@ -180,10 +178,7 @@ function verdictFrom(read: unknown): Verdict | undefined {
   return Object.fromEntries(facts.map(([name]) => [name, given[name]])) as unknown as Verdict;
 }
 
-/**
- * Whether `one` is stricter than `other`. Only the strictest limiter is compared. A limiter that would reject is
- * stricter than one that wouldn't. If both agree, the one with less remaining is stricter.
- */
+/** Only the strictest limiter is compared: one that would reject, or else the one with less remaining. */
 function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
   if (one.outcome !== other.outcome) return one.outcome === 'would-deny';
   return one.remaining < other.remaining;

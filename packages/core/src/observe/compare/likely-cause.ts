@@ -80,7 +80,6 @@ function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
   return apartMs > SAME_TIME_MS ? 'window' : undefined;
 }
 
-/** Finds the likely cause from the last two requests of the key. */
 function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
   if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
   // Only one of the limiters has begun a new window.
