@@ -1,5 +1,3 @@
-/** Gives a handler access to the claim under which it runs. */
-
 import type { HostSignal } from '../base/host.js';
 
 /** The claim of a request. */
@@ -23,7 +21,6 @@ interface Holder {
   [CLAIM]?: RequestClaim;
 }
 
-/** Stores the claim on the object that stands for its request. */
 export function rememberClaim(holder: object, claim: RequestClaim): void {
   (holder as Holder)[CLAIM] = claim;
 }

@@ -1,5 +1,3 @@
-/** Parses idempotency keys from headers, and reads or drops their state in a store, for operators. */
-
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { SpillwayError } from '../base/errors.js';
 import type { ClaimsAnswer } from '../contract/ask.js';

@@ -29,10 +29,7 @@ export interface MarkOptions {
 
 const NAMES: NamesOf<MarkOptions> = { store: 1, onFault: 1, logger: 1 };
 
-/**
- * @param of names the function in messages, as in `thresholds()`
- * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
- */
+/** @param of names the function in messages, as in `thresholds()` */
 export function checkMarkOptions(options: MarkOptions, of: string): void {
   checkOptions<object>(options, of, NAMES);
   const { store, onFault, logger } = options;
@@ -49,10 +46,7 @@ export function tellMarkFault(
   tellFault(onFault, { limiter, source: 'observer', error }, logger);
 }
 
-/**
- * Returns a step that reads a count by calendar. Any calendar will do, because the store reads the period that is
- * stored with the count.
- */
+/** Any calendar will do, because the store reads the period that is stored with the count. */
 export function calendarLook(limiter: string, key: string): Step {
   const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };

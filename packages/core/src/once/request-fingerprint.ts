@@ -9,7 +9,6 @@ import type { LimitRequest } from '../contract/request.js';
 import type { Note } from './claim-note.js';
 import { Hidden, stableDigest } from './stable-digest.js';
 
-/** How an `idempotency()` compares requests. */
 export interface Comparing {
   readonly comparesHost: boolean;
   /** Called with the reason if a parsed body cannot be compared. */
@@ -37,14 +36,12 @@ function headDigest<Raw>(
   return digestText(hash.digest());
 }
 
-/**
- * The host in lower case, without a trailing dot and the port. The port may differ between processes of one service.
- */
+/** The port may differ between processes of one service, so it is dropped. */
 function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
 
-/** The parameters sorted by name. Parameters with the same name keep their order, because handlers see the order. */
+/** Parameters with the same name keep their order, because handlers see the order. */
 function sortedQuery(query: string): string {
   const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>
@@ -114,7 +111,7 @@ function knownBody(
   return isLater(digested) ? digested.then(known) : known(digested);
 }
 
-/** The `Content-Length` of a request; empty if it is missing or invalid. */
+/** Empty if the header is missing or invalid. */
 function lengthOf<Raw>(request: LimitRequest<Raw>): string {
   const length = request.header('content-length') ?? '';
   return /^\d{1,15}$/.test(length) ? length : '';
@@ -137,7 +134,7 @@ class BodyDigest implements BodyWatcher {
     this.isCut = this.digest === undefined;
   }
 
-  /** The digest; undefined until the body was read to its end. */
+  /** Undefined until the body was read to its end. */
   readDigest(): Note['body'] {
     return this.digest === undefined ? undefined : { kind: 'r', digest: this.digest };
   }
@@ -149,11 +146,7 @@ const LIMITS = { maxBytes: 10 * 2 ** 20, timeoutMs: 5_000 };
 /** `same`, or the reason why the request counts as different. */
 type Comparison = 'same' | 'other' | Extract<BodyEnd, 'too-large' | 'late'>;
 
-/**
- * Compares a retry with the completed request: first everything but the body, then the body.
- *
- * @param own the digest of the value that `fingerprint` returned, if any
- */
+/** @param own the digest of the value that `fingerprint` returned, if any */
 export async function compareRequests<Raw>(
   note: Note,
   request: LimitRequest<Raw>,

@@ -1,5 +1,3 @@
-/** `restoreFrom` loads calendar counts from the app's records after a store has lost them. */
-
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
@@ -51,12 +49,12 @@ interface Seen {
 
 /**
  * Makes an observer that restores counts of limits by calendar if the store has lost them. A process checks a key when
- * a request starts its count, and every 10 s while the key is used. If the store has no mark that the key was loaded in
- * this period, the process loads the units used, raises the count to them and sets the mark. A loss of the count also
- * removes the mark.
+ * a request starts its count, and every 10 s while the key is used. If the store has no record of a load in this
+ * period, the process loads the units used and raises the count to them.
  *
- * No request waits for a load. So a key can exceed its limit by the units admitted before the load ends. A load that
- * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
+ * No request waits for a load, so a key can exceed its limit by the units admitted before the load ends. A load that
+ * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 loads run at once
+ * in a process.
  *
  * @param loads one function per limit by calendar, by its name
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
@@ -200,7 +198,8 @@ class Restorer {
       const [raised] = await answersOf<[CalendarAnswer]>(store, [raise], latestUs);
       isRaised = raised.allowed;
       if (isRaised && raised.startUs !== startUs) {
-        // The count was lost or reset after it was read. The one that the raise began would not end with the period.
+        // The count was lost or reset after it was read, so the raise began a new one, which would not end with the
+        // period.
         const receipt = { atUs: raised.startUs, num: 0, units: cost };
         // Another process may have set the mark meanwhile, because of the units that are given back now.
         const again = markOf(count, raised.startUs || startUs, LEASE_US);
@@ -227,8 +226,8 @@ class Restorer {
 }
 
 /**
- * Returns the step that claims the mark of a period. The id contains the period's start, because a new period can begin
- * early, while the mark of the previous one still exists.
+ * The id contains the period's start, because a new period can begin early, while the mark of the previous one still
+ * exists.
  */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
@@ -238,8 +237,7 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
 
 /**
  * The step that adds the missing units to a count. The store rejects it if more than half of these units were added
- * since the count was read. The step itself adds all of them, so it can't pass twice if it is resent. After a
- * rejection, less than half of them are missing.
+ * since the count was read, so it can't pass twice if it is resent.
  */
 function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));

@@ -130,10 +130,7 @@ export class Run<Raw> implements ResponseWatcher {
     this.cancel = this.expireLater();
   }
 
-  /**
-   * Call it when the response has ended. Returns the steps that end the claim; undefined if the handler still runs or
-   * the steps were already sent.
-   */
+  /** Returns the steps that end the claim; undefined if the handler still runs or the steps were already sent. */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;
     if (!this.last && aborted) {

@@ -1,5 +1,3 @@
-/** A digest of a value that does not depend on the order of its members. */
-
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 

@@ -1,5 +1,3 @@
-/** Stored responses: which headers they contain, how they are collected, and their binary format. */
-
 import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
@@ -35,7 +33,7 @@ export function isKeepable(name: unknown): name is string {
   return isToken(name) && !NEVER_REPLAYED.test(name);
 }
 
-/** The headers of a response that are stored. `own` has the names that the app adds. */
+/** `own` has the names that the app adds. */
 export function storedHeaders(
   field: (name: string) => string | undefined,
   own: readonly string[],
@@ -48,7 +46,6 @@ export function storedHeaders(
   return kept;
 }
 
-/** Collects a response while it is sent: its status and headers, and its body up to a size. */
 export class ResponseCollector {
   private answer: { readonly status: number; readonly fields: readonly Header[] } | undefined;
   private chunks: Uint8Array[] = [];

@@ -1,5 +1,3 @@
-/** `thresholds` reports keys that have used a share of their limit, such as 80 % of a quota. */
-
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
@@ -51,9 +49,8 @@ const MOST_RUNNING = 100;
  * share, in all processes together. It is meant for quotas: calendars and fixed windows. With other algorithms, a
  * period ends when all units are available again.
  *
- * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
- * more than a minute, or its process is killed, the key's next request after that minute calls it again, with the same
- * `id`. Limits in shadow mode and decisions without the store are ignored.
+ * If the callback fails or takes more than a minute, or its process is killed, the key's next request after that minute
+ * calls it again, with the same `id`. Limits in shadow mode and decisions without the store are ignored.
  *
  * @param shares a list per limit, by its name. The numbers are above 0: 0.8 stands for 80 %; more than 1 needs
  * `overage`
@@ -108,7 +105,7 @@ interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period by the clock of this process: the one in the store and those of decisions. They
+   * The ends of the calendar period by the clock of this process: the end in the store, and the ends in decisions. They
    * differ after a change of the period, because a rejection uses the new end but doesn't store it. Empty for other
    * windows.
    */
@@ -117,7 +114,6 @@ interface Quiet {
   readonly startUs: number;
 }
 
-/** The most ends of a period that a process remembers. */
 const MOST_ENDS = 8;
 
 /**
