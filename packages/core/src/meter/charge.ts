@@ -12,7 +12,6 @@ export interface ChargeContext {
   readonly limiter: string;
   readonly settling: Settling;
   readonly resends: Resends;
-  /** Called if units were not charged because the count has reached its limit plus debt. */
   readonly onForgiven: () => void;
 }
 
@@ -47,7 +46,6 @@ export class Charge {
     this.forgive(answer.forgiven);
   }
 
-  /** Negative if the store was asked to charge fewer than `units`. */
   excessOver(units: number): number {
     return this.told - units;
   }
@@ -68,7 +66,6 @@ export class Charge {
     );
   }
 
-  /** Like {@link settleAt}, but also sends the steps, in a store call without other steps. */
   settleNow(units: number): Promise<unknown> | undefined {
     return this.send(this.settleAt(units));
   }

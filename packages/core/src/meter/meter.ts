@@ -15,7 +15,6 @@ import { Resends } from './resends.js';
 import { type Floor, Spending, type Spent } from './spending.js';
 import { checkUsage, isUsage } from './usage.js';
 
-/** Options of {@link meter}. */
 export interface MeterOptions<Usage = number, Raw = unknown> {
   /**
    * Estimates the usage of a request before it runs; may be async. Only guards call it. A usage is an integer from 0,
@@ -134,7 +133,6 @@ export function partial<Usage>(options: Partially<Usage> = {}): Partially<Usage>
 class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly options: MeterOptions<Usage, Raw>;
   private readonly floor: Floor<Usage>;
-  /** The keys are admissions and the objects that handlers get. */
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
   /** The keys are the `releases` of guards. The values hold the settlements of one guard that must be resent. */
@@ -226,7 +224,6 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     return spending;
   }
 
-  /** Estimates the usage of a request once for all its limits. */
   private reservedFor(
     request: LimitRequest<Raw>,
   ): Reservation<Usage> | undefined | Promise<Reservation<Usage>> {

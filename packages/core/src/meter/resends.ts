@@ -30,7 +30,6 @@ export class Resends {
     };
   }
 
-  /** @param givenUp called when the step is given up: immediately if there is no room */
   add(step: Step, givenUp: () => void): void {
     this.onGivenUp.set(step, givenUp);
     this.lost.addRelease(step, this.nowUs + KEPT_US);

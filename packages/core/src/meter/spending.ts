@@ -21,7 +21,6 @@ export interface SpentOnLimit {
   readonly requested: number;
   /** The units that this request costs, as far as they are known. */
   readonly charged: number;
-  /** Units left in the limit. */
   readonly remaining: number;
   /** Milliseconds until all units are available again. */
   readonly resetMs: number;
@@ -38,8 +37,8 @@ export interface Spent<Usage> {
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
-   * the response ends, or at once if `settle` is called within one window after that end. Returns false and has no
-   * effect if it was called before or if the usage is invalid, which is a fault.
+   * the response ends, or at once if the response ended less than one window ago. Returns false and has no effect after
+   * the first call, later than that, or for an invalid usage, which is a fault.
    */
   settle(usage: Usage): boolean;
   /**
@@ -165,7 +164,6 @@ export class Spending<Usage> implements Spent<Usage> {
     );
   }
 
-  /** Returns the steps that settle the charge of one limit after the response has ended. */
   finish(turn: LimiterTurn<never>, outcome: RequestOutcome): StepsBack {
     const line = this.lines.find((own) => own.turn === turn);
     if (!line) return undefined;
@@ -190,7 +188,6 @@ export class Spending<Usage> implements Spent<Usage> {
     return { owed: greaterOf(timesOf(perSecond, durationMs / 1000), owed), keeps: false };
   }
 
-  /** The usage that a request owes if it is never settled. */
   private get owed(): Usage | undefined {
     const atLeast = this.reserved?.atLeast;
     return this.added === undefined ? atLeast : sumOf(this.added, atLeast);

@@ -22,7 +22,6 @@ export function greaterOf<Usage>(one: Usage, other: unknown): Usage {
   return combined(one, other, Math.max);
 }
 
-/** Rounds up. */
 export function timesOf<Usage>(usage: Usage, factor: number): Usage {
   return combined(usage, usage, (units) => Math.ceil(units * factor));
 }

@@ -99,7 +99,6 @@ class ForwardedWatch {
     this.setting = setting === undefined ? '' : `, or ${setting}`;
   }
 
-  /** @param trusts whether a proxy is trusted and sent no X-Forwarded-For */
   look(
     address: string | undefined,
     request: { header(name: string): string | undefined },

@@ -53,7 +53,6 @@ function addressOf(entry: string): string | undefined {
     return isIPv6 && isPortOrNothing(entry, bracket + 1) ? address : undefined;
   }
   const colon = entry.indexOf(':');
-  // An entry with two colons is IPv6, which needs brackets to have a port.
   const hasPort = colon >= 0 && entry.indexOf(':', colon + 1) < 0;
   const address = hasPort ? entry.slice(0, colon) : entry;
   if (parseAddress(address) === undefined) return undefined;

@@ -23,7 +23,6 @@ export function hostOf(target: string): string {
   return ORIGIN.exec(target)?.[0].split('//')[1] ?? '';
 }
 
-/** The query as sent, without `?`. */
 export function queryOf(target: string): string {
   const start = target.indexOf('?');
   if (start < 0) return '';

@@ -139,7 +139,6 @@ function compileElement(element: unknown, option: string): AddressRange[] {
   return ranges;
 }
 
-/** Express defines these names. */
 function named(name: string): readonly string[] | undefined {
   switch (name) {
     case 'loopback':

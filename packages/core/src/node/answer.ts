@@ -3,7 +3,6 @@ import { bytesOf } from './body.js';
 
 type Method = (...args: unknown[]) => unknown;
 
-/** The part of `ServerResponse`, and of its HTTP/2 counterpart, that we use. */
 export interface NodeAnswer {
   readonly statusCode: number;
   readonly headersSent: boolean;
@@ -34,7 +33,6 @@ export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
   let hasBegun = false;
   let hasEnded = false;
-  /** Set from the handler's `end` until the response is stored. */
   let keeping: Promise<void> | undefined;
   const beginHead = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
@@ -141,7 +139,6 @@ function isLeftOut(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'function';
 }
 
-/** A header as passed to `writeHead`, in an object or a flat list, or as set before. */
 function fieldOf(res: NodeAnswer, own: unknown, name: string): string | undefined {
   const value = ownField(own, name.toLowerCase()) ?? res.getHeader(name);
   if (value === undefined || value === null) return undefined;

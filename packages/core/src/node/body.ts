@@ -10,7 +10,6 @@ interface NodeGlobals {
 
 type Listener = (...args: never[]) => void;
 
-/** The part of `IncomingMessage`, and of its HTTP/2 counterpart, that we use. */
 export interface NodeBody {
   readonly headers: { readonly [name: string]: unknown };
   readonly readableEncoding?: string | null;
@@ -62,7 +61,6 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   };
 }
 
-/** Whether encoding a chunk of text may give bytes that differ from those received. */
 function isLossy(chunk: unknown, encoding: unknown): boolean {
   if (typeof chunk !== 'string') return false;
   if (encoding === 'utf8') return chunk.includes('\ufffd');

@@ -1,5 +1,3 @@
-/** The parts of Node that the load signals use. */
-
 import { outside } from '../base/host.js';
 
 /** The counters of `performance.eventLoopUtilization` since the process started, in milliseconds. */
@@ -7,11 +5,9 @@ export interface LoopTimes {
   readonly idle: number;
   readonly active: number;
   readonly cpu?: number | undefined;
-  /** Number of accepted connections. */
   readonly accepted?: number | undefined;
 }
 
-/** In microseconds. */
 interface CpuTimes {
   readonly user: number;
   readonly system: number;
@@ -53,7 +49,6 @@ const countOne = (): void => {
   accepted += 1;
 };
 
-/** Counts accepted connections until the returned function is called. */
 export function countConnections(): () => void {
   const { process } = globalThis as { process?: Process };
   const channels = process?.getBuiltinModule?.('node:diagnostics_channel') as Channels | undefined;
@@ -72,7 +67,6 @@ function processorMs(): number | undefined {
   return used && (used.user + used.system) / 1000;
 }
 
-/** The timer doesn't keep the process alive. Returns a function that stops it. */
 export function every(periodMs: number, callback: () => void): () => void {
   const timer = outside(() => setInterval(callback, periodMs));
   timer.unref?.();

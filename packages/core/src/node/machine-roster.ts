@@ -35,9 +35,7 @@ interface Worker {
   round: number;
 }
 
-/** The state of all workers but the reading one. */
 export interface Others {
-  /** The sum of their utilizations. */
   readonly busy: number;
   readonly workers: number;
   /** The names of abandoned files. */

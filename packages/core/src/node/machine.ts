@@ -7,7 +7,6 @@ import { fileNameOf, type Others, Roster } from './machine-roster.js';
 import { eventLoopSignal } from './utilization.js';
 import type { TimedSignal } from './wait.js';
 
-/** Options of {@link machineSignal}. */
 export interface MachineSignalOptions {
   /**
    * The name of a group of workers: 1 to 64 characters of `A-Z a-z 0-9 _ -`. All processes and worker threads of one
@@ -111,7 +110,6 @@ class SharedUtilization implements MachineSignal {
     if (!this.isClosed) this.stop ??= this.own.watch(() => void this.share());
   }
 
-  /** Runs every second, unless the previous run is still writing. */
   private async share(): Promise<void> {
     const own = this.own.read();
     if (!own || this.isSharing) return;

@@ -12,7 +12,6 @@ import { type NodeTarget, targetOf } from './target.js';
 
 /** A node:http request and its response. Adapters override `end`, which sends rejections. */
 export class NodeExchange implements Exchange, RejectedResponse {
-  /** The admission, if the request is rejected. */
   rejection: Admission | undefined;
   protected readonly res: NodeResponse;
   protected readonly req: NodeRequest;
@@ -125,7 +124,6 @@ export class NodeExchange implements Exchange, RejectedResponse {
     endWithBody(this.res, body);
   }
 
-  // Removes body headers of a custom response that was started but not sent.
   private dropBodyFields(): void {
     const res = this.res as Partial<{ removeHeader(name: string): void }>;
     if (this.res.headersSent) return;

@@ -14,7 +14,6 @@ export class Ticker {
     this.measure = measure;
   }
 
-  /** Starts the timer unless it was closed; returns whether it runs. */
   running(): boolean {
     if (this.closed) return false;
     if (!this.stop) {

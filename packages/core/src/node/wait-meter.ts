@@ -115,7 +115,6 @@ function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | 
   return { activeMs, idleMs, totalMs, cpuMs };
 }
 
-/** The exponential moving average `before`, after the value was `part` for another `forMs`. */
 function faded(before: number, part: number, forMs: number): number {
   return before + (part - before) * (1 - Math.exp(-forMs / MEMORY_MS));
 }

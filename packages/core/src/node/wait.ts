@@ -9,7 +9,6 @@ import { WaitMeter } from './wait-meter.js';
 
 const PERIOD_MS = 20;
 
-/** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
   /**
    * The event loop delay that the brake maintains by rejecting requests. At this delay, the signal is 1. Default

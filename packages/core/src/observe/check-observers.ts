@@ -16,7 +16,6 @@ export function checkObservers({ observers, onDecision, onFault }: Observed): vo
   checkCallback('onFault', onFault);
 }
 
-/** Throws for an observer without any known method, which is probably a mistake. */
 function checkObserver(observer: Observer): void {
   const own = isPlainObject(observer) ? METHODS.filter((name) => observer[name] !== undefined) : [];
   for (const name of own) checkCallback(`${name} of an observer`, observer[name]);

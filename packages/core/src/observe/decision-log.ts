@@ -31,7 +31,6 @@ export interface DecisionLogEntry {
   readonly resetMs?: number;
 }
 
-/** Options of {@link decisionLog}. */
 export interface DecisionLogOptions {
   /** Writes an entry. Called during the request, so use a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
@@ -59,7 +58,6 @@ const NAMES: NamesOf<DecisionLogOptions> = {
   random: 1,
 };
 
-/** The observer that {@link decisionLog} returns. */
 export interface DecisionLog extends Observer {
   onDecision(event: DecisionEvent, key: string | undefined): void;
   /** The `keyHash` of a key, to find a caller's lines. The key of a client address is `@` and the address. */

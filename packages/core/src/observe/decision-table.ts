@@ -9,7 +9,6 @@ import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import { checkOutcomes, REJECTIONS } from './outcomes.js';
 
-/** Options of {@link decisionTable}. */
 export interface DecisionTableOptions {
   /** Which outcomes are printed. Default: `denied`, `would-deny` and `error`. */
   readonly outcomes?: readonly Outcome[] | undefined;

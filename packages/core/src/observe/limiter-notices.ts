@@ -30,7 +30,6 @@ export function tellOfLimiters(
   if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, MADE_IN_HANDLER.message);
 }
 
-/** Warns that limits without a store are counted per process, if the app seems to run in several processes. */
 export function tellOfMissingStore(notices: Notices): void {
   const place = notices.reports('SPW_STORE_MISSING') ? oneOfMany() : undefined;
   if (place === undefined) return;

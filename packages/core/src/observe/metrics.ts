@@ -1,7 +1,6 @@
 import type { UnitsKind } from '../contract/observer.js';
 import type { Sample, Tally } from './tally.js';
 
-/** A metric, read from a tally whenever metrics are collected. */
 export interface Metric {
   /** The name without a prefix: `breaker.open` is exported as `spillway.breaker.open` or `spillway_breaker_open`. */
   readonly name: string;

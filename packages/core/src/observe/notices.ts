@@ -41,7 +41,6 @@ export class Notices {
     this.validate = validate;
   }
 
-  /** Whether a line with this code would be logged. */
   reports(code: NoticeCode): boolean {
     const { logger, validate } = this;
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;

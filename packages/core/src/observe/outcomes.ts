@@ -2,7 +2,6 @@ import { checkList } from '../base/check-shapes.js';
 import { mustBe } from '../base/errors.js';
 import type { Outcome } from '../contract/decision.js';
 
-/** Most requests have these outcomes, so a sample of them is enough. */
 export const COMMON: readonly Outcome[] = ['allowed', 'replayed', 'would-replay', 'skipped'];
 
 export const REJECTIONS: readonly Outcome[] = ['denied', 'would-deny', 'error'];

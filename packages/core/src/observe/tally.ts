@@ -37,7 +37,6 @@ export interface Gauges {
 
 /** Maximum number of series, in case a custom limiter derives names or classes from client input. */
 const SERIES = 10_000;
-/** The label `limiter` of everything beyond {@link SERIES}. */
 const OTHERS = '(others)';
 
 /** Maximum number of plan names per limiter; further plans get the label `other`. */
@@ -277,7 +276,6 @@ function sample(limiter: string, value: number): Sample<'limiter'> {
   return { labels: { limiter }, value };
 }
 
-/** The map under `key`, created if missing. */
 function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
   let found = outer.get(key);
   if (!found) {

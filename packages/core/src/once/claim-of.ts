@@ -1,6 +1,5 @@
 import type { HostSignal } from '../base/host.js';
 
-/** The claim of a request. */
 export interface RequestClaim {
   /**
    * Identifies the run: 16 characters, new for each run. Let the handler store it with its writes, and reject writes
@@ -8,7 +7,6 @@ export interface RequestClaim {
    * replaced it.
    */
   readonly token: string;
-  /** The idempotency key. */
   readonly key: string;
   /** Aborts when the claim is lost: another run may have started. */
   readonly signal: HostSignal;

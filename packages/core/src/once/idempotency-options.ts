@@ -23,7 +23,6 @@ export interface FinalResponse {
 
 type MayBeLater<T> = T | PromiseLike<T>;
 
-/** Options of {@link idempotency}. */
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
    * The caller, as identified by your authentication. Keys of different callers never match. May be async. If it
@@ -102,7 +101,6 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly onStoreError?: 'deny' | 'allow' | undefined;
 }
 
-/** The options with their defaults, in internal units. */
 export interface Settings<Raw> {
   readonly name: string;
   readonly header: string;
@@ -153,7 +151,6 @@ function scopeMissing(scope: unknown): Error {
 }
 
 export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
-  // If the options are missing, the error names the required option.
   if (options === undefined) throw scopeMissing(options);
   checkOptions(options, 'idempotency()', NAMES);
   const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;

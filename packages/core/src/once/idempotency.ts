@@ -70,7 +70,6 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   private readonly waiting: WaitingRetries;
   private readonly lates = new LateResponses();
   private readonly runs = new WeakMap<Step, Run<Raw>>();
-  /** The digests of the values that `fingerprint` returned. */
   private readonly chosen = new WeakMap<Claim, string>();
 
   constructor(options: IdempotencyOptions<Raw>) {

@@ -55,7 +55,6 @@ export function calendarLook(limiter: string, key: string): Step {
 /** Timeout of each call. Few may run at once, so a few unanswered calls would otherwise block all later ones. */
 const PATIENCE_MS = 10_000;
 
-/** @throws any error of the store, or an error if it doesn't answer in time */
 export async function answersOf<Answers extends readonly Answer[]>(
   store: Store,
   steps: readonly Step[],

@@ -156,7 +156,6 @@ export class WaitingRetries {
   }
 }
 
-/** The retries that wait for one claim in this process. */
 interface Crowd {
   size: number;
   wait: Wait | undefined;
@@ -168,7 +167,6 @@ interface Waiter {
   readonly settle: (isOver: boolean) => void;
 }
 
-/** Polls the store for one claim, on behalf of all requests of this process that wait for it. */
 class Wait {
   private readonly waiters = new Set<Waiter>();
   private readonly step: Step;
@@ -224,7 +222,6 @@ class Wait {
   }
 }
 
-/** Returns whether `over` settled before the time was up. */
 function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const cancel = after(ms, () => resolve(false));

@@ -34,7 +34,6 @@ const LONGEST_LOAD_US = 60_000_000;
 const MOST_CHECKING = 100;
 /** If too many loads run, a process waits for this time before it checks a key again. */
 const RETRY_US = 1_000_000;
-/** Timeout of a load. */
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
@@ -111,7 +110,6 @@ class Restorer {
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
     const nowUs = systemClock.nowUs();
     if (seen.quietUs > nowUs) return;
-    // If no mark is known, the key probably needs a load.
     if (seen.startUs <= 0 && !this.mayLoad(nowUs)) return;
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
@@ -183,8 +181,8 @@ class Restorer {
     const latestUs = beginUs + Math.min(LEASE_US, leftUs);
     for (let isRaised = false; ; ) {
       const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
-      // Starts again if the next period has begun, or if the store has lost the mark. In that case, it has also lost
-      // units counted since the load began.
+      // Starts again if the next period has begun, or if the store has lost the mark. A store that has lost the mark
+      // has also lost the units counted since the load began.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;

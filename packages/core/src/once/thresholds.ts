@@ -22,9 +22,7 @@ export interface Crossed {
   /** Stays the same if this crossing is reported again. Use it to act only once. */
   readonly id: string;
   readonly limiter: string;
-  /** The counted key. */
   readonly key: string;
-  /** The share, as passed to {@link thresholds}. */
   readonly threshold: number;
   /** The units used after the decision that crossed the share. For a calendar, the units used at this report. */
   readonly used: number;
@@ -91,7 +89,6 @@ export function thresholds(
   return { onDecision: (event, key, request) => teller.look(event, key, request) };
 }
 
-/** How long to store a mark that is needed for `us` microseconds. */
 function kept(us: number): number {
   return Math.round(Math.min(Math.max(us, SHORTEST_US), LONGEST_US));
 }
@@ -100,7 +97,6 @@ function isShare(share: unknown): boolean {
   return typeof share === 'number' && share > 0 && share <= 1_000;
 }
 
-/** What a process remembers about one share of a key's limit, once it has begun to report it. */
 interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
@@ -205,7 +201,7 @@ class Teller {
     const own = `${limiter}.thresholds`;
     const rule = makeClaimsRule(LEASE_US, kept(resetUs));
     const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
-    // The end of a window without a calendar moves with requests and late replies. The first end found is stored,
+    // The end of a window without a calendar moves with requests and late replies. So the first end found is stored,
     // because the id contains it.
     const end: Step = { ...step, op: 'done', claim: { ...claim, id: `end of ${claim.id}` } };
     const answers = await answersOf<ClaimsAnswer[]>(store, isCalendar ? [step] : [step, end]);

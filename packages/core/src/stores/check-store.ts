@@ -74,7 +74,6 @@ interface ClientOptions {
 
 type Shape = { readonly [name: string]: unknown };
 
-/** Recognizes Redis clients and Workers bindings by their shape. */
 function clientOf(object: Shape): string | undefined {
   if (typeof object['then'] === 'function') return 'a promise: await it first';
   if (typeof object['idFromName'] === 'function') {

@@ -44,7 +44,6 @@ interface Diagnosis {
 class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;
-  /** The numbers of all calls, failed calls and slow calls, for each second. */
   private readonly counts: number[] = new Array(3 * WINDOW_SECONDS).fill(0);
   private second = 0;
   private samples: number[] = [];
@@ -108,7 +107,6 @@ function bucketOf(second: number): number {
   return 3 * (second % WINDOW_SECONDS);
 }
 
-/** How long turns of the event loop are counted after the last late answer. */
 const WATCH_US = 10_000_000;
 
 /**
@@ -192,7 +190,6 @@ export class CircuitBreaker {
   readonly turns: LoopTurns;
   /** Once the map is full, the least recently called part comes first. */
   private readonly parts = new Map<string, StorePart>();
-  /** The shared state of all parts that have no room in {@link parts}. */
   private readonly others = new StorePart(OTHER_PARTS);
   /** The parts in {@link others} that have failed since the last call that succeeded. */
   private readonly suspects = new Set<string>();
@@ -242,10 +239,6 @@ export class CircuitBreaker {
     return answered.then(() => (part.probe ? unasked(part.reason) : undefined));
   }
 
-  /**
-   * @param startUs when the call was made, by {@link clock}
-   * @param turn {@link turns} at that moment
-   */
   succeeded(steps: readonly Step[], startUs: number, turn: number, sender: ProbeSender): void {
     const [step] = steps as readonly [Step];
     const nowUs = this.clock.nowUs();
@@ -291,7 +284,6 @@ export class CircuitBreaker {
     else if (part !== this.others) this.diagnose(part, step, sender, nowUs, thrown);
   }
 
-  /** Opens the breaker of a part if too many of its recent calls were slow or failed. */
   private diagnose(
     part: StorePart,
     step: Step,
@@ -448,7 +440,6 @@ function isDecidedHere(step: Step): boolean {
   return isCounted && rule.machine !== 'queue' && !isEnd(step);
 }
 
-/** The error of a step that was not sent. */
 function unasked(reason: BreakerEvent['reason']): SpillwayError {
   const [does, options] =
     reason === 'slow' ? ['is slow', { kind: 'slow' }] : ['did not answer', undefined];
@@ -468,22 +459,18 @@ function isOfTheCall(error: unknown): boolean {
   return error.code !== 'SPW_STORE_TIMEOUT' && error.code !== 'SPW_STORE_UNAVAILABLE';
 }
 
-/** The breaker's state for one part of a store, such as a node of a cluster. */
 class StorePart {
   /** Shown in logs and events; `''` for a store without parts. */
   readonly name: string;
   readonly health: Health = new Health();
-  /** Consecutive failed calls. */
   failures: number = 0;
   /** When a call last failed, was slow, or was skipped because the breaker was open. */
   badUs: number = -Infinity;
   /** Calls that began before this moment are ignored: they were made before the breaker closed. */
   closedUs: number = -Infinity;
-  /** Why the breaker is open, or was open the last time. */
   reason: BreakerEvent['reason'] = 'failures';
   /** How long probes must succeed before the breaker closes. At 0, one success is enough. */
   healthyUs: number = 0;
-  /** Undefined while the breaker is closed. */
   probe: Probe | undefined;
   private openedUs = 0;
 
@@ -500,7 +487,6 @@ class StorePart {
     this.health.forgetCalls(reason === 'slow');
   }
 
-  /** Returns how many milliseconds the breaker was open. */
   closeCircuit(nowUs: number): number {
     this.probe?.stopProbing();
     this.probe = undefined;

@@ -81,14 +81,13 @@ class Waiting {
       afterPendingInput(() => {
         const message = `the store did not answer within ${timeoutMs} ms`;
         const error = new SpillwayError('SPW_STORE_TIMEOUT', message);
-        for (const reject of this.rejects) reject(error); // no effect on calls that were answered
+        for (const reject of this.rejects) reject(error);
         // Frees the answers that these functions retain, because a call that is never answered keeps this object alive.
         this.rejects.length = 0;
       });
     });
   }
 
-  /** Whether the timer is pending and a call is still waiting. */
   get isOpen(): boolean {
     return this.open > 0;
   }

@@ -38,7 +38,6 @@ type Places = Map<string, number>;
  */
 export class DenialCache {
   private readonly table = new DenialTable();
-  /** Places of entries, by limiter, then by the `code` of the rule. */
   private readonly limiters = new Map<string, Map<string, Places>>();
   private readonly givenBackUs = new Float64Array(SLOTS);
   private seed: Fingerprint | undefined;
@@ -109,7 +108,6 @@ export class DenialCache {
     }
   }
 
-  /** Evicts everything after a live change, and ignores answers to calls that are in flight. */
   clear(): void {
     this.limiters.clear();
     this.table.clear();
@@ -151,7 +149,6 @@ export class DenialCache {
   }
 
   private placeOf(step: Step): number | undefined {
-    // The usual case: no key is denied, and no lookup is needed.
     if (this.kept === 0) return undefined;
     return this.limiters.get(step.limiter)?.get(countOf(step))?.get(this.shortKeyOf(step.key));
   }
@@ -177,7 +174,6 @@ export class DenialCache {
     for (const place of oldest?.values() ?? []) this.drop(place);
   }
 
-  /** Evicts the oldest entry of the rule that has the most entries. */
   private makeRoom(): void {
     let most: Places | undefined;
     for (const codes of this.limiters.values()) {
@@ -222,7 +218,6 @@ interface Denial {
   readonly rule: Rule;
   readonly cost: number;
   readonly answer: Answer;
-  /** When the answer arrived, by this process's clock. */
   readonly learnedUs: number;
   /** By this process's clock, counted from the call and not from the answer, so that no entry lives too long. */
   readonly untilUs: number;
@@ -242,7 +237,6 @@ class DenialTable {
   private readonly names: string[] = [];
   private readonly free: number[] = [];
 
-  /** Returns the place of the entry, valid until it is removed. */
   addDenial({ limiter, name, rule, cost, answer, learnedUs, untilUs }: Denial): number {
     const place = this.free.pop() ?? this.rules.length;
     const at = place * WIDTH;
@@ -270,7 +264,6 @@ class DenialTable {
     this.free.length = 0;
   }
 
-  /** Number of places, free ones included. */
   get length(): number {
     return this.rules.length;
   }
@@ -299,7 +292,6 @@ class DenialTable {
     return this.numbers[place * WIDTH + 2] as number;
   }
 
-  /** The store's answer, adjusted to `nowUs` of our clock. */
   answerAt(place: number, nowUs: number): Answer {
     const { numbers } = this;
     const at = place * WIDTH;

@@ -114,7 +114,6 @@ export class Fallback {
       rejected ||= anyRejects(part.steps, own);
     }
     const up = parts.filter(({ name }) => !errors.get(name));
-    // A group that is already rejected must not charge anything.
     const answers = await askParts(
       rejected ? up.map((part) => asLook(part)) : up,
       askPart,
@@ -129,7 +128,6 @@ export class Fallback {
   }
 }
 
-/** A step with a rule for the fallback counters (`onStoreError: 'local'`). */
 type CountedStep = Step & { readonly onStoreError: Rule };
 
 function isCountedHere(step: Step): step is CountedStep {
@@ -175,7 +173,6 @@ export class FallbackCounters {
     );
   }
 
-  /** For the steps that are counted here, `doing` returns the operation to run. */
   private answerAs(
     steps: readonly Step[],
     failure: Error,
@@ -266,7 +263,6 @@ export class FallbackCounters {
 
 const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
-/** The operation that `follow` applies to these counters; undefined for none. */
 function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean): Op | undefined {
   switch (step.op) {
     case 'take':

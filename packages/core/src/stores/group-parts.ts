@@ -61,13 +61,12 @@ type Ask<Name> = (
   always: boolean,
 ) => readonly Answer[] | Promise<readonly Answer[]>;
 
-/** Answers the steps of a part that failed, without charging. */
 type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
  * Sends all parts at once and returns the answers in the order of the whole group. If a part rejects, the charges of
- * the others are refunded; until then, they may cause rejections of other callers. Distinct items are only looked up at
- * first, and added in a second call once all parts pass.
+ * the others are refunded; until then, these charges may cause rejections of other callers. Distinct items are only
+ * looked up at first, and added in a second call once all parts pass.
  *
  * @param answerFailed answers the steps of a failed part. If omitted, a failed part fails the group, unless another
  * part rejects the group; the failed steps then get answers with `failure`
@@ -105,8 +104,8 @@ export async function askParts<Name>(
 
   // A single part is decided atomically, so its rejections are final.
   const isSpread = parts.length > 1;
-  // Items are added only after all parts pass, because an item that another request has repeated can't be removed.
-  // Otherwise, groups that repeat each other's items would fill a limit, even if all are rejected.
+  // Items are added only after all parts pass. Otherwise, groups that are rejected but repeat each other's items would
+  // fill a limit, because an item that was repeated can't be removed.
   const addsItems = (step: Step) => isSpread && charges(step) && step.rule.machine === 'distinct';
   const looks = parts.map((part) => asLook(part, addsItems));
   const passes =
@@ -134,7 +133,6 @@ function allowedIn<Name>(
   });
 }
 
-/** Refunds the charges of a part, and updates the answers to the state after the refund. */
 async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>): Promise<void> {
   const { name, steps, places } = part;
   const puts = steps.map((step, i) => putOf(step, answers[places[i] as number] as Answer));

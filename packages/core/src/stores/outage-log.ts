@@ -12,7 +12,6 @@ import type { OnStoreError } from '../contract/decision.js';
 /** Outages that begin within this time after a line about the same part are only counted. */
 const QUIET_US = 60_000_000;
 
-/** Maximum number of limiter names in one line. */
 const MOST_NAMES = 8;
 
 /** Maximum number of parts that have separate lines: more than most clusters have nodes. */
@@ -27,7 +26,6 @@ interface ReportedOutage {
   isTold: boolean;
   /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
   open: number;
-  /** Outages since the last line; they were not logged. */
   more: number;
   lastError: unknown;
   isSlow: boolean;
@@ -47,7 +45,6 @@ export class OutageLog {
     this.clock = clock;
   }
 
-  /** A logger gets each line once, even if several guards share it. */
   addLogger(logger: Logger): void {
     this.loggers.add(logger);
   }
@@ -101,7 +98,6 @@ export class OutageLog {
     this.warn(`${this.partLabel(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
-  /** Records that a line is written now, and schedules a summary after the quiet time. */
   private renew(name: string, now: Pick<ReportedOutage, 'lastError' | 'isSlow' | 'open'>): void {
     const { lastError, isSlow, open } = now;
     const isTold = open > 0;

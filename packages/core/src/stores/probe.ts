@@ -11,7 +11,6 @@ import type { Host } from '../contract/store-link.js';
 /** How long after the last request the store is still probed at the full rate. */
 const WANTED_US = 10_000_000;
 
-/** The longest pause between two attempts while there are no requests. */
 const LONGEST_PAUSE_US = 5_000_000;
 
 interface ProbeOptions {
@@ -27,7 +26,6 @@ interface ProbeOptions {
    * enough.
    */
   readonly startTiming: () => () => boolean;
-  /** Called once, when the store is back. */
   readonly back: () => void;
   readonly failed: (error: unknown, question: Step) => void;
 }
@@ -46,7 +44,6 @@ export class Probe {
   /** The number of the current attempt. Answers to earlier attempts, which were given up, are ignored. */
   private turn = 0;
   private isUnderWay = false;
-  /** When the current series of successes began. */
   private wellUs: number | undefined;
   private cancel: (() => void) | undefined;
   private readonly options: ProbeOptions;
@@ -71,7 +68,6 @@ export class Probe {
     const nowUs = clock.nowUs();
     const wasIdle = nowUs - this.wantedUs > WANTED_US;
     this.wantedUs = nowUs;
-    // The attempt is overdue, because the timer runs at a slower rate or is gone.
     if (nowUs - this.doneUs >= 2 * everyUs && !this.isAsking(nowUs)) {
       const answered = this.sendProbe();
       return !wasIdle && isKept(host, answered) ? undefined : answered;

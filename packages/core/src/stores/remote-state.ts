@@ -10,9 +10,7 @@ import { FallbackCounters } from './fallback.js';
 
 export class RemoteState {
   readonly counters: FallbackCounters;
-  /** Undefined for a synchronous store, which is called every time. */
   readonly denials: DenialCache | undefined;
-  /** Yields to the event loop when many answers come without a call to the store. */
   readonly turns: Turns = new Turns();
   private readonly store: Store;
   private readonly clock: Clock;

@@ -18,8 +18,8 @@ export interface StoreClientOptions extends ResilienceOptions {
   /** Where counts live. Default: this process's memory, where each limiter object has separate counts. */
   readonly store?: Store | undefined;
   /**
-   * The clock for counts without a store. A store decides by its own clock; its breaker and denial cache use this
-   * option of the store's first user. Default: the process's monotonic clock.
+   * The clock for counts without a store. The breaker and the denial cache of a store use the clock of the store's
+   * first user. Stores decide by their own clock. Default: the process's monotonic clock.
    */
   readonly clock?: Clock | undefined;
   /**
@@ -51,7 +51,6 @@ export class StoreClient implements UpkeepClient<Step> {
   private readonly memory: SharedMemory | undefined;
   private readonly shared: SharedState;
 
-  // The log line about an outage shows `policies`.
   constructor(options: StoreClientOptions, observers: Observers | undefined, policies: Policies) {
     const { clock, denialCache = true, logger = consoleLogger() } = options;
     checkClock(clock);

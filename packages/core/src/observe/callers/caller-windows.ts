@@ -4,7 +4,6 @@ import { detached } from '../../base/fingerprint.js';
 import { type CallerList, mergeLists, NO_CALLERS } from './caller-list.js';
 import { SpaceSaving } from './space-saving.js';
 
-/** Windows move in slices of this length. */
 export const SLICE_US = 10_000_000;
 
 const SLICES_PER_MINUTE = 6;
@@ -25,9 +24,7 @@ interface Aged {
 
 export class CallerWindows {
   private current = new SpaceSaving();
-  /** Closed slices of the last minute. */
   private slices: Aged[] = [];
-  /** Older slices, merged by minute. */
   private minutes: Aged[] = [];
   private unsummarized = NO_CALLERS;
 
@@ -35,7 +32,6 @@ export class CallerWindows {
     this.current.add(key);
   }
 
-  /** Returns whether a window may have changed. */
   turn(ended: number, current: number): boolean {
     const { isEmpty } = this;
     if (this.current.total > 0) {

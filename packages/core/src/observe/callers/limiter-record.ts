@@ -9,7 +9,6 @@ export class LimiterRecord {
    * shows that the rate is 0.
    */
   publications = 0;
-  /** When the record was last published. The records that were published longest ago are published first. */
   publishedAtUs = 0;
   rejected: CallerWindows | undefined;
   wouldReject: CallerWindows | undefined;

@@ -6,7 +6,6 @@
 
 import type { CallerList } from './caller-list.js';
 
-/** How many callers are counted at once. */
 const COUNTERS = 400;
 
 /**
@@ -22,7 +21,6 @@ const KEPT = 100;
 const MAX_KEY = 256;
 
 export class SpaceSaving {
-  /** Includes additions without a key. */
   total = 0;
   private slots = new Map<string, number>();
   /**
@@ -35,7 +33,6 @@ export class SpaceSaving {
   /** An upper bound of the additions of each caller without a slot. */
   private dropped = 0;
 
-  /** @param key undefined for decisions without a key, such as those of a load shedder */
   add(key: string | undefined): void {
     this.total += 1;
     if (key === undefined) return;

@@ -24,7 +24,6 @@ export interface CallerSummary {
   /** When the interval began and ended, in milliseconds since the epoch. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Rejections of all callers. */
   readonly total: number;
   /** The five callers with the most rejections. */
   readonly callers: readonly CallerCount[];
@@ -32,7 +31,6 @@ export interface CallerSummary {
   readonly rest: number;
 }
 
-/** Options of {@link topCallers}. */
 export interface TopCallersOptions {
   /**
    * Where this process publishes its tables, at most once a second: `redisReports(client)`. Without it, only
@@ -66,7 +64,6 @@ const NAMES: NamesOf<TopCallersOptions> = {
   random: 1,
 };
 
-/** The observer that {@link topCallers} returns. */
 export interface TopCallers extends Observer {
   countDecision(decision: Decision, mode: Mode, key: string | undefined): void;
   /** The limiters of this process, with their top callers of the last 1 and 15 minutes. */
@@ -86,7 +83,6 @@ const TICK_US = 1_000_000;
 const MAX_PUBLISHED = 40;
 /** How often a process without changes publishes an empty list, to show that it is alive. */
 const ALIVE_US = 10_000_000;
-/** How long to wait for a call of the sink. */
 const PATIENCE_US = 5_000_000;
 const SUMMARIZED = 5;
 
@@ -191,7 +187,6 @@ class Recorder implements TopCallers {
     return record;
   }
 
-  /** Does the work that is due: closes slices, writes summaries, and publishes. */
   private keepUp(): void {
     if (this.closing) return;
     const nowUs = this.clock.nowUs();

@@ -22,7 +22,6 @@ export interface Divergence {
   readonly share: number;
 }
 
-/** Options of {@link compareWith}. */
 export interface CompareOptions {
   /** Writes a divergence, to your logger. Default: divergences are only counted. */
   readonly write?: ((divergence: Divergence) => void) | undefined;
@@ -46,7 +45,6 @@ export interface Comparison extends Observer {
   readonly onlyTheirs: number;
   /** Requests that only our limiter would have rejected. */
   readonly onlyOurs: number;
-  /** Divergences by their likely cause. */
   readonly causes: Readonly<Record<Cause, number>>;
 }
 
@@ -167,7 +165,6 @@ class Comparer implements Comparison {
   }
 }
 
-/** The verdict that `read` returned, without unknown properties and without properties of the wrong type. */
 function verdictFrom(read: unknown): Verdict | undefined {
   if (read === undefined || read === null) return undefined;
   // A promise is not a verdict. But if it rejects, the rejection must not end the process.

@@ -37,7 +37,6 @@ export class Causes {
   private votes = 0;
   private voter = '';
 
-  /** Call it for each request. Returns the likely cause of a divergence, if there is one. */
   observe(ours: Verdict, theirs: Verdict): Cause {
     const { key = '' } = ours;
     const before = this.last.get(key);
@@ -82,7 +81,6 @@ function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
 
 function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
   if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
-  // Only one of the limiters has begun a new window.
   if (before && now.ours > before.ours !== now.theirs > before.theirs) return 'window';
   // If the other limiter's key and limit are known, they equal ours, so only the windows can differ.
   return theirs.key === undefined || theirs.limit === undefined ? 'unknown' : 'window';
