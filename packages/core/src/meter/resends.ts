@@ -14,7 +14,6 @@ export class Resends {
   private readonly lost: LostReleases;
   private readonly onGivenUp = new WeakMap<Step, () => void>();
   private readonly releases: Settling['releases'];
-  /** When the timer fires; 0 if no timer is set. */
   private dueUs = 0;
 
   constructor(releases: Settling['releases']) {

@@ -37,8 +37,8 @@ export interface Spent<Usage> {
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
-   * the response ends, or at once if the response ended less than one window ago. Returns false and has no effect after
-   * the first call, later than that, or for an invalid usage, which is a fault.
+   * the response ends, or at once within one window after that. Only the first call counts; further calls return false.
+   * An invalid usage is a fault and settles nothing.
    */
   settle(usage: Usage): boolean;
   /**
@@ -52,7 +52,7 @@ export interface Spent<Usage> {
   snapshot(): Readonly<Record<string, SpentOnLimit>>;
 }
 
-/** The minimum cost of a request that was cut off; undefined stands for its reservation. */
+/** The minimum cost of a request that was cut off. If it is undefined, the request costs its reservation. */
 export type Floor<Usage> = { readonly perSecond: Usage | undefined } | undefined;
 
 interface Line<Usage> {

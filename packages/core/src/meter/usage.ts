@@ -3,7 +3,6 @@
 import { isCost, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 
-/** Accepts integers from 0 to 2^53 - 1, and plain objects of such integers. */
 export function isUsage(value: unknown): boolean {
   return isCost(value) || (isPlainObject(value) && Object.values(value).every(isCost));
 }

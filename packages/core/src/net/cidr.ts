@@ -55,7 +55,6 @@ export function holdEveryone(ranges: readonly AddressRange[]): boolean {
 
 const rangeOf = (text: string): AddressRange => parseRange(text) as AddressRange;
 
-/** The family as a digit, followed by the prefix bits. */
 function bitsOf({ network, prefix }: AddressRange): string {
   const binary = (number: number, bits: number) => number.toString(2).padStart(bits, '0');
   return typeof network === 'number'

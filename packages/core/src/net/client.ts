@@ -73,7 +73,6 @@ const HEADERS = [
   'True-Client-IP',
 ] as const;
 
-/** The header of RFC 7239, which some proxies write instead of X-Forwarded-For. */
 const STANDARD = ['Forwarded'] as const;
 
 /**

@@ -1,5 +1,3 @@
-/** Parses X-Forwarded-For lazily from the right, where the nearest proxy appended its entry. */
-
 import { parseAddress } from './parse.js';
 
 const MAX_ENTRIES = 100;

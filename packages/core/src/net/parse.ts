@@ -17,7 +17,6 @@ export function parseAddress(text: unknown): Address | undefined {
   return groups && isMapped(groups) ? lastIPv4(groups) : groups;
 }
 
-/** Returns -1 unless `text` has exactly four decimal octets between `start` and `end`. */
 export function parseIPv4(text: string, start: number, end: number): number {
   if (end - start > 15) return -1;
   let address = 0;
@@ -83,7 +82,6 @@ function parseIPv6(text: string, end: number): number[] | undefined {
   return expanded(groups, gap);
 }
 
-/** Puts zeros in the place of `::`, which stands for at least one group. */
 function expanded(groups: number[], gap: number): number[] | undefined {
   const missing = 8 - groups.length;
   if (gap < 0) return missing === 0 ? groups : undefined;

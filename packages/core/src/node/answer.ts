@@ -26,8 +26,8 @@ const BODILESS = [204, 205, 304];
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Records the response as it is written from now on. If middleware mounted before the guard transforms the body, such
- * as compression, the untransformed body is recorded. The middleware then also transforms each replay.
+ * Records the response as the handler writes it. Middleware that is mounted before the guard, such as compression,
+ * transforms the body later, and so transforms each replay too.
  */
 export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;

@@ -75,7 +75,6 @@ function isWhole({ headers }: NodeBody, length: number): boolean {
   return told === undefined || Number(told) === length;
 }
 
-/** Leaves the rest of a body unread if the body is too large or late. */
 export function readBody(
   req: NodeBody,
   watcher: BodyWatcher,

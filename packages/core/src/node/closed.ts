@@ -77,7 +77,6 @@ function notifyWatchers(watchers: readonly OnClosed[], res: NodeResponse, aborte
   for (const closed of watchers) closed(outcome);
 }
 
-/** Whether an ended response will still emit `close`: it has a connection, or had one. */
 function closes({ socket }: NodeResponse): boolean {
   return (
     socket === null ||

@@ -1,6 +1,5 @@
 /** Measures the event loop delay by how late a periodic timer fires. */
 
-/** The weight of one period's delay in the average. */
 const WEIGHT = 0.2;
 
 export class TimerDrift {
@@ -8,7 +7,6 @@ export class TimerDrift {
   private spanMs: number;
   /** The duration of the last complete loop iteration, from the timer until pending events were handled. */
   private turnMs = 0;
-  /** When the timer first fired in the current loop iteration; undefined between iterations. */
   private turnFromMs: number | undefined;
   private readonly periodMs: number;
   private firedMs: number;

@@ -38,7 +38,6 @@ interface Worker {
 export interface Others {
   readonly busy: number;
   readonly workers: number;
-  /** The names of abandoned files. */
   readonly old: readonly string[];
 }
 

@@ -215,7 +215,6 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
     return targetOf(this.incoming);
   }
 
-  /** The canonical address of the client; called once. */
   protected findAddress(): string | undefined {
     return clientOf(this.addressing, this.incoming.socket.remoteAddress, this);
   }

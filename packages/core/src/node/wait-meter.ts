@@ -55,7 +55,6 @@ export class WaitMeter {
     this.times = times;
   }
 
-  /** Call it when the loop has read its sockets after the timer fired. */
   turned(nowMs: number, times: LoopTimes | undefined): void {
     if (!this.drift.turned(nowMs)) return;
     const since = spanOf(this.turnTimes, times);

@@ -30,7 +30,6 @@ const NAMES: NamesOf<DecisionTableOptions> = {
   clock: 1,
 };
 
-/** Titles and widths of the columns; the last one is not padded. */
 const COLUMNS = [
   ['TIME', 12],
   ['REQUEST', 22],
@@ -145,7 +144,7 @@ class Table {
     return false;
   }
 
-  /** Removes the `@` before a client address, or the one that was added to an app's key that begins with `@`. */
+  /** Removes the `@` that was added before a client address, or before a key of the app that begins with `@`. */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);
     const own = key.replace(/^@@/, '@');

@@ -54,7 +54,6 @@ class FaultLog {
     this.logger = logger;
   }
 
-  /** @param hasBreaker whether the store has a breaker; a breaker logs outages itself */
   logFault(fault: Fault, hasBreaker = false): void {
     const id = idOf(fault);
     const last = this.lastLines.get(id);
@@ -109,7 +108,6 @@ function plain(text: string): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 3)}...` : line;
 }
 
-/** Undefined if `onFault` is set or there is no logger. */
 export function faultLogFor(
   { onFault, logger = consoleLogger(), breaker }: FaultLogOptions,
   store: Pick<Store, 'sync'> | undefined,

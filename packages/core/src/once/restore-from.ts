@@ -175,7 +175,8 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    // Sent with the count in one call, to one node of a Cluster: a node that loses the count loses its mark too.
+    // Sent with the count in one call, so that both go to one node of a Cluster: a node that loses the count loses its
+    // mark too.
     const look: Step = { ...mark, op: 'look' };
     // A raise that arrived in the next period would count in that period.
     const latestUs = beginUs + Math.min(LEASE_US, leftUs);

@@ -161,7 +161,6 @@ export class Run<Raw> implements ResponseWatcher {
     this.resolveEnded();
   }
 
-  /** Ends the claim when the response ends, or earlier if the response takes long. */
   private sendSoon(): void {
     if (this.isDetached) void this.sendClaim();
     else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());

@@ -56,7 +56,6 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
   }
 }
 
-/** A value that takes several steps to write. */
 interface Frame {
   readonly value: unknown;
   /**

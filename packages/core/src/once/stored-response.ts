@@ -99,7 +99,6 @@ export interface AnswerRecord {
 interface Head {
   readonly s: number;
   readonly f: readonly Header[];
-  /** Whether the body was stored. */
   readonly b: boolean;
 }
 

@@ -98,7 +98,6 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** A metric label, so it must have few values. */
 function kindOf(error: unknown): string {
   if (!isSpillwayError(error)) return 'other';
   return error.kind ?? WORDS[error.code] ?? 'other';

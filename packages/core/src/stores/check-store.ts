@@ -22,11 +22,6 @@ export function checkStore(store: Store): LinkedStore {
   );
 }
 
-/**
- * Checks that `store` is an object with `apply`, its only required method, and not a known client.
- *
- * @throws SpillwayError `SPW_STORE_INVALID`
- */
 export function checkStoreShape(store: Store): void {
   const given: unknown = store;
   if (typeof given === 'object' && given !== null) {

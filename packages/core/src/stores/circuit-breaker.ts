@@ -13,7 +13,6 @@ import { Probe, type ProbeSender } from './probe.js';
 
 const WINDOW_SECONDS = 10;
 
-/** Fewer calls than this say nothing about the store. */
 const LEAST_CALLS = 20;
 
 /**
@@ -48,7 +47,6 @@ class Health {
   private second = 0;
   private samples: number[] = [];
 
-  /** Returns true for the first call in each second. */
   count(nowUs: number, outcome: typeof HEALTHY | typeof FAILED | typeof SLOW, tookUs = 0): boolean {
     const { counts } = this;
     const second = Math.max(this.second, Math.floor(nowUs / 1_000_000));
@@ -397,7 +395,6 @@ export class CircuitBreaker {
     return part;
   }
 
-  /** Makes room, if necessary, by dropping a part that is healthy or no longer requested. */
   private hasRoom(nowUs: number): boolean {
     if (this.parts.size < MOST_PARTS) return true;
     for (const [name, part] of this.parts) {
@@ -408,7 +405,6 @@ export class CircuitBreaker {
     return false;
   }
 
-  /** Moves the part to the end of the map, because parts at the start are dropped first. */
   private touch(name: string, part: StorePart): void {
     if (this.parts.size < MOST_PARTS) return;
     this.parts.delete(name);

@@ -16,7 +16,6 @@ const KEPT = 50_000;
 const LONGEST_KEY = 64;
 /** Limits the rules per limiter: clients may be able to choose their plan, and each plan may have a rule. */
 const MOST_CODES = 64;
-/** How many entries are checked for expiry with each answer of the store. */
 const SWEEP = 2;
 
 /** The longest time to live of an entry. Refunds and resets by other processes take effect here at most this late. */
@@ -28,7 +27,6 @@ const LONGEST_US = 60_000_000;
  */
 const SLOTS = 1_024;
 
-/** The place of each key's entry in {@link DenialTable}, for one rule of a limiter, oldest first. */
 type Places = Map<string, number>;
 
 /**
@@ -51,7 +49,6 @@ export class DenialCache {
     this.longestUs = longestUs;
   }
 
-  /** Number of entries, including expired ones that are not evicted yet. */
   get size(): number {
     return this.kept;
   }
@@ -213,13 +210,15 @@ function slotOf({ limiter, key }: Step): number {
 
 interface Denial {
   readonly limiter: string;
-  /** The key, or its fingerprint. */
   readonly name: string;
   readonly rule: Rule;
   readonly cost: number;
   readonly answer: Answer;
   readonly learnedUs: number;
-  /** By this process's clock, counted from the call and not from the answer, so that no entry lives too long. */
+  /**
+   * The expiry by this process's clock. It is counted from the call, not from the answer, so that no entry lives too
+   * long.
+   */
   readonly untilUs: number;
 }
 

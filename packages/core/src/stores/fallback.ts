@@ -147,7 +147,6 @@ const MAX_ENTRIES = 100_000;
 /** Counters in this process. Most processes never need them, so their memory is created on first use. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
-  /** The rule registered last, so that consecutive steps with the same rule register it only once. */
   private rule: Rule | undefined;
   private readonly clock: Clock;
 

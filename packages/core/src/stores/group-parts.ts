@@ -33,7 +33,6 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** A copy of the part in which the steps selected by `looks` (default: takes with a cost) become looks. */
 export function asLook<Name>(
   part: Part<Name>,
   looks: (step: Step) => boolean = charges,
@@ -77,12 +76,14 @@ export async function askParts<Name>(
   answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
-  /** The parts that passed, as they were sent. If another part rejects, they are refunded. */
   const granted: Part<Name>[] = [];
   let rejected = false;
   let failed: PromiseRejectedResult | undefined;
 
-  /** Sends the parts in the form `sent`, where takes may be looks. Returns whether the group passes. */
+  /**
+   * Sends the parts as in `sent`, where some `take` steps may have become `look` steps. Returns whether the group
+   * passes.
+   */
   async function takeParts(own: readonly Part<Name>[], sent = own): Promise<boolean> {
     const results = await Promise.allSettled(
       sent.map(async ({ steps, name }) => ask(steps, name, false)),
@@ -117,7 +118,6 @@ export async function askParts<Name>(
   return isSpread ? answers.map(asProvisional) : answers;
 }
 
-/** Reduces the parts to the `wanted` steps that the store has allowed. Steps of failed parts are left out. */
 function allowedIn<Name>(
   parts: readonly Part<Name>[],
   answers: readonly Answer[],

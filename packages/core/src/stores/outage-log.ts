@@ -17,7 +17,6 @@ const MOST_NAMES = 8;
 /** Maximum number of parts that have separate lines: more than most clusters have nodes. */
 const MAX_PARTS = 16;
 
-/** The name under which all parts beyond {@link MAX_PARTS} are logged. */
 export const OTHER_PARTS = 'other parts';
 
 interface ReportedOutage {
@@ -29,7 +28,6 @@ interface ReportedOutage {
   more: number;
   lastError: unknown;
   isSlow: boolean;
-  /** Whether {@link OutageLog.stillDown} has logged this outage. */
   hint: boolean;
 }
 

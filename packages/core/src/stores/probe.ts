@@ -1,5 +1,3 @@
-/** Probes a part of a store that failed or was slow, to find out when it is back. */
-
 import { fixedWindow } from '../algorithms/values.js';
 import type { Clock } from '../base/clock.js';
 import { isSpillwayError } from '../base/errors.js';
@@ -19,7 +17,6 @@ interface ProbeOptions {
   readonly key: string;
   readonly everyUs: number;
   readonly clock: Clock;
-  /** How long attempts must succeed before the store counts as back. At 0, one success is enough. */
   readonly healthyUs: () => number;
   /**
    * Called before an attempt. The returned function is called when the answer arrives, and returns whether it came fast

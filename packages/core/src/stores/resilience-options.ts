@@ -6,7 +6,6 @@ import { checkNames, type NamesOf } from '../base/option-names.js';
 import { ON_STORE_ERROR, type OnStoreError } from '../contract/decision.js';
 import type { BreakerSettings, Policies, Resilience } from '../contract/store-link.js';
 
-/** What to do while a store is slow or fails. */
 export interface ResilienceOptions {
   /**
    * How long to wait for the store: 1 ms to 60 s. Calls with more than 128 keys have twice this time, and with more

@@ -20,7 +20,6 @@ const LISTED = 20;
 
 export const NO_CALLERS: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
-/** Adds up lists of different times or processes, and keeps the first {@link LISTED} callers. */
 export function mergeLists(lists: readonly CallerList[]): CallerList {
   const sums = new Map<string, { atLeast: number; aboveOthers: number }>();
   let total = 0;

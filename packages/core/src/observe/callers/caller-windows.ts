@@ -58,7 +58,6 @@ export class CallerWindows {
     return { minute, quarter: mergeLists([...this.minutes.map(({ list }) => list), ...lists]) };
   }
 
-  /** The callers since the last call of this method, up to the last closed slice. */
   takeSummary(): CallerList {
     const list = this.unsummarized;
     this.unsummarized = NO_CALLERS;

@@ -260,7 +260,6 @@ class Recorder implements TopCallers {
     return [...this.records.values()].filter(({ publications }) => publications > 0);
   }
 
-  /** Publishes the records that have waited longest. Returns whether that succeeded. */
   private async publish(): Promise<boolean> {
     const records = this.changed().sort((a, b) => a.publishedAtUs - b.publishedAtUs);
     const now = records.slice(0, MAX_PUBLISHED);

@@ -16,7 +16,6 @@ import type { Verdict } from './verdict.js';
  */
 export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
 
-/** The units that both limiters had left after a request. */
 interface Pair {
   readonly ours: number;
   readonly theirs: number;
