@@ -135,7 +135,7 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly floor: Floor<Usage>;
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** The keys are the `releases` of guards. The values hold the settlements of one guard that must be resent. */
+  /** The settlements that must be resent, by the `releases` of their guard. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {

@@ -24,7 +24,7 @@ export interface SpentOnLimit {
   readonly remaining: number;
   /** Milliseconds until all units are available again. */
   readonly resetMs: number;
-  /** Whether the numbers are estimated: the last answer of the store, plus the changes since then. */
+  /** Whether the numbers are estimated from the last answer of the store and the changes since then. */
   readonly estimated: boolean;
 }
 

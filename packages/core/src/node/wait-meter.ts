@@ -67,9 +67,11 @@ export class WaitMeter {
   }
 
   /**
-   * The expected delay of an event that arrives now, divided by `markMs`. The delay is weighted by this process's CPU
-   * share, because rejections don't shorten delays that other processes cause. The value is 0 while the loop is mostly
-   * idle, and at least the time without idling, divided by {@link ACCEPTING_MS}, while connections wait.
+   * The load now: the expected delay of an event, divided by `markMs`. The delay is weighted by this process's CPU
+   * share, because rejections don't shorten delays that other processes cause.
+   *
+   * The load is 0 while the loop is mostly idle. While connections wait to be accepted, it is at least the time without
+   * idling, divided by {@link ACCEPTING_MS}.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);

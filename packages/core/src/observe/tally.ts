@@ -132,7 +132,7 @@ export class Tally implements Observer {
 
   onDecision({ limiter, outcome, allowed, reason, priority = '', policy }: DecisionEvent): void {
     const plan = policy?.plan ?? '';
-    // In shadow mode, requests pass even if the store fails. If they had a reason, they would be counted as rejected.
+    // In shadow mode, requests pass even if the store fails. With a reason, they would be counted as rejected.
     const why = outcome === 'error' && allowed ? null : reason;
     const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority)?.get(plan);
     const count = known ?? this.newCount(limiter, outcome, why, priority, plan);

@@ -17,7 +17,7 @@ const LEAST_CALLS = 20;
 
 /**
  * Slow calls open the breaker only if they occur in at least this many seconds of the window. So one pause of up to two
- * seconds, such as a fork of Redis, does not open it.
+ * seconds, such as a fork of Redis, does not open it, unless the store was slow shortly before.
  */
 const LEAST_SLOW_SECONDS = 4;
 
@@ -213,8 +213,8 @@ export class CircuitBreaker {
   }
 
   /**
-   * Returns an error if these steps, which must lie in one part, must not be sent. Returns a promise if this request
-   * sends the probe and must wait for it. Background calls never send the probe.
+   * Returns an error if these steps should not be sent to the store. They must all lie in one part. Returns a promise
+   * if this request sends the probe and must wait for it. Background calls never send the probe.
    */
   bar(
     steps: readonly Step[],

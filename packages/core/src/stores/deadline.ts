@@ -77,7 +77,8 @@ class Waiting {
     const timeoutMs = Math.max(0, (untilUs - nowUs) / 1000);
     this.cancel = wait(timeoutMs + SHARED_US / 1000, () => {
       this.open = 0; // no further call may join; answers that still arrive make it negative
-      // After a stall of the event loop, timers fire before input that has already arrived is read. Read it first.
+      // After a stall of the event loop, timers fire before the input that has already arrived is read. So that input
+      // is read first.
       afterPendingInput(() => {
         const message = `the store did not answer within ${timeoutMs} ms`;
         const error = new SpillwayError('SPW_STORE_TIMEOUT', message);

@@ -22,8 +22,8 @@ const SWEEP = 2;
 const LONGEST_US = 60_000_000;
 
 /**
- * Slots for the time of the last refund or reset, by a hash of the key. Answers to calls from before that time are not
- * cached. Keys that share a slot share the time, so some answers are not cached without need.
+ * The number of slots for the time of the last refund or reset; a hash of the key selects the slot. Answers to calls
+ * from before that time are not cached. If keys share a slot, only fewer answers are cached.
  */
 const SLOTS = 1_024;
 

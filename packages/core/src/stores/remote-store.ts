@@ -38,7 +38,7 @@ export function remoteStore<S extends Store>(store: S): S & Linked {
   if (!Object.isExtensible(store)) {
     throw mustBe('store', 'extensible: freeze it after remoteStore(store)', store);
   }
-  // Enumerable, so that it survives a spread of the store; `this` is then the copy.
+  // Enumerable, so that a spread of the store copies `link`, whose `this` is then the copy.
   return Object.assign(store, { link: linkOf });
 }
 
