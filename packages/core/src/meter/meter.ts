@@ -42,7 +42,6 @@ export interface Partially<Usage> {
   readonly perSecond?: Usage | undefined;
 }
 
-/** Options for the cost of one limit. */
 export interface PriceOptions {
   /**
    * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, so that no

@@ -69,7 +69,6 @@ export async function answersOf<Answers extends readonly Answer[]>(
 const MOST = 10_000;
 const LONGEST_KEY = 64;
 
-/** A map that evicts its oldest entries. */
 export class RecentMarks<Value> {
   private readonly values = new Map<string, Value>();
   private seed: Fingerprint | undefined;

@@ -456,7 +456,6 @@ function isOfTheCall(error: unknown): boolean {
 }
 
 class StorePart {
-  /** Shown in logs and events; `''` for a store without parts. */
   readonly name: string;
   readonly health: Health = new Health();
   failures: number = 0;

@@ -17,7 +17,6 @@ export interface CallerTops {
 }
 
 interface Aged {
-  /** Number of the slice or minute since the epoch. */
   readonly number: number;
   readonly list: CallerList;
 }
