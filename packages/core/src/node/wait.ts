@@ -44,8 +44,8 @@ export interface TimedSignal extends Signal {
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   checkOptions(options, 'the signal', { target: 1 });
-  // With a longer queue, the loop idles less often: in overload, a target of 40 ms served 287 requests a second, and 20
-  // ms served 270.
+  // With a longer queue, the loop idles less often: in overload, 287 requests a second were served with a target of
+  // 40 ms, and 270 with 20 ms.
   const targetMs = toMicroseconds(options.target ?? '40ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);
