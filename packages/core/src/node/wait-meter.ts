@@ -9,8 +9,8 @@ import type { LoopTimes } from './host.js';
  */
 const BUSY = 0.5;
 /**
- * Time constant of the averages. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, and 1.2 % with
- * 500 ms. With one second, a tenth of the critical requests failed when an overload hit an idle loop.
+ * Time constant of the averages. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, and 1.2 %
+ * with 500 ms. With one second, a tenth of the critical requests failed when an overload hit an idle loop.
  */
 const MEMORY_MS = 500;
 /**
