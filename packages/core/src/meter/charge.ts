@@ -1,5 +1,3 @@
-/** The units that one limit has charged for one request, and the steps that correct them. */
-
 import { measure } from '../algorithms/decide.js';
 import { receiptOfRest, receiptOfStep, unitsOf } from '../algorithms/receipt.js';
 import { isSpillwayError } from '../base/errors.js';
@@ -14,22 +12,18 @@ export interface ChargeContext {
   readonly limiter: string;
   readonly settling: Settling;
   readonly resends: Resends;
-  /** Called if units were not charged because the count has reached its limit plus debt. */
   readonly onForgiven: () => void;
 }
 
 export class Charge {
-  /** The units charged at admission. */
   readonly reserved: number;
-  /** The numbers of the limit after the last answer. */
   numbers: Numbers;
-  // The units that this process has told the store to charge.
+  // The units that the store was asked to charge, whether or not it has answered.
   private told: number;
   /** The units of `told` that were forgiven or lost, and so not charged. */
   private uncharged = 0;
   /** The `put` steps that can refund the charges, newest last. */
   private readonly puts: Step[] = [];
-  /** The units of charges that wait to be resent. */
   private waiting = 0;
   /** The part of `waiting` that must be refunded once the store has charged it. */
   private surplus = 0;
@@ -40,7 +34,6 @@ export class Charge {
   private readonly isLocal: boolean;
   private readonly context: ChargeContext;
 
-  /** @param step the step that has charged the reservation; `answer` and `numbers` belong to it */
   constructor(step: Step, answer: Answer, numbers: Numbers, context: ChargeContext) {
     this.step = step;
     this.context = context;
@@ -53,20 +46,18 @@ export class Charge {
     this.forgive(answer.forgiven);
   }
 
-  /** The units that this process has told the store to charge, minus `units`. Negative if it has told fewer. */
   excessOver(units: number): number {
     return this.told - units;
   }
 
-  /** Whether the store has confirmed that it charged exactly `units`. */
   isKnown(units: number): boolean {
     return this.told === units && this.uncharged === 0 && this.inFlight === 0 && !this.isLocal;
   }
 
   /**
    * Changes the charge to `units`. Returns the step to send, or a promise if the step depends on an answer in flight.
-   * In rare cases a second step is needed. This method sends it in another call, because one group can't refund the
-   * same count twice.
+   *
+   * If a second step is needed, it is sent in another call, because one group can't refund the same count twice.
    */
   settleAt(units: number): readonly Step[] | Promise<readonly Step[]> {
     if (units >= this.told || this.inFlight === 0) return this.stepsTo(units);
@@ -75,7 +66,6 @@ export class Charge {
     );
   }
 
-  /** Like {@link settleAt}, but also sends the steps, in a store call without other steps. */
   settleNow(units: number): Promise<unknown> | undefined {
     return this.send(this.settleAt(units));
   }
@@ -86,7 +76,6 @@ export class Charge {
     return releases.track(steps.then((own) => releases.giveBack(own)));
   }
 
-  /** Tells observers how many units a settlement at `units` charges or refunds. */
   tellDifference(units: number): void {
     const more = units - this.told;
     this.tell(more > 0 ? 'added' : 'returned', Math.abs(more));
@@ -109,11 +98,13 @@ export class Charge {
   }
 
   /**
-   * Takes back `units` in the order below. Returns the `put` steps, which only the third kind needs:
+   * Takes back `units` in this order:
    *
    * 1. units that were never charged
    * 2. charges that wait to be resent, because the store may forgive them
    * 3. all other charges, newest first, because a bucket may have refilled older ones
+   *
+   * Returns the `put` steps that refund the third kind.
    */
   private givingBack(units: number): readonly Step[] {
     const free = Math.min(units, this.uncharged);
@@ -163,8 +154,8 @@ export class Charge {
   }
 
   /**
-   * Resends a step later if it certainly was not sent. If it may have been sent, a charge is resent once and may count
-   * twice, but a refund is not resent.
+   * Decides whether a failed step is resent. A step that certainly was not sent is always resent. If it may have been
+   * sent, a charge is resent once and may count twice, but a refund is not resent.
    */
   private retry(step: Step, failure: Error, isLastTry: boolean): void {
     const isCharge = step.op === 'record';
@@ -214,7 +205,7 @@ function putOf(step: Step, answer: Answer): Step {
   return { ...step, op: 'put', cost: receipt.units, owed: 0, receipt };
 }
 
-/** Whether the call certainly was not sent, because its breaker is open or its client has no connection. */
+/** Whether the call certainly was not sent: its breaker is open, or its client has no connection. */
 function isUnsent(failure: Error): boolean {
   if (!isSpillwayError(failure)) return false;
   const { code, kind, cause } = failure;

@@ -1,5 +1,3 @@
-/** Limiters, used without HTTP, for costs that are known only after the work. */
-
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { type Eventually, isLater } from '../base/host.js';
@@ -24,7 +22,6 @@ export interface Extended<Usage> {
   readonly resendsOf: (settling: Settling) => Resends;
 }
 
-/** Replaces `consume` and `peek` of a limiter with versions that accept reservations, and adds `settle`. */
 export function extendLimiter<Usage>(own: Extended<Usage>): void {
   const { limiter, limit, client, price, complete } = own;
   const settling = settlingOf(client);
@@ -62,7 +59,6 @@ export function extendLimiter<Usage>(own: Extended<Usage>): void {
 
 type Call = (key: string, options?: ReserveOptions) => unknown;
 
-/** Sends settlements of limiters that have no guard. */
 function settlingOf({ store, observers }: DirectClient): Settling {
   return {
     releases: {

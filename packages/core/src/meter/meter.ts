@@ -1,5 +1,3 @@
-/** `meter` measures costs that are known only after the work. */
-
 import { withDebt } from '../algorithms/debt.js';
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkCost, integerBetween } from '../base/checks.js';
@@ -17,13 +15,11 @@ import { Resends } from './resends.js';
 import { type Floor, Spending, type Spent } from './spending.js';
 import { checkUsage, isUsage } from './usage.js';
 
-/** Options of {@link meter}. */
 export interface MeterOptions<Usage = number, Raw = unknown> {
   /**
    * Estimates the usage of a request before it runs; may be async. Only guards call it. A usage is an integer from 0,
-   * or an object of such integers. Values from the client, such as `max_tokens`, may lower the estimate, because the
-   * final charge doesn't depend on it. If the function fails or returns an invalid usage, a fault is reported and the
-   * cost is 1. Default: a cost of 1.
+   * or an object of such integers. If the function fails or returns an invalid usage, a fault is reported and the cost
+   * is 1. Default: a cost of 1.
    */
   readonly reserve?: ((request: LimitRequest<Raw>) => Usage | Promise<Usage>) | undefined;
   /**
@@ -46,7 +42,6 @@ export interface Partially<Usage> {
   readonly perSecond?: Usage | undefined;
 }
 
-/** Options for the cost of one limit. */
 export interface PriceOptions {
   /**
    * The most units of a reservation: an integer from 1, at most the burst. Default: half of the burst, so that no
@@ -137,10 +132,9 @@ export function partial<Usage>(options: Partially<Usage> = {}): Partially<Usage>
 class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
   private readonly options: MeterOptions<Usage, Raw>;
   private readonly floor: Floor<Usage>;
-  /** The usage of each request, found by its admission or by the object that its handler gets. */
   private readonly spendings = new WeakMap<object, Spending<Usage>>();
   private readonly reserving = new WeakMap<Spending<Usage>, Promise<Reservation<Usage>>>();
-  /** Maps the `releases` of each guard to the settlements of that guard that must be resent. */
+  /** The settlements that must be resent, by the `releases` of their guard. */
   private readonly resends = new WeakMap<object, Resends>();
 
   constructor(options: MeterOptions<Usage, Raw>) {
@@ -229,7 +223,6 @@ class UsageMeter<Usage, Raw> implements Meter<Usage, Raw> {
     return spending;
   }
 
-  /** The reservation of a request, estimated once for all limits. */
   private reservedFor(
     request: LimitRequest<Raw>,
   ): Reservation<Usage> | undefined | Promise<Reservation<Usage>> {
@@ -293,7 +286,6 @@ function checkGuarded({
   }
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 function checkMaxReserve(maxReserve: number, rule: Rule): void {
   const most = capacityOf(rule);
   if (maxReserve > most) throw mustBe('maxReserve', `at most the burst, ${most}`, maxReserve);

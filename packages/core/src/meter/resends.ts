@@ -1,4 +1,4 @@
-/** Resends settlements that did not reach the store. They count towards the same memory limit as lost releases. */
+/** Resends settlements that did not reach the store. They share the memory limit of lost releases. */
 
 import { LostReleases, MOST_STEPS } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly } from '../base/host.js';
@@ -14,7 +14,6 @@ export class Resends {
   private readonly lost: LostReleases;
   private readonly onGivenUp = new WeakMap<Step, () => void>();
   private readonly releases: Settling['releases'];
-  /** When the timer fires; 0 if no timer is set. */
   private dueUs = 0;
 
   constructor(releases: Settling['releases']) {
@@ -30,7 +29,6 @@ export class Resends {
     };
   }
 
-  /** @param givenUp called when the step is given up: immediately if there is no room */
   add(step: Step, givenUp: () => void): void {
     this.onGivenUp.set(step, givenUp);
     this.lost.addRelease(step, this.nowUs + KEPT_US);
@@ -62,7 +60,7 @@ export class Resends {
   private resend(): void {
     this.dueUs = 0;
     this.lost.beginRound(this.nowUs);
-    // The steps are sent one by one, so that one failure doesn't affect the others. A remote store batches them.
+    // Each step is sent on its own, so that a failed one doesn't affect the others. A remote store batches them.
     for (const step of this.lost.next(MOST_STEPS)) void this.releases.giveBack([step]);
     this.schedule();
   }

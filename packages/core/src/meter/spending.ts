@@ -1,5 +1,3 @@
-/** The usage of one request: its reservation, the usage added while it runs, and its settlement, if any. */
-
 import { isCost } from '../base/checks.js';
 import { asError, mustBe } from '../base/errors.js';
 import type { HostSignal } from '../base/host.js';
@@ -15,7 +13,6 @@ declare class AbortController {
   abort(reason: unknown): void;
 }
 
-/** The minimum interval between two charges by `add`. */
 const CHARGE_EVERY_US = 1_000_000;
 
 /** The charge of a limit for a request, as {@link Spent.snapshot} shows it. */
@@ -24,30 +21,29 @@ export interface SpentOnLimit {
   readonly requested: number;
   /** The units that this request costs, as far as they are known. */
   readonly charged: number;
-  /** Units left in the limit. */
   readonly remaining: number;
   /** Milliseconds until all units are available again. */
   readonly resetMs: number;
-  /** True if the numbers are estimated: the last answer of the store, plus the changes since then. */
+  /** Whether the numbers are estimated from the last answer of the store and the changes since then. */
   readonly estimated: boolean;
 }
 
 /** The usage of one request. Its methods never throw and never wait for the store. */
 export interface Spent<Usage> {
   /**
-   * Adds usage that was delivered since the last call. Usage beyond the reservation is charged while the request runs,
-   * at most once a second. An object may omit components. An invalid usage is a fault and adds nothing.
+   * Adds usage that was delivered since the last call; an object may omit components. Usage beyond the reservation is
+   * charged while the request runs, at most once a second. An invalid usage is a fault and adds nothing.
    */
   add(usage: Partial<Usage>): void;
   /**
    * Sets the real usage, which replaces the reserved and the added usage. The difference is charged or refunded when
-   * the response ends. Within one window after the end, `settle` still works, and changes the charge at once. Only the
-   * first call counts; further calls return false. An invalid usage is a fault and settles nothing.
+   * the response ends, or at once within one window after that. Only the first call counts; further calls return false.
+   * An invalid usage is a fault and settles nothing.
    */
   settle(usage: Usage): boolean;
   /**
-   * Aborts when the request has exceeded the limit and the debt of an enforced limiter, because further usage would be
-   * free. Pass the signal to the call that causes the costs, such as `fetch`.
+   * Aborts when the request has exceeded the limit and the debt of an enforced limiter: further usage would be free.
+   * Pass the signal to the call that causes the costs, such as `fetch`.
    */
   readonly signal: HostSignal;
   /**
@@ -56,28 +52,25 @@ export interface Spent<Usage> {
   snapshot(): Readonly<Record<string, SpentOnLimit>>;
 }
 
-/** The minimum cost of a request that was cut off; undefined stands for its reservation. */
+/** The minimum cost of a request that was cut off. If it is undefined, the request costs its reservation. */
 export type Floor<Usage> = { readonly perSecond: Usage | undefined } | undefined;
 
-/** A limit that has charged the request. */
 interface Line<Usage> {
   readonly turn: LimiterTurn<never>;
   readonly price: (usage: Usage) => number;
   readonly charge: Charge;
   readonly settling: Settling;
   sentUs: number;
-  /** When the response ended; undefined until then. */
   endedUs: number | undefined;
 }
 
 export class Spending<Usage> implements Spent<Usage> {
-  /** The reservation; undefined until a limit asks for it, or if there is no `reserve`. */
   reserved: Reservation<Usage> | undefined;
   private added: Usage | undefined;
   private settled: Usage | undefined;
   /**
-   * Set when the response has ended. Without a settlement, `owed` is charged or, with `keeps`, at least the
-   * reservation.
+   * Set when the response has ended. A request that was not settled then costs `owed`, or its reservation if `keeps` is
+   * set and the reservation is more.
    */
   private end: { readonly owed: Usage | undefined; readonly keeps: boolean } | undefined;
   private readonly lines: Line<Usage>[] = [];
@@ -93,7 +86,6 @@ export class Spending<Usage> implements Spent<Usage> {
     return this.end !== undefined;
   }
 
-  /** Call it after a limit has charged the reservation. */
   begin(
     turn: LimiterTurn<never>,
     price: (usage: Usage) => number,
@@ -138,7 +130,7 @@ export class Spending<Usage> implements Spent<Usage> {
     const { lines, reserved } = this;
     const late = lines.filter(isInWindow);
     if (this.end && lines.length > 0 && late.length === 0) return false;
-    // The price functions must not read undefined from a component that is left out. So it becomes 0.
+    // A price function must not read undefined, so components that the usage leaves out become 0.
     this.settled = reserved ? sumOf(usage, timesOf(reserved.usage, 0)) : usage;
     for (const line of late) {
       const units = this.unitsOf(line);
@@ -172,7 +164,6 @@ export class Spending<Usage> implements Spent<Usage> {
     );
   }
 
-  /** Call it when the response has ended. Returns the steps that settle the charge of one limit. */
   finish(turn: LimiterTurn<never>, outcome: RequestOutcome): StepsBack {
     const line = this.lines.find((own) => own.turn === turn);
     if (!line) return undefined;
@@ -185,7 +176,6 @@ export class Spending<Usage> implements Spent<Usage> {
     else charge.tell(isCut ? 'cut' : 'silent', units);
     const steps = charge.settleAt(units);
     if (!('then' in steps)) return steps;
-    // Sent separately, because the end of the request must not wait for an answer in flight.
     keepAlive(line, charge.send(steps));
     return undefined;
   }
@@ -198,7 +188,6 @@ export class Spending<Usage> implements Spent<Usage> {
     return { owed: greaterOf(timesOf(perSecond, durationMs / 1000), owed), keeps: false };
   }
 
-  /** The usage that is owed without a settlement: `atLeast`, and all usage added so far. */
   private get owed(): Usage | undefined {
     const atLeast = this.reserved?.atLeast;
     return this.added === undefined ? atLeast : sumOf(this.added, atLeast);
@@ -211,9 +200,7 @@ export class Spending<Usage> implements Spent<Usage> {
     return end && !end.keeps ? units : Math.max(units, line.charge.reserved);
   }
 
-  /**
-   * The price of a usage. If it is invalid, reports a fault and returns the current charge, so that nothing changes.
-   */
+  /** If the price is invalid, reports a fault and returns the current charge, so that nothing changes. */
   private priceOf({ price, turn, settling, charge }: Line<Usage>, usage?: Usage): number {
     if (usage === undefined) return 0;
     let error: unknown;
@@ -249,7 +236,7 @@ function isInWindow<Usage>({ endedUs, turn, settling }: Line<Usage>): boolean {
   );
 }
 
-/** Keeps a call alive on platforms that stop all work of a request when it ends. */
+/** Some platforms stop all work of a request when it ends. This keeps the call running there. */
 function keepAlive<Usage>({ turn }: Line<Usage>, call: Promise<unknown> | undefined): void {
   if (call) turn.request.waitUntil?.(call);
 }

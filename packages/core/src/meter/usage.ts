@@ -1,30 +1,26 @@
-/** Checks and adds up usages. A usage is a number, or an object of numbers that are counted separately. */
+/** A usage is a number, or an object of numbers that are counted separately. */
 
 import { isCost, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
 
-/** Whether a value is a usage: an integer from 0 to 2^53 - 1, or a plain object of such integers. */
 export function isUsage(value: unknown): boolean {
   return isCost(value) || (isPlainObject(value) && Object.values(value).every(isCost));
 }
 
-/** @throws SpillwayError `SPW_COST_INVALID` */
 export function checkUsage<Usage>(what: string, usage: Usage): Usage {
   if (isUsage(usage)) return usage;
   throw mustBe(what, 'an integer from 0, or an object of them', usage, 'SPW_COST_INVALID');
 }
 
-/** The sum of two usages, component by component. A missing component is 0. */
+/** A component that one usage lacks counts as 0. */
 export function sumOf<Usage>(one: Usage, other: unknown): Usage {
   return combined(one, other, (a, b) => Math.min(a + b, Number.MAX_SAFE_INTEGER));
 }
 
-/** The greater of two usages, component by component. */
 export function greaterOf<Usage>(one: Usage, other: unknown): Usage {
   return combined(one, other, Math.max);
 }
 
-/** `factor` times a usage, rounded up. */
 export function timesOf<Usage>(usage: Usage, factor: number): Usage {
   return combined(usage, usage, (units) => Math.ceil(units * factor));
 }

@@ -1,5 +1,3 @@
-/** Turns the address of a client into its canonical text. */
-
 import { mustBe } from '../base/errors.js';
 import { lastIPv4, parseAddress, parseIPv4 } from './parse.js';
 
@@ -9,10 +7,9 @@ const DEFAULT_IPV6_PREFIX = 64;
  * The canonical text of a client's address: the same for every spelling of the address.
  *
  * - IPv4 must be four decimal octets and is returned unchanged.
- * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`, `::ffff:c000:201`) and the NAT64 prefix `64:ff9b::/96` become the IPv4
- *   address they contain.
+ * - IPv4-mapped IPv6 (`::ffff:192.0.2.1`) and the NAT64 prefix `64:ff9b::/96` become the IPv4 address they contain.
  * - IPv6 is cut to its first `ipv6Prefix` bits, because a subscriber can choose from at least a /64. It is written as
- *   in RFC 5952: `2001:db8:1:2::/64`. At 128 bits there is no suffix. The zone of `fe80::1%eth0` is dropped.
+ *   in RFC 5952: `2001:db8:1:2::/64`, without the suffix at 128 bits. The zone of `fe80::1%eth0` is dropped.
  *
  * @param text the address, without port or brackets
  * @param ipv6Prefix how many leading bits identify an IPv6 client, 32 to 128; default 64
@@ -33,7 +30,7 @@ export function canonicalAddress(
 ): string | undefined {
   checkIpv6Prefix(ipv6Prefix);
   if (typeof text !== 'string') return undefined;
-  // The common case. The text is already canonical, because the parser accepts only one spelling of IPv4.
+  // The common case. The parser accepts only one spelling of IPv4, so this text is canonical.
   if (parseIPv4(text, 0, text.length) >= 0) return text;
   // A dual-stack socket reports an IPv4 peer in this form.
   if (text.startsWith('::ffff:') && parseIPv4(text, 7, text.length) >= 0) return text.slice(7);
@@ -46,18 +43,13 @@ export function canonicalAddress(
   return ipv6Prefix === 128 ? network : `${network}/${ipv6Prefix}`;
 }
 
-/**
- * Checks the option that says how many leading bits identify an IPv6 client.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID` unless it is an integer from 32 to 128.
- */
 export function checkIpv6Prefix(prefix: number, option = 'ipv6Prefix'): void {
   if (!(Number.isInteger(prefix) && prefix >= 32 && prefix <= 128)) {
     throw mustBe(option, 'a whole number of bits from 32 to 128 such as 64', prefix);
   }
 }
 
-/** Whether the address is in `64:ff9b::/96` (RFC 6052): an IPv4 client behind a NAT64 translator. */
+/** An address in `64:ff9b::/96` (RFC 6052) is an IPv4 client behind a NAT64 translator. */
 function isNat64(groups: readonly number[]): boolean {
   if (groups[0] !== 0x64 || groups[1] !== 0xff9b) return false;
   for (let at = 2; at < 6; at += 1) if (groups[at] !== 0) return false;
@@ -75,10 +67,7 @@ function writeIPv4(address: number): string {
   return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
 }
 
-/**
- * Writes an address as in RFC 5952: lower case, no leading zeros, `::` for the longest run of two or more zero groups
- * (the first of equal runs).
- */
+/** Follows RFC 5952: the longest run of two or more zero groups, or the first of equal runs, becomes `::`. */
 function writeIPv6(groups: readonly number[]): string {
   let gap = -1;
   let gapLength = 1;

@@ -1,5 +1,3 @@
-/** Address ranges (CIDR), compared in binary. */
-
 import { type Address, parseAddress } from './parse.js';
 
 /** The addresses whose first `prefix` bits equal those of `network`. IPv4 and IPv6 never match each other. */
@@ -9,8 +7,8 @@ export interface AddressRange {
 }
 
 /**
- * Parses `10.0.0.0/8`, `fd00::/8` or a single address. Bits after the prefix are ignored. An IPv4-mapped CIDR
- * (`::ffff:10.0.0.0/104`) becomes the IPv4 range. Returns undefined for anything else.
+ * Parses `10.0.0.0/8`, `fd00::/8` or a single address, and returns undefined for anything else. Bits after the prefix
+ * are ignored. An IPv4-mapped range (`::ffff:10.0.0.0/104`) becomes the IPv4 range.
  */
 export function parseRange(text: string): AddressRange | undefined {
   // Ranges with a zone are rejected: matching ignores zones, so they would match addresses on other interfaces too.
@@ -57,7 +55,6 @@ export function holdEveryone(ranges: readonly AddressRange[]): boolean {
 
 const rangeOf = (text: string): AddressRange => parseRange(text) as AddressRange;
 
-/** The family as a digit, followed by the prefix bits. */
 function bitsOf({ network, prefix }: AddressRange): string {
   const binary = (number: number, bits: number) => number.toString(2).padStart(bits, '0');
   return typeof network === 'number'
@@ -65,14 +62,12 @@ function bitsOf({ network, prefix }: AddressRange): string {
     : `6${network.map((group) => binary(group, 16)).join('')}`.slice(0, prefix + 1);
 }
 
-/** Whether the ranges together contain every address that begins with these bits. */
 function cover(ranges: readonly string[], bits: string): boolean {
   if (ranges.some((range) => bits.startsWith(range))) return true;
   const inside = ranges.filter((range) => range.startsWith(bits));
   return inside.length > 0 && cover(inside, `${bits}0`) && cover(inside, `${bits}1`);
 }
 
-/** Parses a prefix length. Returns -1 for anything but digits without a leading zero. */
 function parsePrefix(text: string): number {
   return /^(?:0|[1-9]\d{0,2})$/.test(text) ? Number(text) : -1;
 }

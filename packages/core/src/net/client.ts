@@ -1,15 +1,11 @@
-/** Finds the canonical address of a client according to the options of an adapter. */
-
 import { canonicalAddress, checkIpv6Prefix } from './address.js';
 import { forwardedAddresses } from './forwarded.js';
 import { clientAddress, compileTrust, type Trust, type TrustProxy } from './trust.js';
 
-/** Options of every adapter for finding the client's address behind proxies. */
 export interface AddressOptions {
   /**
    * The proxies whose X-Forwarded-For is trusted: how many stand in front of this server, or their addresses. Default:
-   * none, so the client is the peer of the connection. Express and Fastify default to the app's own setting; settings
-   * of other frameworks are not read.
+   * none, so the client is the peer of the connection. Express and Fastify default to the app's own setting.
    */
   readonly trustProxy?: TrustProxy | undefined;
   /** How many leading bits identify an IPv6 client, 32 to 128. Default 64. */
@@ -20,12 +16,11 @@ export interface AddressOptions {
 export interface Addressing {
   readonly trust: Trust;
   readonly ipv6Prefix: number | undefined;
-  /** Warns about proxy headers that are not read. */
   readonly watch?: ForwardedWatch | undefined;
 }
 
 /**
- * Validates and prepares the address options of an adapter, once, for {@link clientOf}.
+ * Validates and prepares the address options of an adapter for {@link clientOf}.
  *
  * @param notices receives one warning if a proxy header arrives although `trustProxy` is not set
  * @param setting the framework's equivalent of `trustProxy`, for the warning, such as `app.set('trust proxy', 1)`
@@ -78,7 +73,6 @@ const HEADERS = [
   'True-Client-IP',
 ] as const;
 
-/** The header of RFC 7239, which some proxies write instead of X-Forwarded-For. */
 const STANDARD = ['Forwarded'] as const;
 
 /**
@@ -86,7 +80,7 @@ const STANDARD = ['Forwarded'] as const;
  */
 const SAMPLED = 100;
 
-/** A header with more entries probably has some that the client added, so the number of proxies can't be inferred. */
+/** A header with more entries probably has some from the client, so the number of proxies can't be inferred. */
 const MOST_HOPS = 5;
 
 export interface NoticeLog {
@@ -104,11 +98,6 @@ class ForwardedWatch {
     this.setting = setting === undefined ? '' : `, or ${setting}`;
   }
 
-  /**
-   * Call it for a request whose client address did not come from a header.
-   *
-   * @param trusts whether a proxy is trusted. If so, this request came without X-Forwarded-For
-   */
   look(
     address: string | undefined,
     request: { header(name: string): string | undefined },
@@ -141,10 +130,7 @@ class ForwardedWatch {
   }
 }
 
-/**
- * The number of proxies, assuming that each added one entry; undefined if an entry is not an address, or there are too
- * many entries.
- */
+/** Assumes that each proxy added one entry. Returns undefined if an entry is not an address or there are too many. */
 function hopsIn(value: string): number | undefined {
   let hops = 0;
   for (const address of forwardedAddresses(value)) {

@@ -1,13 +1,11 @@
-/** Parses X-Forwarded-For lazily from the right, where the nearest proxy appended its entry. */
-
 import { parseAddress } from './parse.js';
 
 const MAX_ENTRIES = 100;
 const MAX_CHARACTERS = 8192;
 
 /**
- * The addresses in an X-Forwarded-For header, nearest hop first, as written but without port or brackets; undefined for
- * an entry that is not an address. Empty list elements are skipped (RFC 9110, section 5.6.1).
+ * The addresses in an X-Forwarded-For header, nearest hop first, without port or brackets; undefined for an entry that
+ * is not an address. Empty list elements are skipped (RFC 9110, section 5.6.1).
  *
  * At most 100 entries and the last 8 KiB are read. Everything to the left counts as one invalid entry.
  */
@@ -44,7 +42,7 @@ function entryAt(text: string, start: number, end: number): string {
   return text.slice(first, last);
 }
 
-/** The address of an entry: `a.b.c.d`, `a.b.c.d:port`, IPv6, `[IPv6]` or `[IPv6]:port`. */
+/** Accepts `a.b.c.d`, `a.b.c.d:port`, IPv6, `[IPv6]` and `[IPv6]:port`. */
 function addressOf(entry: string): string | undefined {
   if (entry.startsWith('[')) {
     const bracket = entry.indexOf(']');
@@ -53,7 +51,6 @@ function addressOf(entry: string): string | undefined {
     return isIPv6 && isPortOrNothing(entry, bracket + 1) ? address : undefined;
   }
   const colon = entry.indexOf(':');
-  // An entry with two colons is IPv6, which needs brackets to have a port.
   const hasPort = colon >= 0 && entry.indexOf(':', colon + 1) < 0;
   const address = hasPort ? entry.slice(0, colon) : entry;
   if (parseAddress(address) === undefined) return undefined;

@@ -1,14 +1,12 @@
-/** Parses IP addresses into binary, the only form in which addresses are compared. */
-
 /** An IPv4 address as an unsigned 32-bit integer, or an IPv6 address as eight 16-bit groups. */
 export type Address = number | readonly number[];
 
-/** The longest address has 45 characters; with `%` and a zone of 15 that makes 61. */
+/** An address has up to 45 characters, or 61 with `%` and a zone of 15. */
 const MAX_TEXT = 64;
 
 /**
- * Parses an IPv4 or IPv6 address. An IPv4-mapped IPv6 address, in any spelling, becomes IPv4. Returns undefined for
- * anything else: ports, brackets, spaces, leading zeros in IPv4, texts over 64 characters.
+ * Returns undefined for anything but an address: ports, brackets, spaces, leading zeros in IPv4, over 64 characters. An
+ * IPv4-mapped IPv6 address, in any spelling, becomes IPv4.
  */
 export function parseAddress(text: unknown): Address | undefined {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return undefined;
@@ -19,7 +17,6 @@ export function parseAddress(text: unknown): Address | undefined {
   return groups && isMapped(groups) ? lastIPv4(groups) : groups;
 }
 
-/** The IPv4 address that `text` spells from `start` up to `end`: exactly four decimal octets. Otherwise -1. */
 export function parseIPv4(text: string, start: number, end: number): number {
   if (end - start > 15) return -1;
   let address = 0;
@@ -28,8 +25,7 @@ export function parseIPv4(text: string, start: number, end: number): number {
   for (let at = start; at < end; at += 1) {
     const digit = text.charCodeAt(at) - 48;
     if (digit >= 0 && digit <= 9) {
-      // An address with a leading zero is rejected as ambiguous: some parsers read it as octal, and some ignore the
-      // zero.
+      // Some parsers read a leading zero as octal, and some ignore it, so such an address is rejected as ambiguous.
       if (octet === 0) return -1;
       octet = octet < 0 ? digit : octet * 10 + digit;
       if (octet > 255) return -1;
@@ -47,10 +43,7 @@ export function lastIPv4(groups: readonly number[]): number {
   return (groups[6] as number) * 65536 + (groups[7] as number);
 }
 
-/**
- * Parses the text form of RFC 4291, section 2.2: groups of one to four hex digits, with at most one `::`. The last 32
- * bits may be a dotted IPv4 address.
- */
+/** Parses the text form of RFC 4291, section 2.2. The last 32 bits may be a dotted IPv4 address. */
 function parseIPv6(text: string, end: number): number[] | undefined {
   const groups: number[] = [];
   let gap = -1;
@@ -89,7 +82,6 @@ function parseIPv6(text: string, end: number): number[] | undefined {
   return expanded(groups, gap);
 }
 
-/** The eight groups, with zeros in place of `::`, which stands for at least one group. */
 function expanded(groups: number[], gap: number): number[] | undefined {
   const missing = 8 - groups.length;
   if (gap < 0) return missing === 0 ? groups : undefined;
@@ -107,8 +99,8 @@ function hexDigit(text: string, at: number): number {
 }
 
 /**
- * The index where the address ends and its zone begins, as in `fe80::1%eth0`; -1 if the zone is invalid. Zones consist
- * of the unreserved characters of RFC 3986, as in RFC 6874, which is enough for interface names.
+ * The index where the zone begins, as in `fe80::1%eth0`; the length if there is no zone; -1 if it is invalid. A zone
+ * has the unreserved characters of RFC 3986, as in RFC 6874, which is enough for interface names.
  */
 function addressEnd(text: string): number {
   const percent = text.indexOf('%');

@@ -1,10 +1,8 @@
-/** The host, path and query of a request target, in any form that a client may send. */
-
 const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i;
 
 /**
- * The path of a request target without its query; `/` if it has none. The absolute form, `http://host/path`, which
- * clients send to proxies, has the same path as `/path`.
+ * The path of a request target without its query; `/` if it has none. In the absolute form that clients send to
+ * proxies, `http://host/path`, the path is `/path`.
  *
  * @example
  * ```ts
@@ -25,7 +23,6 @@ export function hostOf(target: string): string {
   return ORIGIN.exec(target)?.[0].split('//')[1] ?? '';
 }
 
-/** The query of a request target as sent, without `?`; empty if there is none. */
 export function queryOf(target: string): string {
   const start = target.indexOf('?');
   if (start < 0) return '';

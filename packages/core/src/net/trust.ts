@@ -1,5 +1,3 @@
-/** Determines the client's address from the X-Forwarded-For of trusted proxies. */
-
 import { mustBe, SpillwayError, show } from '../base/errors.js';
 import { type AddressRange, holdEveryone, inRange, parseRange } from './cidr.js';
 import { forwardedAddresses } from './forwarded.js';
@@ -18,10 +16,11 @@ export type Trust =
   | { readonly kind: 'ranges'; readonly ranges: readonly AddressRange[] };
 
 /**
- * Validates and prepares a `trustProxy` option, once, for {@link clientAddress}.
+ * Validates and prepares a `trustProxy` option, once, for {@link clientAddress}. `0`, `[]`, `false` and undefined trust
+ * no proxy.
  *
  * Use a hop count only if every request, including those over Unix sockets, passes through exactly that many proxies.
- * Otherwise use addresses. `0`, `[]`, `false` and undefined trust no proxy.
+ * Otherwise use addresses.
  *
  * @param option the name of the option in messages
  * @throws SpillwayError `SPW_TRUST_PROXY_UNSAFE` for `true` and for networks that together contain all public addresses
@@ -63,10 +62,11 @@ export function compileTrust(trustProxy: TrustProxy | undefined, option = 'trust
  * The address of the client as written, without port or brackets. Pass it to `canonicalAddress` before using it as a
  * key.
  *
- * The hops are the socket's peer, then the entries of X-Forwarded-For from right to left. With addresses as trust, the
- * client is the first hop that is not trusted; with a hop count of n, it is the n-th entry from the right. If every hop
- * is trusted, or there are fewer than n entries, it is the leftmost address. Entries to the left of the client may be
- * forged and are ignored.
+ * The hops are the socket's peer, then the entries of X-Forwarded-For from right to left:
+ *
+ * - With addresses as trust, the client is the first hop that is not trusted.
+ * - With a hop count of n, the client is the n-th entry from the right.
+ * - If every hop is trusted, or there are fewer than n entries, the client is the leftmost address.
  *
  * @param socketAddress the address of the socket's peer; undefined over a Unix socket
  * @param forwardedFor the value of X-Forwarded-For, its lines joined by commas; ignored if no proxy is trusted
@@ -139,7 +139,6 @@ function compileElement(element: unknown, option: string): AddressRange[] {
   return ranges;
 }
 
-/** The networks behind the names that Express defines. */
 function named(name: string): readonly string[] | undefined {
   switch (name) {
     case 'loopback':

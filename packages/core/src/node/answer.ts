@@ -1,11 +1,8 @@
-/** Records the response of a node:http handler before later middleware (such as compression) changes it. */
-
 import type { ResponseWatcher } from '../contract/recorder.js';
 import { bytesOf } from './body.js';
 
 type Method = (...args: unknown[]) => unknown;
 
-/** The part of `ServerResponse`, and of its HTTP/2 counterpart, that we use. */
 export interface NodeAnswer {
   readonly statusCode: number;
   readonly headersSent: boolean;
@@ -29,14 +26,13 @@ const BODILESS = [204, 205, 304];
 const FRAMING = [LENGTH, 'Transfer-Encoding', 'Trailer'];
 
 /**
- * Records the response as it is written from now on. If middleware mounted before the guard transforms the body, such
- * as compression, the untransformed body is recorded. The middleware then also transforms each replay.
+ * Records the response as the handler writes it. Middleware that is mounted before the guard, such as compression,
+ * transforms the body later, and so transforms each replay too.
  */
 export function watchResponse(res: NodeAnswer, watcher: ResponseWatcher): void {
   const { writeHead, write, end } = res;
   let hasBegun = false;
   let hasEnded = false;
-  /** Set from the handler's `end` until the response is stored. */
   let keeping: Promise<void> | undefined;
   const beginHead = (status: number = res.statusCode, own?: unknown): void => {
     if (hasBegun || status < 200) return;
@@ -143,7 +139,6 @@ function isLeftOut(value: unknown): boolean {
   return value === undefined || value === null || typeof value === 'function';
 }
 
-/** A header of the response: from the arguments of `writeHead` (an object or a flat list), otherwise as set before. */
 function fieldOf(res: NodeAnswer, own: unknown, name: string): string | undefined {
   const value = ownField(own, name.toLowerCase()) ?? res.getHeader(name);
   if (value === undefined || value === null) return undefined;

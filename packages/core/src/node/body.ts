@@ -1,5 +1,3 @@
-/** Records the body of a node:http request while its handler reads it, or reads it if the handler doesn't run. */
-
 import { after } from '../base/host.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 
@@ -12,11 +10,9 @@ interface NodeGlobals {
 
 type Listener = (...args: never[]) => void;
 
-/** The part of `IncomingMessage`, and of its HTTP/2 counterpart, that we use. */
 export interface NodeBody {
   readonly headers: { readonly [name: string]: unknown };
   readonly readableEncoding?: string | null;
-  /** Whether any part of the body was read. */
   readonly readableDidRead?: boolean;
   readonly destroyed?: boolean;
   /** Whether the whole body has arrived; on HTTP/2 also true if the stream was reset. */
@@ -33,7 +29,7 @@ export interface NodeBody {
 }
 
 /**
- * Passes the bytes of a body to `watcher` as its reader receives them. Every way of reading (`data`, `pipe`, iteration,
+ * Passes the bytes of a body to `watcher` as the handler reads them. Every way of reading (`data`, `pipe`, iteration,
  * `read`) emits `data` for each chunk and then `end`.
  */
 export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
@@ -44,8 +40,8 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   if (req.readableDidRead) return;
   const { emit, unshift } = req;
   let length = 0;
-  // `unshift` repeats data, and some decoded texts differ from the bytes that were sent. After either of these, the
-  // bytes are unknown.
+  // The bytes are unknown after `unshift`, which repeats data, and after a decoded text that differs from the bytes
+  // sent.
   let isKnown = true;
   req.unshift = (...args) => {
     isKnown = false;
@@ -65,7 +61,6 @@ export function watchBody(req: NodeBody, watcher: BodyWatcher): void {
   };
 }
 
-/** Whether encoding a chunk of text may give bytes that differ from those received. */
 function isLossy(chunk: unknown, encoding: unknown): boolean {
   if (typeof chunk !== 'string') return false;
   if (encoding === 'utf8') return chunk.includes('\ufffd');
@@ -74,13 +69,12 @@ function isLossy(chunk: unknown, encoding: unknown): boolean {
 
 const LOSSLESS = ['latin1', 'hex', 'base64', 'base64url'];
 
-/** Whether a body that ended after `length` bytes is complete. On HTTP/2, Node emits `end` for reset streams too. */
+/** On HTTP/2, Node also emits `end` for reset streams, so the length is compared with `Content-Length`. */
 function isWhole({ headers }: NodeBody, length: number): boolean {
   const told = headers['content-length'];
   return told === undefined || Number(told) === length;
 }
 
-/** Reads a body to its end. The rest of a body that is too large or late stays unread. */
 export function readBody(
   req: NodeBody,
   watcher: BodyWatcher,
@@ -124,7 +118,6 @@ function hasNoBody({ headers, stream }: NodeBody): boolean {
   return headers['content-length'] === undefined || headers['content-length'] === '0';
 }
 
-/** Converts a chunk of a stream, text or bytes, to bytes. */
 export function bytesOf(chunk: unknown, encoding?: unknown): Uint8Array {
   if (chunk instanceof Uint8Array) return chunk;
   const text = String(chunk);

@@ -1,5 +1,3 @@
-/** Detects the end of a node:http response: it closed, its client is gone, or it finished without a connection. */
-
 import type { OnClosed } from '../passage/exchange.js';
 import type { NodeTarget } from './target.js';
 
@@ -29,7 +27,6 @@ export interface NodeResponse {
   end(body?: string | Uint8Array): unknown;
 }
 
-/** Whether the response has closed or its client is gone. */
 export function isGone(req: NodeRequest, res: NodeResponse): boolean {
   return res.closed || res.destroyed || req.socket.destroyed;
 }
@@ -80,7 +77,6 @@ function notifyWatchers(watchers: readonly OnClosed[], res: NodeResponse, aborte
   for (const closed of watchers) closed(outcome);
 }
 
-/** Whether an ended response will still emit `close`: it has a connection, or had one. */
 function closes({ socket }: NodeResponse): boolean {
   return (
     socket === null ||
@@ -91,8 +87,8 @@ function closes({ socket }: NodeResponse): boolean {
 const WAITING = Symbol('spillway.waiting');
 
 /**
- * Calls back when a socket closes; returns a function that cancels. All callbacks share one listener, because a client
- * can cause many callbacks.
+ * Returns a function that cancels the callback. All callbacks of a socket share one listener, because a client can
+ * cause many callbacks.
  */
 function onSocketClosed(
   socket: NodeRequest['socket'] & { [WAITING]?: Set<() => void> },

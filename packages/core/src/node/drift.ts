@@ -1,6 +1,5 @@
 /** Measures the event loop delay by how late a periodic timer fires. */
 
-/** The weight of one period's delay in the average. */
 const WEIGHT = 0.2;
 
 export class TimerDrift {
@@ -8,7 +7,6 @@ export class TimerDrift {
   private spanMs: number;
   /** The duration of the last complete loop iteration, from the timer until pending events were handled. */
   private turnMs = 0;
-  /** When the timer first fired in the current loop iteration; undefined between iterations. */
   private turnFromMs: number | undefined;
   private readonly periodMs: number;
   private firedMs: number;
@@ -19,11 +17,11 @@ export class TimerDrift {
     this.spanMs = periodMs;
   }
 
-  /** Call when the timer fires. A late call counts for every period that it missed. */
+  /** A late call counts for every period that it missed. */
   fired(nowMs: number): void {
     this.spanMs = nowMs - this.firedMs;
-    // All due timers run before sockets are read, and this timer may even fire several times. If other timers fill the
-    // loop, requests are late although this timer is on time. So the duration of the iteration counts too.
+    // All due timers run before sockets are read. If other timers fill the loop, requests are late although this timer
+    // is on time, so the duration of the iteration counts too.
     const turnMs = this.turnFromMs === undefined ? this.turnMs : nowMs - this.turnFromMs;
     const waitMs = Math.max(0, this.spanMs - this.periodMs, turnMs);
     const periods = Math.max(1, this.spanMs / this.periodMs);
@@ -48,7 +46,10 @@ export class TimerDrift {
     return Math.max(this.averageMs, lateMs);
   }
 
-  /** The time that a reading covers: between the last two timer firings, or since the last one if that is longer. */
+  /**
+   * The time that a reading made now covers: the time between the last two firings, or the time since the last one if
+   * that is longer.
+   */
   coveredMs(nowMs: number): number {
     return Math.max(this.spanMs, nowMs - this.firedMs);
   }

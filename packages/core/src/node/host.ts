@@ -1,18 +1,13 @@
-/** The parts of Node that the load signals use. */
-
 import { outside } from '../base/host.js';
 
 /** The counters of `performance.eventLoopUtilization` since the process started, in milliseconds. */
 export interface LoopTimes {
   readonly idle: number;
   readonly active: number;
-  /** CPU time, if the host reports it. */
   readonly cpu?: number | undefined;
-  /** Number of accepted connections, if the host reports it. */
   readonly accepted?: number | undefined;
 }
 
-/** CPU times in microseconds. */
 interface CpuTimes {
   readonly user: number;
   readonly system: number;
@@ -39,25 +34,21 @@ declare const performance: {
 declare function setInterval(callback: () => void, ms: number): { unref?(): void };
 declare function clearInterval(timer: unknown): void;
 
-/** Milliseconds of a monotonic clock. */
 export function monotonicMs(): number {
   return performance.now();
 }
 
-/** How long the event loop has been idle and active so far; undefined if the host doesn't report it. */
 export function loopTimes(): LoopTimes | undefined {
   const times = performance.eventLoopUtilization?.();
   return times && { idle: times.idle, active: times.active, cpu: processorMs(), accepted };
 }
 
-/** How many connections this thread accepted while counting was on. */
 let accepted = 0;
 let counting = 0;
 const countOne = (): void => {
   accepted += 1;
 };
 
-/** Starts counting accepted connections, if the host reports them; returns a function that stops it. */
 export function countConnections(): () => void {
   const { process } = globalThis as { process?: Process };
   const channels = process?.getBuiltinModule?.('node:diagnostics_channel') as Channels | undefined;
@@ -76,7 +67,6 @@ function processorMs(): number | undefined {
   return used && (used.user + used.system) / 1000;
 }
 
-/** Calls back every period without keeping the process alive; returns a function that stops it. */
 export function every(periodMs: number, callback: () => void): () => void {
   const timer = outside(() => setInterval(callback, periodMs));
   timer.unref?.();
@@ -92,7 +82,6 @@ interface Files {
   unlink(path: string): Promise<void>;
 }
 
-/** This process and its access to the machine's files and processes. */
 export interface MachineHost {
   readonly files: Files;
   readonly temporary: string;
@@ -102,7 +91,6 @@ export interface MachineHost {
   isAlive(pid: number): boolean;
 }
 
-/** @throws Error if the host has no file system */
 export function machineHost(): MachineHost {
   const { process } = globalThis as { process?: Process };
   const fs = process?.getBuiltinModule?.('node:fs') as { promises: Files } | undefined;

@@ -1,5 +1,3 @@
-/** The adapter for plain node:http: a function for a request listener to call first. */
-
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
@@ -20,7 +18,7 @@ export interface NodeGuardOptions<
   /**
    * Answers a rejected request in place of the problem document. The status and the headers are already set, except
    * `Content-Type`. If the function doesn't start to answer within 10 s, or resolves without an answer, the problem
-   * document is sent and `onFault` is called. If it throws, the guard rethrows the error with status 500.
+   * document is sent and `onFault` is called. If it throws, the guard sets status 500 and rethrows the error.
    */
   readonly onRejected?: ((admission: Admission, req: Req, res: Res) => unknown) | undefined;
 }
@@ -41,9 +39,11 @@ export interface NodeGuard<
 
 /**
  * Guards a node:http listener. The guard returns true if the listener may proceed, and false if the request was
- * answered (429 or 503) or its client is gone. It returns a promise only if the store does. Used as middleware, it
- * throws. `admissionsOf(req)` returns the decisions. CORS preflights pass without being counted, so answer them before
- * the guard. If the listener ignores the method, set `preflights: 'count'`.
+ * answered (429 or 503) or its client is gone. It returns a promise only if the store does. `admissionsOf(req)` returns
+ * the decisions.
+ *
+ * CORS preflights pass without being counted, so answer them before the guard. If the listener ignores the method, set
+ * `preflights: 'count'`.
  *
  * @throws SpillwayError for invalid options, like `createGuard`
  * @example

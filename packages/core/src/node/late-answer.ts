@@ -1,5 +1,3 @@
-/** Ignores a response by the app's callback that comes too late, after the default rejection was sent. */
-
 import type { NodeResponse } from './closed.js';
 
 type Method = (...args: unknown[]) => unknown;

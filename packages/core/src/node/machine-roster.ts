@@ -1,23 +1,21 @@
-/** Reads the workers of one machine from the names of their files. */
-
 /**
- * Workers write every second. A live worker whose write is later than this has a blocked event loop and counts as busy.
+ * A live worker that has not written for this long has a blocked event loop and counts as busy. Workers write every
+ * second.
  */
 const LATE_MS = 2_500;
 
-/** A worker whose write is later than this is gone: a terminated thread, or a stopped process. */
+/** A worker that has not written for this long is gone: a terminated thread, or a stopped process. */
 const GONE_MS = 8_000;
 
 /** Files that are unchanged for this long are removed. */
 const OLD_MS = 60_000;
 
-/** The most workers that are tracked: more than any machine has. Further files are ignored. */
+/** More than any machine has. Further files are ignored. */
 const MOST_WORKERS = 1_024;
 
 /** A file name: process id, random id, number of writes, and utilization in thousandths. */
 const FILE = /^(\d{1,10})-([0-9a-f]{1,16})\.(\d{1,15})\.(\d{1,4})$/;
 
-/** The file name of a worker; see {@link Roster}. */
 export function fileNameOf(worker: string, count: number, busy: number): string {
   return `${worker}.${count}.${Math.round(Math.min(Math.max(busy, 0), 1) * 1_000)}`;
 }
@@ -27,7 +25,7 @@ interface Worker {
   file: string;
   count: number;
   busy: number;
-  /** When this process, by its own clock, first saw the worker's current number of writes. */
+  /** When this process first saw the current `count`, by its own clock. */
   changedMs: number;
   /**
    * Whether the worker's file name has changed since it was first seen. If not, the file may belong to a process killed
@@ -37,12 +35,9 @@ interface Worker {
   round: number;
 }
 
-/** The state of all workers but the reading one. */
 export interface Others {
-  /** The sum of their utilizations. */
   readonly busy: number;
   readonly workers: number;
-  /** The names of abandoned files. */
   readonly old: readonly string[];
 }
 
@@ -56,13 +51,11 @@ export class Roster {
   private readonly own: string;
   private readonly isAlive: (pid: number) => boolean;
 
-  /** @param own the id of the reading worker, which is not among the others */
   constructor(own: string, isAlive: (pid: number) => boolean) {
     this.own = own;
     this.isAlive = isAlive;
   }
 
-  /** @param files the names of all files of the directory */
   see(files: readonly string[], nowMs: number): Others {
     this.round += 1;
     for (const file of files.slice(0, MOST_WORKERS)) this.noteFile(file, nowMs);

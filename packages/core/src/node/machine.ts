@@ -1,5 +1,3 @@
-/** The signal of a machine: the mean utilization of its workers. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
 import type { NamesOf } from '../base/option-names.js';
@@ -9,7 +7,6 @@ import { fileNameOf, type Others, Roster } from './machine-roster.js';
 import { eventLoopSignal } from './utilization.js';
 import type { TimedSignal } from './wait.js';
 
-/** Options of {@link machineSignal}. */
 export interface MachineSignalOptions {
   /**
    * The name of a group of workers: 1 to 64 characters of `A-Z a-z 0-9 _ -`. All processes and worker threads of one
@@ -35,13 +32,13 @@ export interface MachineSignal extends TimedSignal {
 /**
  * The utilization of this machine's workers in the last second, 0 to 1: the mean of the event loop utilizations of all
  * processes and worker threads with the same name. Use it as the ladder's signal if all workers of a machine should
- * shed together, like Stripe's worker utilization load shedder; each worker still has its own brake. The signal works
- * for `node:cluster`, PM2, `worker_threads` and unrelated processes.
+ * shed together, like Stripe's worker utilization load shedder. It works for `node:cluster`, PM2, `worker_threads` and
+ * unrelated processes.
  *
- * Workers share their numbers through the names of empty files in a folder. Requests cause no I/O. Once a second, a
- * worker renames its file and lists the folder, off the event loop. A killed worker stops counting within a second. A
- * worker with a blocked event loop counts as busy after 2.5 s, and no longer counts after 8 s. If the folder can't be
- * used, there is no reading, and shedders report a fault of source `signal`.
+ * Once a second, each worker renames its empty file in a shared folder and lists the folder; requests cause no I/O. A
+ * killed worker stops counting within a second. A worker with a blocked event loop counts as busy after 2.5 s, and no
+ * longer counts after 8 s. If the folder can't be used, there is no reading, and shedders report a fault of source
+ * `signal`.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -114,7 +111,6 @@ class SharedUtilization implements MachineSignal {
     if (!this.isClosed) this.stop ??= this.own.watch(() => void this.share());
   }
 
-  /** Runs every second, unless the previous run is still writing. */
   private async share(): Promise<void> {
     const own = this.own.read();
     if (!own || this.isSharing) return;

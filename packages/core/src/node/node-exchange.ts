@@ -1,5 +1,3 @@
-/** The request and the exchange of node:http and of frameworks based on it. */
-
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';
 import type { LimitRequest } from '../contract/request.js';
@@ -14,13 +12,12 @@ import { type NodeTarget, targetOf } from './target.js';
 
 /** A node:http request and its response. Adapters override `end`, which sends rejections. */
 export class NodeExchange implements Exchange, RejectedResponse {
-  /** The admission, if the request is rejected. */
   rejection: Admission | undefined;
   protected readonly res: NodeResponse;
   protected readonly req: NodeRequest;
   private readonly isOwn: boolean;
 
-  /** @param isOwn whether the app responds to rejections, through `answerWith`. If so, `reject` only sets the status */
+  /** @param isOwn whether the app answers rejections, through `answerWith`; `reject` then only sets the status */
   constructor(req: NodeRequest, res: NodeResponse, isOwn: boolean) {
     this.req = req;
     this.res = res;
@@ -113,7 +110,6 @@ export class NodeExchange implements Exchange, RejectedResponse {
     return (this.req as { readonly body?: unknown }).body;
   }
 
-  /** Sets the status, unless the head was already sent. */
   protected setStatus(status: number): void {
     if (!this.res.headersSent) this.res.statusCode = status;
   }
@@ -128,7 +124,6 @@ export class NodeExchange implements Exchange, RejectedResponse {
     endWithBody(this.res, body);
   }
 
-  // Removes body headers of a custom response that was started but not sent.
   private dropBodyFields(): void {
     const res = this.res as Partial<{ removeHeader(name: string): void }>;
     if (this.res.headersSent) return;
@@ -220,7 +215,6 @@ export class NodeLimitRequest<Raw> implements LimitRequest<Raw> {
     return targetOf(this.incoming);
   }
 
-  /** The canonical address of the client; called once. */
   protected findAddress(): string | undefined {
     return clientOf(this.addressing, this.incoming.socket.remoteAddress, this);
   }

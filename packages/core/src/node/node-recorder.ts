@@ -1,5 +1,3 @@
-/** Records the body of a node:http request and the response of its handler. */
-
 import type {
   BodyEnd,
   BodyLimits,
@@ -17,10 +15,6 @@ export class NodeRecorder implements Recorder {
   private readonly target: string;
   private readonly parsed: () => unknown;
 
-  /**
-   * @param target the request target as sent
-   * @param parsed returns the parsed body, wherever the framework stores it
-   */
   constructor(req: object, res: object, target: string, parsed: () => unknown) {
     this.req = req as NodeRecorder['req'];
     this.target = target;

@@ -1,5 +1,3 @@
-/** The timer of a signal. It starts at first use and notifies listeners. */
-
 import { every } from './host.js';
 
 export class Ticker {
@@ -16,7 +14,6 @@ export class Ticker {
     this.measure = measure;
   }
 
-  /** Starts the timer unless it was closed; returns whether it runs. */
   running(): boolean {
     if (this.closed) return false;
     if (!this.stop) {
@@ -26,7 +23,6 @@ export class Ticker {
     return true;
   }
 
-  /** Calls `listener` at each tick. Returns a function that removes the listener. */
   onTick(listener: () => void): () => void {
     this.running();
     // A wrapper, because the same function may be added twice.

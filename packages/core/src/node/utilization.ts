@@ -1,5 +1,3 @@
-/** The ladder's signal: the utilization of the event loop, measured every second. */
-
 import type { Reading } from '../shed/load-signal.js';
 import { type LoopTimes, loopTimes, monotonicMs } from './host.js';
 import { Ticker } from './ticker.js';

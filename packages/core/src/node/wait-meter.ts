@@ -1,23 +1,16 @@
-/**
- * Measures how overloaded the event loop is: 1 is the target, and 0 means that the loop is mostly idle. The value is
- * the larger of two relative times. One is the delay of the loop's timer, weighted by the CPU share of this process.
- * The other is how long connections have waited to be accepted.
- */
+/** Measures how overloaded the event loop is: 0 if the loop is mostly idle, 1 at the target. */
 
 import { TimerDrift } from './drift.js';
 import type { LoopTimes } from './host.js';
 
 /**
- * Below this utilization, a late loop is not overloaded: other processes had the CPU, and rejecting would not help.
- * With ten requests a second, next to two busy processes (nice -10, 5 % of a core left), a server rejected 53 of 60
- * requests without this check and 12 with it. While suspended for 40 ms of every 60 ms, it rejected 44 without the
- * check and none with it.
+ * Below this utilization, a late loop is not overloaded: other processes had the CPU, and rejecting requests would not
+ * help. Next to two busy processes, a server rejected 53 of 60 requests without this check, and 12 with it.
  */
 const BUSY = 0.5;
 /**
- * Time constant of the averages. One interrupted request does not raise the utilization to `BUSY`, but an overload does
- * within 350 ms. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, and 1.2 % with 500 ms. With
- * one second, none were rejected, but when an overload hit an idle loop, a tenth of the critical requests failed.
+ * Time constant of the averages. Next to two busy processes, 4.6 % of requests were rejected with 100 ms, and 1.2 %
+ * with 500 ms. With one second, a tenth of the critical requests failed when an overload hit an idle loop.
  */
 const MEMORY_MS = 500;
 /**
@@ -26,9 +19,9 @@ const MEMORY_MS = 500;
  */
 const PAUSE = 0.01;
 /**
- * The value is at least 1 after a loop has accepted connections for this long without idling, however short its
- * iterations are. Connections wait in the kernel, where no timer sees them. Without this rule, none of 453 requests a
- * second on new connections was served in time.
+ * The loop accepts one connection per iteration (libuv since 1.45). The others wait in the kernel, where no timer sees
+ * them, so the value is at least 1 after the loop has accepted connections for this long without idling. Without this
+ * rule, none of 453 requests a second on new connections was served in time.
  */
 const ACCEPTING_MS = 400;
 /** The minimum weight of a delay, because a loop that blocks on a disk is overloaded but uses little CPU. */
@@ -36,7 +29,6 @@ const LEAST_SHARE = 0.5;
 
 export class WaitMeter {
   private readonly drift: TimerDrift;
-  /** The utilization of the loop; undefined until the host has reported some time. */
   private utilization: number | undefined;
   /** The fraction of the loop's busy time in which it had the CPU. */
   private share = 1;
@@ -54,7 +46,6 @@ export class WaitMeter {
     this.drift = new TimerDrift(periodMs, nowMs);
   }
 
-  /** Call when the timer fires. */
   fired(nowMs: number, times: LoopTimes | undefined): void {
     this.drift.fired(nowMs);
     this.acceptedBefore ??= times?.accepted;
@@ -64,7 +55,6 @@ export class WaitMeter {
     this.times = times;
   }
 
-  /** Call it when the loop has read its sockets after the timer fired. */
   turned(nowMs: number, times: LoopTimes | undefined): void {
     if (!this.drift.turned(nowMs)) return;
     const since = spanOf(this.turnTimes, times);
@@ -77,10 +67,11 @@ export class WaitMeter {
   }
 
   /**
-   * The load: the expected delay of an event that arrives now, divided by `markMs`. It is 0 while the loop is mostly
-   * idle, and lower while other processes have the CPU, because rejections don't shorten such delays. While connections
-   * wait to be accepted, which a timer can't see, the loop accepts one per iteration (libuv since 1.45) and never
-   * idles. So the load is at least the time without idling, divided by {@link ACCEPTING_MS}.
+   * The load now: the expected delay of an event, divided by `markMs`. The delay is weighted by this process's CPU
+   * share, because rejections don't shorten delays that other processes cause.
+   *
+   * The load is 0 while the loop is mostly idle. While connections wait to be accepted, it is at least the time without
+   * idling, divided by {@link ACCEPTING_MS}.
    */
   value(nowMs: number, times: LoopTimes | undefined, markMs: number): number {
     const since = spanOf(this.times, times);
@@ -90,7 +81,6 @@ export class WaitMeter {
     return Math.max(waitMs / markMs, (nowMs - this.noQueueMs) / ACCEPTING_MS);
   }
 
-  /** The time that a reading covers: between the last two timer firings, or since the last one if that is longer. */
   coveredMs(nowMs: number): number {
     return this.drift.coveredMs(nowMs);
   }
@@ -108,7 +98,7 @@ export class WaitMeter {
   }
 }
 
-/** Differences of the host's counters; `cpuMs` is NaN if the host doesn't report CPU time. */
+/** `cpuMs` is NaN if the host doesn't report CPU time. */
 interface Span {
   readonly activeMs: number;
   readonly idleMs: number;
@@ -116,7 +106,6 @@ interface Span {
   readonly cpuMs: number;
 }
 
-/** The differences between two readings; undefined if the host reported no time. */
 function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | undefined {
   if (!from || !to) return undefined;
   const activeMs = to.active - from.active;
@@ -127,7 +116,6 @@ function spanOf(from: LoopTimes | undefined, to: LoopTimes | undefined): Span | 
   return { activeMs, idleMs, totalMs, cpuMs };
 }
 
-/** The exponential moving average `before`, after the value was `part` for another `forMs`. */
 function faded(before: number, part: number, forMs: number): number {
   return before + (part - before) * (1 - Math.exp(-forMs / MEMORY_MS));
 }

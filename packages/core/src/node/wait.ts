@@ -1,5 +1,3 @@
-/** The brake's signal: the event loop delay. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
 import { mustBe } from '../base/errors.js';
@@ -9,10 +7,8 @@ import { countConnections, loopTimes, monotonicMs } from './host.js';
 import { Ticker } from './ticker.js';
 import { WaitMeter } from './wait-meter.js';
 
-/** The period of the timer. */
 const PERIOD_MS = 20;
 
-/** Options of {@link eventLoopWaitSignal}. */
 export interface EventLoopWaitOptions {
   /**
    * The event loop delay that the brake maintains by rejecting requests. At this delay, the signal is 1. Default
@@ -48,8 +44,8 @@ export interface TimedSignal extends Signal {
  */
 export function eventLoopWaitSignal(options: EventLoopWaitOptions = {}): TimedSignal {
   checkOptions(options, 'the signal', { target: 1 });
-  // With random arrivals, the queue is empty 7 % of the time at a mean delay of 20 ms, and 3 % at 40 ms. So in
-  // overload, a target of 40 ms serves 287 requests a second, and a target of 20 ms serves 270.
+  // With a longer queue, the loop idles less often: in overload, 287 requests a second were served with a target of
+  // 40 ms, and 270 with 20 ms.
   const targetMs = toMicroseconds(options.target ?? '40ms', 'target') / 1000;
   if (targetMs === 0) throw mustBe('target', 'more than 0ms', options.target);
   return new WaitSignal(targetMs);

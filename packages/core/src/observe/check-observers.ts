@@ -1,5 +1,3 @@
-/** Checks the options `observers`, `onDecision` and `onFault`. */
-
 import { checkList } from '../base/check-shapes.js';
 import { checkCallback, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
@@ -11,7 +9,6 @@ interface Observed {
   readonly onFault?: unknown;
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkObservers({ observers, onDecision, onFault }: Observed): void {
   checkList('observers', observers, 'observers');
   for (const observer of observers ?? []) checkObserver(observer);
@@ -19,7 +16,6 @@ export function checkObservers({ observers, onDecision, onFault }: Observed): vo
   checkCallback('onFault', onFault);
 }
 
-/** Throws for an observer without any known method, which is probably a mistake. */
 function checkObserver(observer: Observer): void {
   const own = isPlainObject(observer) ? METHODS.filter((name) => observer[name] !== undefined) : [];
   for (const name of own) checkCallback(`${name} of an observer`, observer[name]);

@@ -1,5 +1,3 @@
-/** An observer that writes a sample of the decisions to a log, without the keys. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { shareFromZero } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';
@@ -22,7 +20,6 @@ export interface DecisionLogEntry {
   readonly share: number;
   readonly reason?: Reason;
   readonly priority?: string;
-  /** The name of the caller's plan. */
   readonly plan?: string;
   /** The load signal that made a shedder reject. */
   readonly signal?: string;
@@ -34,7 +31,6 @@ export interface DecisionLogEntry {
   readonly resetMs?: number;
 }
 
-/** Options of {@link decisionLog}. */
 export interface DecisionLogOptions {
   /** Writes an entry. Called during the request, so use a logger that buffers. */
   readonly write: (entry: DecisionLogEntry) => void;
@@ -62,7 +58,6 @@ const NAMES: NamesOf<DecisionLogOptions> = {
   random: 1,
 };
 
-/** The observer that {@link decisionLog} returns. */
 export interface DecisionLog extends Observer {
   onDecision(event: DecisionEvent, key: string | undefined): void;
   /** The `keyHash` of a key, to find a caller's lines. The key of a client address is `@` and the address. */

@@ -1,5 +1,3 @@
-/** An observer for development: prints each rejection on the console, in columns. */
-
 import { checkFlag, checkOptions } from '../base/check-shapes.js';
 import { checkCallback, checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, wallClockMs } from '../base/clock.js';
@@ -11,7 +9,6 @@ import type { DecisionEvent, Observer } from '../contract/observer.js';
 import type { LimitRequest } from '../contract/request.js';
 import { checkOutcomes, REJECTIONS } from './outcomes.js';
 
-/** Options of {@link decisionTable}. */
 export interface DecisionTableOptions {
   /** Which outcomes are printed. Default: `denied`, `would-deny` and `error`. */
   readonly outcomes?: readonly Outcome[] | undefined;
@@ -33,7 +30,6 @@ const NAMES: NamesOf<DecisionTableOptions> = {
   clock: 1,
 };
 
-/** Titles and widths of the columns; the last one is not padded. */
 const COLUMNS = [
   ['TIME', 12],
   ['REQUEST', 22],
@@ -60,8 +56,8 @@ const COLORS: Readonly<Record<Outcome, number>> = {
 
 /**
  * Prints rejections during development: time, request, limiter, key, outcome and reason, remaining units, and the wait.
- * Lines contain raw paths and client addresses, so use `decisionLog` in production. A key of more than 8 characters may
- * be a secret. Only its first 4 are shown, with 4 digits of a hash that stays the same until the process ends.
+ * Lines contain raw paths and client addresses, so use `decisionLog` in production. Of keys over 8 characters, which
+ * may be secrets, only the first 4 characters and 4 digits of a hash are shown.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -148,7 +144,7 @@ class Table {
     return false;
   }
 
-  /** Removes the `@` before a client address, or the one that was added to an app's key that begins with `@`. */
+  /** Removes the `@` that was added before a client address, or before a key of the app that begins with `@`. */
   private shown(key = ''): string {
     if (/^@[^@]/.test(key)) return key.slice(1);
     const own = key.replace(/^@@/, '@');

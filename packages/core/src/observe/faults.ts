@@ -1,5 +1,3 @@
-/** Passes faults to `onFault`, or logs them: at most one line per minute for each limiter and source. */
-
 import { systemClock } from '../base/clock.js';
 import { isSpillwayError, messageOf, seeHelp } from '../base/errors.js';
 import { consoleLogger, disregard, type Logger } from '../base/host.js';
@@ -8,7 +6,6 @@ import { RecentSubjects, warn } from '../base/log.js';
 import type { Fault } from '../contract/observer.js';
 import type { Store } from '../contract/store.js';
 
-/** How Spillway continues after a fault, by its source. */
 const INSTEAD: Readonly<Record<Fault['source'], string>> = {
   key: "the client's address is counted instead",
   cost: 'a cost of 1 is charged instead',
@@ -43,10 +40,9 @@ interface FaultLogOptions {
   readonly onFault?: ((fault: Fault) => void) | undefined;
 }
 
-/** The last log line about a limiter and a fault source. */
 interface LastLine {
   readonly atUs: number;
-  /** How often the fault has occurred since that line. */
+  /** How often the fault has occurred since this line. */
   more: number;
 }
 
@@ -58,7 +54,6 @@ class FaultLog {
     this.logger = logger;
   }
 
-  /** @param hasBreaker whether the store has a breaker; a breaker logs outages itself */
   logFault(fault: Fault, hasBreaker = false): void {
     const id = idOf(fault);
     const last = this.lastLines.get(id);
@@ -67,7 +62,7 @@ class FaultLog {
       last.more += 1;
       return;
     }
-    // The breaker logs the start of an outage. This method logs a line only if the fault still occurs a minute later.
+    // The breaker logs the start of an outage, so the first line comes a minute later, if the fault still occurs.
     const isLoggedByBreaker = hasBreaker && !last && isOutage(fault);
     this.lastLines.set(id, { atUs: nowUs, more: isLoggedByBreaker ? 1 : 0 });
     if (isLoggedByBreaker) return;
@@ -95,7 +90,7 @@ function sentenceOf({ limiter, source, error }: Fault): string {
   return `${of}${what} with ${name}${text}; ${INSTEAD[source]}.`;
 }
 
-/** Empty if the error's name, which an app may set to any value, is not a string. */
+/** An app may set the error's name to any value. */
 function errorNameOf(error: Error): string {
   const name: unknown = error.name;
   return typeof name === 'string' ? `${name}: ` : '';
@@ -113,9 +108,6 @@ function plain(text: string): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST - 3)}...` : line;
 }
 
-/**
- * Returns a function that logs the faults of a guard or limiter; undefined if `onFault` is set or there is no logger.
- */
 export function faultLogFor(
   { onFault, logger = consoleLogger(), breaker }: FaultLogOptions,
   store: Pick<Store, 'sync'> | undefined,

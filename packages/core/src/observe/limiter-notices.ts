@@ -1,5 +1,3 @@
-/** Warns about probable mistakes in how limiters are created, or in the process where they run. */
-
 import { environment, oneOfMany } from '../base/host.js';
 import type { Mode } from '../contract/decision.js';
 import type { Notice } from '../contract/observer.js';
@@ -32,7 +30,6 @@ export function tellOfLimiters(
   if (isOfHandler) notices.tell(MADE_IN_HANDLER.code, MADE_IN_HANDLER.message);
 }
 
-/** Warns that limits without a store are counted per process, if the app seems to run in several processes. */
 export function tellOfMissingStore(notices: Notices): void {
   const place = notices.reports('SPW_STORE_MISSING') ? oneOfMany() : undefined;
   if (place === undefined) return;
@@ -42,7 +39,6 @@ export function tellOfMissingStore(notices: Notices): void {
   );
 }
 
-/** @param guardMode mode of the guard; `'enforce'` if there is no guard */
 export function tellOfShadow(
   notices: Notices,
   guardMode: unknown,

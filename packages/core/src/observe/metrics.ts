@@ -1,9 +1,6 @@
-/** The metrics for exporters: name, kind, help text, unit and labels, and how to read them from a Tally. */
-
 import type { UnitsKind } from '../contract/observer.js';
 import type { Sample, Tally } from './tally.js';
 
-/** A metric, read from a tally whenever metrics are collected. */
 export interface Metric {
   /** The name without a prefix: `breaker.open` is exported as `spillway.breaker.open` or `spillway_breaker_open`. */
   readonly name: string;
@@ -158,7 +155,6 @@ function single(value: number | undefined): Sample<string>[] {
   return value === undefined ? [] : [{ labels: {}, value }];
 }
 
-/** Makes the counter for one kind of units that meters report. */
 function unitsOf(kind: UnitsKind, help: string): Metric {
   return {
     name: `units.${kind}`,

@@ -1,5 +1,3 @@
-/** Warns about probable mistakes in an app: each kind of mistake once per limiter or guard. */
-
 import { checkFlag } from '../base/check-shapes.js';
 import { isPlainObject } from '../base/checks.js';
 import { helpFor, mustBe } from '../base/errors.js';
@@ -38,13 +36,11 @@ export class Notices {
   private readonly logger: Logger | false;
   private readonly validate: Validate;
 
-  /** @param options options of the guard or limiter; only `logger` and `validate` are read */
   constructor({ logger = consoleLogger(), validate = true }: NoticesOptions) {
     this.logger = logger;
     this.validate = validate;
   }
 
-  /** Whether a line with this code would be logged. */
   reports(code: NoticeCode): boolean {
     const { logger, validate } = this;
     return logger !== false && (typeof validate === 'object' ? validate[code] : validate) !== false;
@@ -79,11 +75,6 @@ function countIn(logger: Logger, reason: string): number {
   return count;
 }
 
-/**
- * Checks the option `validate`.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_OPTION_UNKNOWN` for an unknown code
- */
 export function checkValidate(validate: unknown): void {
   if (validate === undefined || typeof validate === 'boolean') return;
   if (!isPlainObject(validate)) {

@@ -24,7 +24,6 @@ export class Observers {
   private readonly counters: readonly Observer[];
   private readonly logFault: ((fault: Fault) => void) | undefined;
 
-  // `logFault` logs faults if there is no `onFault`.
   constructor(observers: readonly Observer[], logFault?: (fault: Fault) => void) {
     this.observers = observers;
     this.logFault = logFault;
@@ -72,14 +71,12 @@ export class Observers {
   }
 
   store(store: object): void {
-    // Only some stores count decisions on shared counts.
     const { overflowed } = store as Partial<Overflowing>;
     if (typeof overflowed !== 'number') return;
     this.each('', (observer) => observer.onStore?.(store as Overflowing));
   }
 
   control(control: Control): void {
-    // Only some controls detect the loss of their settings.
     if (typeof control.settingsLost !== 'boolean') return;
     this.each('', (observer) => observer.onControl?.(control));
   }
@@ -99,7 +96,6 @@ export class Observers {
     }
   }
 
-  // Observers are not awaited.
   private each(limiter: string, call: (observer: Observer) => unknown): void {
     for (const observer of this.observers) {
       try {

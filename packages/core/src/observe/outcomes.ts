@@ -1,17 +1,13 @@
-/** The option `outcomes` of observers. */
-
 import { checkList } from '../base/check-shapes.js';
 import { mustBe } from '../base/errors.js';
 import type { Outcome } from '../contract/decision.js';
 
-/** Most requests have these outcomes, so a sample of them is enough. */
 export const COMMON: readonly Outcome[] = ['allowed', 'replayed', 'would-replay', 'skipped'];
 
 export const REJECTIONS: readonly Outcome[] = ['denied', 'would-deny', 'error'];
 
 export const OUTCOMES: readonly Outcome[] = /* @__PURE__ */ COMMON.concat(REJECTIONS);
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkOutcomes(outcomes: readonly Outcome[]): void {
   checkList('outcomes', outcomes, 'outcomes');
   const unknown = outcomes.find((outcome) => !OUTCOMES.includes(outcome));

@@ -1,14 +1,8 @@
-/** The option `secret` of observers. */
-
 import { SpillwayError } from '../base/errors.js';
 
 const SHORTEST_SECRET = 16;
 
-/**
- * Checks the secret, without showing it in the error message.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
+/** The error message must not show the secret. */
 export function checkSecret(secret: string | undefined): void {
   if (secret === undefined || (typeof secret === 'string' && secret.length >= SHORTEST_SECRET))
     return;

@@ -1,6 +1,6 @@
 /**
- * Counts the events of guards. Exporters read the counts when they are scraped: incrementing a labelled counter of
- * prom-client for each decision would take as long as a decision of the memory store.
+ * Exporters read the counts when they are scraped: incrementing a labelled counter of prom-client for each decision
+ * would take as long as a decision of the memory store.
  */
 
 import type { Control } from '../contract/control.js';
@@ -37,7 +37,6 @@ export interface Gauges {
 
 /** Maximum number of series, in case a custom limiter derives names or classes from client input. */
 const SERIES = 10_000;
-/** The label `limiter` of everything beyond {@link SERIES}. */
 const OTHERS = '(others)';
 
 /** Maximum number of plan names per limiter; further plans get the label `other`. */
@@ -57,7 +56,6 @@ const UNITS_KINDS: readonly UnitsKind[] = [
 /** A tally reads only this many stores and controls, the newest. Counts of dropped stores stay in the sum. */
 const STORES = 1_000;
 
-/** A value with its labels. */
 export interface Sample<Label extends string> {
   readonly labels: Readonly<Record<Label, string>>;
   readonly value: number;
@@ -69,17 +67,17 @@ interface Count<Label extends string> extends Sample<Label> {
 
 type DecisionLabel = 'limiter' | 'outcome' | 'reason' | 'priority' | 'plan';
 
-/** Counts by limiter, outcome, reason, priority and plan. Nested maps avoid building a string key for each decision. */
+/** Nested maps avoid building a string key for each decision. */
 type Counts = Map<
   string,
   Map<Outcome, Map<Reason | null, Map<string, Map<string, Count<DecisionLabel>>>>>
 >;
 
 /**
- * An observer that only counts, so each request costs an addition and not a call of an exporter. `@spillway/prometheus`
- * and `@spillway/opentelemetry` read it; use it for custom exporters. Labels have low cardinality: limiter names,
- * outcomes, reasons, priority classes and plans, never keys. A label without a value is an empty string. Beyond 10,000
- * series, everything else is counted under the limiter `(others)`.
+ * An observer that counts events for `@spillway/prometheus`, `@spillway/opentelemetry` and custom exporters; each
+ * request costs only an addition. Labels have low cardinality: limiter names, outcomes, reasons, priority classes and
+ * plans, never keys. A label without a value is an empty string. Beyond 10,000 series, everything else is counted under
+ * the limiter `(others)`.
  *
  * @example
  * ```ts
@@ -93,7 +91,6 @@ type Counts = Map<
  */
 export class Tally implements Observer {
   private readonly counts: Counts = new Map();
-  // The plan names of each limiter.
   private readonly plans = new Map<string, Set<string>>();
   private readonly decided: Count<DecisionLabel>[] = [];
   private readonly faulty = new Map<string, Map<string, Count<'limiter' | 'source'>>>();
@@ -135,7 +132,7 @@ export class Tally implements Observer {
 
   onDecision({ limiter, outcome, allowed, reason, priority = '', policy }: DecisionEvent): void {
     const plan = policy?.plan ?? '';
-    // In shadow mode, requests pass even if the store fails. If they had a reason, they would be counted as rejected.
+    // In shadow mode, requests pass even if the store fails. With a reason, they would be counted as rejected.
     const why = outcome === 'error' && allowed ? null : reason;
     const known = this.counts.get(limiter)?.get(outcome)?.get(why)?.get(priority)?.get(plan);
     const count = known ?? this.newCount(limiter, outcome, why, priority, plan);
@@ -279,7 +276,6 @@ function sample(limiter: string, value: number): Sample<'limiter'> {
   return { labels: { limiter }, value };
 }
 
-/** The map under `key`, created if missing. */
 function inner<Key, K, V>(outer: Map<Key, Map<K, V>>, key: Key): Map<K, V> {
   let found = outer.get(key);
   if (!found) {

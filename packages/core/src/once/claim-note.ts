@@ -3,8 +3,8 @@
 import { base64url } from '../base/bytes-text.js';
 
 /**
- * The source of a body's digest: its bytes (`r`), the parsed body (`p`), or a value chosen by the app (`o`). `x`: there
- * is no digest, because the parsed body cannot be compared.
+ * The source of a body's digest: its bytes (`r`), the parsed body (`p`), or a value chosen by the app (`o`). With `x`,
+ * there is no digest, because the parsed body can't be compared.
  */
 type BodyKind = 'r' | 'p' | 'o' | 'x';
 
@@ -15,7 +15,7 @@ export interface Note {
    * get the response.
    */
   readonly isStored: boolean;
-  /** See `headDigest`. */
+  /** The digest of everything that is compared except the body. */
   readonly head: string;
   /** Undefined if the body was not read to its end. */
   readonly body: { readonly kind: BodyKind; readonly digest: string } | undefined;
@@ -30,7 +30,7 @@ export function noteText({ isStored, head, body, length }: Note): string {
   return `1${isStored ? 'k' : 'n'} ${head} ${body ? body.kind + body.digest : '-'} ${length}`;
 }
 
-/** Parses a note. Undefined if the text is not a note in this version's format. */
+/** Undefined if the text is not a note in this version's format. */
 export function noteIn(text: string): Note | undefined {
   const [, kept, head, kind, digest = '', none, length = ''] = FORM.exec(text) ?? [];
   if (kept === undefined || head === undefined) return undefined;

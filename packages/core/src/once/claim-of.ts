@@ -1,8 +1,5 @@
-/** Gives a handler access to the claim under which it runs. */
-
 import type { HostSignal } from '../base/host.js';
 
-/** The claim of a request. */
 export interface RequestClaim {
   /**
    * Identifies the run: 16 characters, new for each run. Let the handler store it with its writes, and reject writes
@@ -10,7 +7,6 @@ export interface RequestClaim {
    * replaced it.
    */
   readonly token: string;
-  /** The idempotency key. */
   readonly key: string;
   /** Aborts when the claim is lost: another run may have started. */
   readonly signal: HostSignal;
@@ -23,7 +19,6 @@ interface Holder {
   [CLAIM]?: RequestClaim;
 }
 
-/** Stores the claim on the object that stands for its request. */
 export function rememberClaim(holder: object, claim: RequestClaim): void {
   (holder as Holder)[CLAIM] = claim;
 }

@@ -1,5 +1,3 @@
-/** Parses idempotency keys from headers, and reads or drops their state in a store, for operators. */
-
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { SpillwayError } from '../base/errors.js';
 import type { ClaimsAnswer } from '../contract/ask.js';
@@ -8,7 +6,6 @@ import { asKey } from '../limits/callbacks.js';
 import { type Note, newOwner, noteIn } from './claim-note.js';
 import { type AnswerRecord, decodeRecord } from './stored-response.js';
 
-/** Identifies an idempotency key in a store. */
 export interface IdempotencyKeyName {
   /** The `name` of the `idempotency`. */
   readonly limiter: string;
@@ -18,7 +15,6 @@ export interface IdempotencyKeyName {
   readonly key: string;
 }
 
-/** The state of an idempotency key in a store. */
 export interface IdempotencyKeyState {
   /** `running`, `done`, or `free` if there is no claim. */
   readonly state: ClaimsAnswer['state'];

@@ -1,5 +1,3 @@
-/** The options of `idempotency`, checked and with defaults. */
-
 import { checkFlag, checkList, checkOptions } from '../base/check-shapes.js';
 import {
   checkCallback,
@@ -25,7 +23,6 @@ export interface FinalResponse {
 
 type MayBeLater<T> = T | PromiseLike<T>;
 
-/** Options of {@link idempotency}. */
 export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /**
    * The caller, as identified by your authentication. Keys of different callers never match. May be async. If it
@@ -78,9 +75,9 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   /** Names of additional response headers to store, but never `Set-Cookie`. */
   readonly keepHeaders?: readonly string[] | undefined;
   /**
-   * Returns the value to compare instead of the body, such as a few members of it. Method, host, path, query, media
-   * type and encodings are always compared. May be async. If it returns undefined, the body is compared. If it fails or
-   * returns an incomparable value, such as a Blob, the body is compared and a fault is reported.
+   * Returns the value to compare instead of the body, such as a few members of it; may be async. Method, host, path,
+   * query, media type and encodings are always compared. If the function returns undefined, the body is compared. If it
+   * fails or returns an incomparable value, such as a Blob, the body is compared and a fault is reported.
    */
   readonly fingerprint?: ((request: LimitRequest<Raw>) => unknown) | undefined;
   /**
@@ -104,7 +101,6 @@ export interface IdempotencyOptions<Raw = unknown> extends HintOptions {
   readonly onStoreError?: 'deny' | 'allow' | undefined;
 }
 
-/** The options with their defaults, in internal units. */
 export interface Settings<Raw> {
   readonly name: string;
   readonly header: string;
@@ -154,9 +150,7 @@ function scopeMissing(scope: unknown): Error {
   return mustBe('scope', 'a function that names the caller', scope, 'SPW_SCOPE_INVALID');
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID` */
 export function settingsOf<Raw>(options: IdempotencyOptions<Raw>): Settings<Raw> {
-  // If the options are missing, the error names the required option.
   if (options === undefined) throw scopeMissing(options);
   checkOptions(options, 'idempotency()', NAMES);
   const { scope, header = 'Idempotency-Key', required, keepBody, keepFirst } = options;

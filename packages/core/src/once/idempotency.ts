@@ -1,5 +1,3 @@
-/** Idempotency keys: a request that a client retries with the same key runs once, and retries get the same response. */
-
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { decideStep } from '../algorithms/decide.js';
 import { SpillwayError } from '../base/errors.js';
@@ -33,13 +31,11 @@ import { SeenExchange } from './seen-exchange.js';
  * A replay charges no limit and runs no handler. While the first request is running, a retry gets 409, or waits. The
  * same key with a different request gets 422.
  *
- * Put it into the list of a guard that runs after your authentication. A request that another limiter rejects leaves no
- * claim behind. Use the guard of an adapter, because `createGuard` sees no responses. Services that share a store each
- * need a different `name`.
+ * Put it into the list of a guard that runs after your authentication. Use the guard of an adapter, because
+ * `createGuard` sees no responses. Services that share a store each need a different `name`.
  *
- * There is one gap. If the process dies after the handler took effect but before the response was stored, a retry runs
- * the handler again once the lease has expired. `claimOf` gives handlers a token with which their database can detect
- * that. If the store cannot answer, a request with a key is rejected with 503, unless `onStoreError` is `allow`.
+ * If the process dies after the handler took effect but before the response was stored, a retry runs the handler again
+ * once the lease has expired. `claimOf` gives handlers a token with which their database can detect that.
  *
  * @throws SpillwayError `SPW_SCOPE_INVALID`, `SPW_NAME_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -74,7 +70,6 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
   private readonly waiting: WaitingRetries;
   private readonly lates = new LateResponses();
   private readonly runs = new WeakMap<Step, Run<Raw>>();
-  /** The digests of the values that `fingerprint` returned. */
   private readonly chosen = new WeakMap<Claim, string>();
 
   constructor(options: IdempotencyOptions<Raw>) {
@@ -170,7 +165,6 @@ class Idempotency<Raw> implements StoredLimiter<Raw> {
     return isLater(digested) ? digested.then(noteDigest) : noteDigest(digested);
   }
 
-  /** The decision for an invalid key or scope, made without the store. */
   private reject(reason: 'key-invalid' | 'store-error', binding: boolean): Decision {
     const isKey = reason === 'key-invalid';
     const passes = !isKey && this.onStoreError === 'allow';

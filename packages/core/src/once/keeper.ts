@@ -95,7 +95,6 @@ export class GuardKeeper<Raw> implements Keeper<Raw> {
   }
 }
 
-/** Where responses are stored: in the store, or in the memory that limiters without a store share. */
 function valuesOf({ store, withoutStore, clock }: KeeperParts['client']): Values {
   const values = store.values ?? (withoutStore > 0 ? sharedValues(store, clock) : undefined);
   if (values) return values;

@@ -38,7 +38,6 @@ export interface AnswerToWrite {
   readonly context: KeepContext;
 }
 
-/** Writes a response once. The result is an error if the write fails or takes too long. */
 export function writeAnswer(
   { name, bytes, keepUs, context }: AnswerToWrite,
   sinceUs = 0,
@@ -55,7 +54,7 @@ export class LateResponses {
   private lane = 0;
   private failedUs = Number.NEGATIVE_INFINITY;
 
-  /** The write to retry; undefined if the value is invalid, so that every retry would fail. */
+  /** Returns undefined if the value is invalid, because every retry would fail. */
   lateAnswerFor(answer: AnswerToWrite, error: unknown): LateValue | undefined {
     const isInvalid = error instanceof SpillwayError && error.code === 'SPW_VALUE_INVALID';
     return isInvalid ? undefined : new LateAnswer(answer, this);

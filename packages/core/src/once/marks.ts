@@ -14,7 +14,6 @@ import type { Step, Store } from '../contract/store.js';
 import { tellFault } from '../observe/faults.js';
 import { checkStore } from '../stores/check-store.js';
 
-/** Options of `thresholds` and `restoreFrom`. */
 export interface MarkOptions {
   /** The store of the limits. It also stores for which keys the callback was called. */
   readonly store: Store;
@@ -29,10 +28,6 @@ export interface MarkOptions {
 
 const NAMES: NamesOf<MarkOptions> = { store: 1, onFault: 1, logger: 1 };
 
-/**
- * @param of names the function in messages, as in `thresholds()`
- * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
- */
 export function checkMarkOptions(options: MarkOptions, of: string): void {
   checkOptions<object>(options, of, NAMES);
   const { store, onFault, logger } = options;
@@ -49,19 +44,15 @@ export function tellMarkFault(
   tellFault(onFault, { limiter, source: 'observer', error }, logger);
 }
 
-/**
- * Returns a step that reads a count by calendar. Any calendar will do, because the store reads the period that is
- * stored with the count.
- */
+/** Any calendar will do, because the store reads the period that is stored with the count. */
 export function calendarLook(limiter: string, key: string): Step {
   const rule = makeCalendarRule(MOST_COUNTED, calendarNamed('billing'));
   return { op: 'look', limiter, key, rule, cost: 0, binding: false };
 }
 
-/** Timeout of each call. Few may run at once, so a few unanswered calls would otherwise block all later ones. */
+/** Timeout of each call. Without it, a few unanswered calls would block all later ones, because few may run at once. */
 const PATIENCE_MS = 10_000;
 
-/** @throws any error of the store, or an error if it doesn't answer in time */
 export async function answersOf<Answers extends readonly Answer[]>(
   store: Store,
   steps: readonly Step[],
@@ -75,12 +66,9 @@ export async function answersOf<Answers extends readonly Answer[]>(
   return called.value as Answers;
 }
 
-/** The most marks that a process caches. */
 const MOST = 10_000;
-/** Longer keys are cached as fingerprints. */
 const LONGEST_KEY = 64;
 
-/** A map that evicts its oldest entries. */
 export class RecentMarks<Value> {
   private readonly values = new Map<string, Value>();
   private seed: Fingerprint | undefined;

@@ -1,7 +1,4 @@
-/**
- * Handles a request whose key is already claimed. It may wait for the running request. Then it gets the stored response
- * or a rejection.
- */
+/** Handles a request whose key is already claimed: it waits, gets the stored response or is rejected. */
 
 import { after, endsTimersWithRequests, isThenable } from '../base/host.js';
 import { inTime, type Result } from '../base/within.js';
@@ -87,7 +84,6 @@ const SOON_MS = 10;
 /** The most retries of one key that wait in a process. A well-behaved client sends one or two retries at a time. */
 const MOST_WAITING = 32;
 
-/** Retries that wait for the running request with their key. */
 export class WaitingRetries {
   private readonly running = new Map<string, Promise<void>>();
   /** When each waiting request gives up, in microseconds, by the claim object of the request. */
@@ -160,10 +156,8 @@ export class WaitingRetries {
   }
 }
 
-/** The retries that wait for one claim in this process. */
 interface Crowd {
   size: number;
-  /** Polls the store for all these retries. */
   wait: Wait | undefined;
 }
 
@@ -173,7 +167,6 @@ interface Waiter {
   readonly settle: (isOver: boolean) => void;
 }
 
-/** Polls the store for one claim, on behalf of all requests of this process that wait for it. */
 class Wait {
   private readonly waiters = new Set<Waiter>();
   private readonly step: Step;
@@ -229,7 +222,6 @@ class Wait {
   }
 }
 
-/** Waits for a time, or until `over` settles. Returns whether `over` came first. */
 function paused(ms: number, over: Promise<void> | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const cancel = after(ms, () => resolve(false));

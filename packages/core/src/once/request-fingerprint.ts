@@ -1,5 +1,3 @@
-/** Fingerprints show whether two requests with the same idempotency key are the same request. */
-
 import { base64url } from '../base/bytes-text.js';
 import { afterPendingInput, type Eventually, isLater } from '../base/host.js';
 import { type Digest, newDigest } from '../base/sha256.js';
@@ -9,10 +7,8 @@ import type { LimitRequest } from '../contract/request.js';
 import type { Note } from './claim-note.js';
 import { Hidden, stableDigest } from './stable-digest.js';
 
-/** How an `idempotency()` compares requests. */
 export interface Comparing {
   readonly comparesHost: boolean;
-  /** Called with the reason if a parsed body cannot be compared. */
   incomparable(error: unknown): void;
 }
 
@@ -37,14 +33,12 @@ function headDigest<Raw>(
   return digestText(hash.digest());
 }
 
-/**
- * The host in lower case, without a trailing dot and the port. The port may differ between processes of one service.
- */
+/** The port may differ between processes of one service, so it is dropped. */
 function plainHost(host = ''): string {
   return host.toLowerCase().replace(/\.?(:\d*)?$/, '');
 }
 
-/** The parameters sorted by name. Parameters with the same name keep their order, because handlers see the order. */
+/** Parameters with the same name keep their order, because handlers see the order. */
 function sortedQuery(query: string): string {
   const parameterName = (pair: string): string => pair.split('=', 1)[0] as string;
   const byName = (one: string, other: string): number =>
@@ -64,10 +58,8 @@ function mediaType(value = ''): string {
   return !charset || /^charset=utf-?8$/.test(charset) ? type : `${type};${charset}`;
 }
 
-/** The fingerprint of a request, complete once its handler has responded. */
 export interface PendingFingerprint {
   readFingerprint(): Omit<Note, 'isStored'>;
-  /** Whether the body was cut off while the handler was reading it. */
   isCut(): boolean;
 }
 
@@ -96,7 +88,6 @@ export function takeFingerprint<Raw>(
   return isLater(known) ? known.then(taken) : taken(known);
 }
 
-/** The body part of a fingerprint, if it is known without reading bytes. */
 function knownBody(
   recorder: Recorder,
   own: string | undefined,
@@ -114,7 +105,6 @@ function knownBody(
   return isLater(digested) ? digested.then(known) : known(digested);
 }
 
-/** The `Content-Length` of a request; empty if it is missing or invalid. */
 function lengthOf<Raw>(request: LimitRequest<Raw>): string {
   const length = request.header('content-length') ?? '';
   return /^\d{1,15}$/.test(length) ? length : '';
@@ -137,7 +127,6 @@ class BodyDigest implements BodyWatcher {
     this.isCut = this.digest === undefined;
   }
 
-  /** The digest; undefined until the body was read to its end. */
   readDigest(): Note['body'] {
     return this.digest === undefined ? undefined : { kind: 'r', digest: this.digest };
   }
@@ -146,14 +135,8 @@ class BodyDigest implements BodyWatcher {
 /** Limits for reading the body of a retry. The bytes are hashed, not buffered. */
 const LIMITS = { maxBytes: 10 * 2 ** 20, timeoutMs: 5_000 };
 
-/** `same`, or the reason why the request counts as different. */
 type Comparison = 'same' | 'other' | Extract<BodyEnd, 'too-large' | 'late'>;
 
-/**
- * Compares a retry with the completed request: first everything but the body, then the body.
- *
- * @param own the digest of the value that `fingerprint` returned, if any
- */
 export async function compareRequests<Raw>(
   note: Note,
   request: LimitRequest<Raw>,
@@ -228,7 +211,6 @@ async function finishDigest(work: Iterator<undefined, Uint8Array>): Promise<Valu
   }
 }
 
-/** The result, or undefined if slices are left. */
 function nextSlice(work: Iterator<undefined, Uint8Array>): ValueDigest | undefined {
   try {
     const { done, value } = work.next();

@@ -1,5 +1,3 @@
-/** `restoreFrom` loads calendar counts from the app's records after a store has lost them. */
-
 import { MOST_COUNTED, makeCalendarRule } from '../algorithms/calendar/calendar-rule.js';
 import { calendarNamed } from '../algorithms/calendar/periods.js';
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
@@ -36,7 +34,6 @@ const LONGEST_LOAD_US = 60_000_000;
 const MOST_CHECKING = 100;
 /** If too many loads run, a process waits for this time before it checks a key again. */
 const RETRY_US = 1_000_000;
-/** Timeout of a load. */
 const PATIENCE_MS = 2_000;
 /** If a load fails or its process is killed, the key is loaded again after this time. */
 const LEASE_US = 10_000_000;
@@ -51,12 +48,12 @@ interface Seen {
 
 /**
  * Makes an observer that restores counts of limits by calendar if the store has lost them. A process checks a key when
- * a request starts its count, and every 10 s while the key is used. If the store has no mark that the key was loaded in
- * this period, the process loads the units used, raises the count to them and sets the mark. A loss of the count also
- * removes the mark.
+ * a request starts its count, and every 10 s while the key is used. If the store has no record of a load in this
+ * period, the process loads the units used and raises the count to them.
  *
- * No request waits for a load. So a key can exceed its limit by the units admitted before the load ends. A load that
- * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 run at once.
+ * No request waits for a load, so a key can exceed its limit by the units admitted before the load ends. A load that
+ * fails or takes more than 2 s is a fault, and is repeated after 10 s when the key is used. At most 8 loads run at once
+ * in a process.
  *
  * @param loads one function per limit by calendar, by its name
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`, `SPW_STORE_INVALID`
@@ -113,7 +110,6 @@ class Restorer {
     if (outcome !== 'denied' && used <= cost) seen.quietUs = 0;
     const nowUs = systemClock.nowUs();
     if (seen.quietUs > nowUs) return;
-    // If no mark is known, the key probably needs a load.
     if (seen.startUs <= 0 && !this.mayLoad(nowUs)) return;
     if (this.running.has(name) || this.running.size >= MOST_CHECKING) return;
     this.running.add(name);
@@ -179,14 +175,15 @@ class Restorer {
     if (!(Number.isInteger(value) && value >= 0 && value <= MOST_COUNTED)) {
       throw new Junk(`restoreFrom of limiter "${limiter}"`, value);
     }
-    // Sent with the count in one call, to one node of a Cluster: a node that loses the count loses its mark too.
+    // Sent with the count in one call, so that both go to one node of a Cluster: a node that loses the count loses its
+    // mark too.
     const look: Step = { ...mark, op: 'look' };
     // A raise that arrived in the next period would count in that period.
     const latestUs = beginUs + Math.min(LEASE_US, leftUs);
     for (let isRaised = false; ; ) {
       const [held, now] = await answersOf<[ClaimsAnswer, CalendarAnswer]>(store, [look, count]);
-      // Starts again if the next period has begun, or if the store has lost the mark. In that case, it has also lost
-      // units counted since the load began.
+      // Starts again if the next period has begun, or if the store has lost the mark. A store that has lost the mark
+      // has also lost the units counted since the load began.
       const isHeld = held.owner === mark.claim?.owner;
       if (!isHeld || now.startUs !== startUs) return this.startAgain(mark, 'put', seen);
       const cost = value - now.current;
@@ -200,7 +197,8 @@ class Restorer {
       const [raised] = await answersOf<[CalendarAnswer]>(store, [raise], latestUs);
       isRaised = raised.allowed;
       if (isRaised && raised.startUs !== startUs) {
-        // The count was lost or reset after it was read. The one that the raise began would not end with the period.
+        // The count was lost or reset after it was read, so the raise began a new one, which would not end with the
+        // period.
         const receipt = { atUs: raised.startUs, num: 0, units: cost };
         // Another process may have set the mark meanwhile, because of the units that are given back now.
         const again = markOf(count, raised.startUs || startUs, LEASE_US);
@@ -227,8 +225,8 @@ class Restorer {
 }
 
 /**
- * Returns the step that claims the mark of a period. The id contains the period's start, because a new period can begin
- * early, while the mark of the previous one still exists.
+ * The id contains the period's start, because a new period can begin early, while the mark of the previous one still
+ * exists.
  */
 function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
   const claim = { id: `restored ${startUs}`, owner: newOwner() };
@@ -238,8 +236,7 @@ function markOf({ limiter, key }: Step, startUs: number, keepUs: number): Step {
 
 /**
  * The step that adds the missing units to a count. The store rejects it if more than half of these units were added
- * since the count was read. The step itself adds all of them, so it can't pass twice if it is resent. After a
- * rejection, less than half of them are missing.
+ * since the count was read, so it can't pass twice if it is resent.
  */
 function raiseBy(cost: number, value: number, count: Step): Step {
   const rule = makeCalendarRule(value + Math.floor(cost / 2), calendarNamed('billing'));

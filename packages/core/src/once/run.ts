@@ -36,7 +36,6 @@ export class Run<Raw> implements ResponseWatcher {
   readonly over: Promise<void>;
   private readonly controller = new AbortController();
   private readonly collected = new ResponseCollector();
-  /** The step that ends the claim, once the response is known. */
   private last: Step | Promise<Step> | undefined;
   private isSent = false;
   /**
@@ -52,9 +51,7 @@ export class Run<Raw> implements ResponseWatcher {
   private readonly context: KeepContext;
   private readonly settings: Settings<Raw>;
   private readonly lates: LateResponses;
-  /** The write to retry, if the response could not be stored. */
   private late: LateValue | undefined;
-  /** Undefined if the request was not watched. */
   private fingerprint: PendingFingerprint | undefined;
 
   constructor(
@@ -130,10 +127,7 @@ export class Run<Raw> implements ResponseWatcher {
     this.cancel = this.expireLater();
   }
 
-  /**
-   * Call it when the response has ended. Returns the steps that end the claim; undefined if the handler still runs or
-   * the steps were already sent.
-   */
+  /** Returns the steps that end the claim; undefined if the handler still runs or the steps were already sent. */
   finish({ status, aborted }: ResponseEnd): StepsBack {
     if (this.isSent) return undefined;
     if (!this.last && aborted) {
@@ -167,7 +161,6 @@ export class Run<Raw> implements ResponseWatcher {
     this.resolveEnded();
   }
 
-  /** Ends the claim when the response ends, or earlier if the response takes long. */
   private sendSoon(): void {
     if (this.isDetached) void this.sendClaim();
     else this.cancel = afterIdly(SLOW_CLIENT_MS, () => void this.sendClaim());
@@ -213,7 +206,6 @@ export class Run<Raw> implements ResponseWatcher {
     }
   }
 
-  /** Writes the response, then marks the claim as done even if the write failed. */
   private keepAnswer(record: AnswerRecord): Step | Promise<Step> {
     const { limiter, key, claim } = this.step;
     const { keepUs, name: own } = this.settings;

@@ -1,5 +1,3 @@
-/** The request, response and connection, as `idempotency()` sees them. */
-
 import type { RecordedExchange, StoredExchange } from '../contract/keeping.js';
 import type { Recorder, Recorders } from '../contract/recorder.js';
 import { FetchRecorder } from '../fetch/fetch-recorder.js';
@@ -35,7 +33,6 @@ export class SeenExchange implements StoredExchange {
   }
 }
 
-/** Creates the recorders for node:http and for fetch. */
 const RECORDERS: Recorders = {
   node: (...of) => new NodeRecorder(...of),
   fetch: (request, show) => new FetchRecorder(request as WebRequest, show),

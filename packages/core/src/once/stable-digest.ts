@@ -1,5 +1,3 @@
-/** A digest of a value that does not depend on the order of its members. */
-
 import { type Digest, newDigest } from '../base/sha256.js';
 import { utf8Bytes } from '../base/utf8.js';
 
@@ -17,7 +15,6 @@ const VALUE = 8;
 /** The deepest nesting. A million levels take about 100 MB; a cyclic value exceeds any depth. */
 const DEEPEST = 2 ** 20;
 
-/** Strings are hashed in pieces of this many UTF-16 units. */
 const PIECE = 2 ** 15;
 
 /**
@@ -59,9 +56,7 @@ export function* stableDigest(value: unknown): Generator<undefined, Uint8Array> 
   }
 }
 
-/** A value that takes several steps to write. */
 interface Frame {
-  /** The nested value that must be written if `next` has returned `value`. */
   readonly value: unknown;
   /**
    * Takes the next step. Returns `value` if a nested value must be written, `more` if work is left, `end` when done.
@@ -69,7 +64,6 @@ interface Frame {
   next(out: Output): 'value' | 'more' | 'end';
 }
 
-/** Writes a value, or returns a frame that writes it in steps. */
 function beginValue(given: unknown, out: Output): Frame | undefined {
   let value = given;
   out.work += VALUE;
@@ -141,7 +135,6 @@ class List implements Frame {
   private readonly array: readonly unknown[];
   private readonly values: Iterator<unknown> | undefined;
 
-  /** @param values the items, if the list is an iterable; `array` is then unused */
   constructor(array: readonly unknown[], values: Iterator<unknown> | undefined, out: Output) {
     this.array = array;
     this.values = values;
@@ -197,7 +190,6 @@ class Members implements Frame {
   }
 }
 
-/** Sorts names by UTF-16 units, as `Array.sort` does. */
 function* sorted(names: string[], out: Output): Generator<undefined, readonly string[]> {
   let lists: string[][] = [];
   for (let from = 0; from < names.length; from += RUN) {
@@ -234,7 +226,6 @@ function* merge(
 }
 
 class Output {
-  /** The work so far, in the units of {@link SLICE}. */
   work = 0;
   private due = SLICE;
   private text = '';

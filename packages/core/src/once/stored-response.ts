@@ -1,5 +1,3 @@
-/** Stored responses: which headers they contain, how they are collected, and their binary format. */
-
 import { utf8Bytes, utf8Text } from '../base/utf8.js';
 import type { Header } from '../contract/request.js';
 
@@ -23,7 +21,6 @@ const STORED_HEADERS = [
 const NEVER_REPLAYED =
   /^(set-cookie|date|retry-after|(x-)?ratelimit.*|connection|keep-alive|transfer-encoding|content-length|te|trailer|upgrade|proxy-.*|idempotency-replayed)$/i;
 
-/** Statuses that mean that nothing was done: a retry may succeed. */
 export const FREE_ON: readonly number[] = [408, 425, 429, 503];
 
 /** Whether `name` is a valid header name or method: a token of RFC 9110. */
@@ -35,7 +32,6 @@ export function isKeepable(name: unknown): name is string {
   return isToken(name) && !NEVER_REPLAYED.test(name);
 }
 
-/** The headers of a response that are stored. `own` has the names that the app adds. */
 export function storedHeaders(
   field: (name: string) => string | undefined,
   own: readonly string[],
@@ -48,14 +44,12 @@ export function storedHeaders(
   return kept;
 }
 
-/** Collects a response while it is sent: its status and headers, and its body up to a size. */
 export class ResponseCollector {
   private answer: { readonly status: number; readonly fields: readonly Header[] } | undefined;
   private chunks: Uint8Array[] = [];
   private length = 0;
   private most = 0;
 
-  /** @param most the largest body to store, in bytes */
   beginAnswer(status: number, fields: readonly Header[], most: number): void {
     this.answer = { status, fields };
     this.chunks = [];
@@ -71,7 +65,6 @@ export class ResponseCollector {
     return this.length <= this.most;
   }
 
-  /** The response, with its body unless it was too long; undefined if no response has begun. */
   toRecord(): AnswerRecord | undefined {
     const { answer } = this;
     return answer && { ...answer, body: this.length <= this.most ? this.bytes() : undefined };
@@ -96,7 +89,6 @@ export class ResponseCollector {
 const VERSION = 1;
 const PREFIX = 5;
 
-/** A stored response. */
 export interface AnswerRecord {
   readonly status: number;
   readonly fields: readonly Header[];
@@ -107,7 +99,6 @@ export interface AnswerRecord {
 interface Head {
   readonly s: number;
   readonly f: readonly Header[];
-  /** Whether the body was stored. */
   readonly b: boolean;
 }
 

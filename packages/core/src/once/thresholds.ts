@@ -1,5 +1,3 @@
-/** `thresholds` reports keys that have used a share of their limit, such as 80 % of a quota. */
-
 import { makeClaimsRule } from '../algorithms/claims/claim-rule.js';
 import { isPlainObject } from '../base/checks.js';
 import { systemClock } from '../base/clock.js';
@@ -24,9 +22,7 @@ export interface Crossed {
   /** Stays the same if this crossing is reported again. Use it to act only once. */
   readonly id: string;
   readonly limiter: string;
-  /** The counted key. */
   readonly key: string;
-  /** The share, as passed to {@link thresholds}. */
   readonly threshold: number;
   /** The units used after the decision that crossed the share. For a calendar, the units used at this report. */
   readonly used: number;
@@ -51,9 +47,8 @@ const MOST_RUNNING = 100;
  * share, in all processes together. It is meant for quotas: calendars and fixed windows. With other algorithms, a
  * period ends when all units are available again.
  *
- * The store remembers a share as reported when the promise of `onCrossed` has resolved. If the callback fails or takes
- * more than a minute, or its process is killed, the key's next request after that minute calls it again, with the same
- * `id`. Limits in shadow mode and decisions without the store are ignored.
+ * If the callback fails or takes more than a minute, or its process is killed, the key's next request after that minute
+ * calls it again, with the same `id`. Limits in shadow mode and decisions without the store are ignored.
  *
  * @param shares a list per limit, by its name. The numbers are above 0: 0.8 stands for 80 %; more than 1 needs
  * `overage`
@@ -94,7 +89,6 @@ export function thresholds(
   return { onDecision: (event, key, request) => teller.look(event, key, request) };
 }
 
-/** How long to store a mark that is needed for `us` microseconds. */
 function kept(us: number): number {
   return Math.round(Math.min(Math.max(us, SHORTEST_US), LONGEST_US));
 }
@@ -103,12 +97,11 @@ function isShare(share: unknown): boolean {
   return typeof share === 'number' && share > 0 && share <= 1_000;
 }
 
-/** What a process remembers about one share of a key's limit, once it has begun to report it. */
 interface Quiet {
   /** Before this time, the share needs no call to the store. */
   readonly untilUs: number;
   /**
-   * The ends of the calendar period by the clock of this process: the one in the store and those of decisions. They
+   * The ends of the calendar period by the clock of this process: the end in the store, and the ends in decisions. They
    * differ after a change of the period, because a rejection uses the new end but doesn't store it. Empty for other
    * windows.
    */
@@ -117,7 +110,6 @@ interface Quiet {
   readonly startUs: number;
 }
 
-/** The most ends of a period that a process remembers. */
 const MOST_ENDS = 8;
 
 /**
@@ -209,7 +201,7 @@ class Teller {
     const own = `${limiter}.thresholds`;
     const rule = makeClaimsRule(LEASE_US, kept(resetUs));
     const step: Step = { op: 'take', limiter: own, key, rule, claim, cost: 1, binding: true };
-    // The end of a window without a calendar moves with requests and late replies. The first end found is stored,
+    // The end of a window without a calendar moves with requests and late replies. So the first end found is stored,
     // because the id contains it.
     const end: Step = { ...step, op: 'done', claim: { ...claim, id: `end of ${claim.id}` } };
     const answers = await answersOf<ClaimsAnswer[]>(store, isCalendar ? [step] : [step, end]);

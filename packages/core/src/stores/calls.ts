@@ -24,11 +24,7 @@ export class Calls implements ProbeSender {
   private readonly breaker: CircuitBreaker | undefined;
   private readonly observer: CallObserver | undefined;
 
-  /**
-   * @param store must reject calls that time out, see `withDeadline`
-   * @param timeoutUs timeout of one step
-   * @param breaker only for an asynchronous store
-   */
+  /** @param store must reject calls that time out, see `withDeadline` */
   constructor(store: Store, timeoutUs: number, breaker?: CircuitBreaker, observer?: CallObserver) {
     this.store = store;
     this.sync = store.sync;
@@ -52,7 +48,6 @@ export class Calls implements ProbeSender {
     return this.call(steps, then, options, failed, counts ? this.breaker : undefined);
   }
 
-  /** Sends the breaker's probe, which the breaker doesn't count as a call. */
   sendProbe(step: Step): Eventually<Answers> {
     return this.call([step], (answers) => answers, undefined, rethrow, undefined);
   }
@@ -103,7 +98,6 @@ function rethrow(error: unknown): never {
   throw error;
 }
 
-/** The kind of error as a metric label, so it has few values. */
 function kindOf(error: unknown): string {
   if (!isSpillwayError(error)) return 'other';
   return error.kind ?? WORDS[error.code] ?? 'other';
@@ -114,7 +108,6 @@ const WORDS: Readonly<Record<string, string>> = {
   SPW_STORE_UNAVAILABLE: 'unavailable',
 };
 
-/** The properties that must be numbers in an answer, by the `machine` of the step's rule. */
 const NUMBERS = {
   bucket: ['nowUs', 'tatUs', 'tatNum'],
   queue: ['nowUs', 'tatUs', 'tatNum', 'pausedUntilUs'],
@@ -129,11 +122,6 @@ const NUMBERS = {
 
 const STATES: readonly unknown[] = ['free', 'running', 'done'] satisfies ClaimsAnswer['state'][];
 
-/**
- * Fails the call if the answers don't fit the steps, so that no decision is based on them.
- *
- * @throws SpillwayError `SPW_STORE_ERROR` of kind `reply`
- */
 function checkAnswers(steps: readonly Step[], answers: unknown): void {
   if (!Array.isArray(answers) || answers.length !== steps.length) {
     throw noAnswer(`${steps.length} answers`, answers);

@@ -22,11 +22,6 @@ export function checkStore(store: Store): LinkedStore {
   );
 }
 
-/**
- * Checks that `store` is an object with `apply`, its only required method, and not a known client.
- *
- * @throws SpillwayError `SPW_STORE_INVALID`
- */
 export function checkStoreShape(store: Store): void {
   const given: unknown = store;
   if (typeof given === 'object' && given !== null) {
@@ -74,7 +69,6 @@ interface ClientOptions {
 
 type Shape = { readonly [name: string]: unknown };
 
-/** Recognizes Redis clients and Workers bindings by their shape; undefined if `object` is none of them. */
 function clientOf(object: Shape): string | undefined {
   if (typeof object['then'] === 'function') return 'a promise: await it first';
   if (typeof object['idFromName'] === 'function') {

@@ -11,14 +11,12 @@ import type { AskOptions, BreakerSettings } from '../contract/store-link.js';
 import { OTHER_PARTS, OutageLog } from './outage-log.js';
 import { Probe, type ProbeSender } from './probe.js';
 
-/** Length of the sliding window over which calls are judged, in buckets of one second. */
 const WINDOW_SECONDS = 10;
 
-/** Fewer calls than this say nothing about the store. */
 const LEAST_CALLS = 20;
 
 /**
- * Slow calls open the breaker only if they occur in at least this many seconds of the window. One pause of up to two
+ * Slow calls open the breaker only if they occur in at least this many seconds of the window. So one pause of up to two
  * seconds, such as a fork of Redis, does not open it, unless the store was slow shortly before.
  */
 const LEAST_SLOW_SECONDS = 4;
@@ -26,7 +24,6 @@ const LEAST_SLOW_SECONDS = 4;
 /** The usual latency is learned from this many samples, one per second. */
 const SAMPLES = 60;
 
-/** The first estimate needs only this many samples. */
 const FIRST_SAMPLES = 10;
 
 /** By default, a call is slow if it takes this much longer than the median. */
@@ -43,16 +40,13 @@ interface Diagnosis {
   readonly calls: number;
 }
 
-/** The outcomes of the last calls of a part, and what they say about it. */
 class Health {
   /** Calls that take longer are slow; Infinity until the usual latency is known. */
   slowUs: number = Infinity;
-  /** The numbers of all calls, failed calls and slow calls, for each second. */
   private readonly counts: number[] = new Array(3 * WINDOW_SECONDS).fill(0);
   private second = 0;
   private samples: number[] = [];
 
-  /** Counts a finished call. Returns true for the first call in each second. */
   count(nowUs: number, outcome: typeof HEALTHY | typeof FAILED | typeof SLOW, tookUs = 0): boolean {
     const { counts } = this;
     const second = Math.max(this.second, Math.floor(nowUs / 1_000_000));
@@ -88,7 +82,7 @@ class Health {
     return { isSlow: true, bad: slow, calls };
   }
 
-  /** Resets the counts. After slow calls, also resets the samples, because they would make slow calls look usual. */
+  /** After slow calls, the samples are dropped too, because they would make slow calls look usual. */
   forgetCalls(wereSlow: boolean): void {
     this.counts.fill(0);
     if (wereSlow) this.samples = [];
@@ -111,7 +105,6 @@ function bucketOf(second: number): number {
   return 3 * (second % WINDOW_SECONDS);
 }
 
-/** How long turns of the event loop are counted after the last late answer. */
 const WATCH_US = 10_000_000;
 
 /**
@@ -121,16 +114,14 @@ const WATCH_US = 10_000_000;
 const TURNS_OF_A_CALL = 4;
 
 /**
- * Counts turns of the event loop, to distinguish answers that arrived late from answers that this process read late.
+ * Distinguishes answers that arrived late from answers that this process read late, by counting turns of the event
+ * loop.
  */
 export class LoopTurns {
   /** Turns since counting began; -1 while turns are not counted. */
   now = -1;
   private lateUs = 0;
-  /**
-   * Whether turns are counted. They aren't on Workers, where timers end with their request and the clock stands still
-   * during computation.
-   */
+  /** False on Workers, where timers end with their request and the clock stands still during computation. */
   private readonly counts = !endsTimersWithRequests();
   private readonly clock: Clock;
 
@@ -139,7 +130,7 @@ export class LoopTurns {
   }
 
   /**
-   * Whether a late answer was late on arrival. If not, only this process has read it late.
+   * Whether a late answer arrived late. If not, only this process has read it late.
    *
    * @param then {@link now} at the time of the call
    * @param unknown the result if turns were not counted at that time
@@ -167,8 +158,8 @@ type Listener = (event: BreakerEvent) => void;
 
 /**
  * The most parts with separate states; few clusters have more nodes. A further part replaces one that is healthy or no
- * longer requested. If there is none, all further parts share one state, whose breaker opens once this many of them
- * have failed without a success in between.
+ * longer requested. If no part can be replaced, all further parts share one state, whose breaker opens once this many
+ * of them have failed without a success in between.
  */
 const MOST_PARTS = 1_000;
 
@@ -197,7 +188,6 @@ export class CircuitBreaker {
   readonly turns: LoopTurns;
   /** Once the map is full, the least recently called part comes first. */
   private readonly parts = new Map<string, StorePart>();
-  /** The shared state of all parts that have no room in {@link parts}. */
   private readonly others = new StorePart(OTHER_PARTS);
   /** The parts in {@link others} that have failed since the last call that succeeded. */
   private readonly suspects = new Set<string>();
@@ -206,7 +196,6 @@ export class CircuitBreaker {
   private readonly store: Pick<Store, 'domainOf' | 'label'>;
   private readonly settings: BreakerSettings;
 
-  /** @param store only its `domainOf` and `label` are used */
   constructor(
     store: Pick<Store, 'domainOf' | 'label'>,
     settings: BreakerSettings,
@@ -219,14 +208,13 @@ export class CircuitBreaker {
     this.log = new OutageLog(() => store.label ?? 'the store', clock);
   }
 
-  /** Adds a listener, called when the breaker of a part opens or closes. */
   listen(listener: Listener): void {
     this.listeners.add(listener);
   }
 
   /**
-   * Returns an error if the breaker keeps these steps, which are all in one part, from the store. Returns a promise if
-   * this request sends the probe and must wait for it. Background calls never send the probe.
+   * Returns an error if these steps should not be sent to the store. They must all lie in one part. Returns a promise
+   * if this request sends the probe and must wait for it. Background calls never send the probe.
    */
   bar(
     steps: readonly Step[],
@@ -249,10 +237,6 @@ export class CircuitBreaker {
     return answered.then(() => (part.probe ? unasked(part.reason) : undefined));
   }
 
-  /**
-   * @param startUs when the call was made, by {@link clock}
-   * @param turn {@link turns} at that moment
-   */
   succeeded(steps: readonly Step[], startUs: number, turn: number, sender: ProbeSender): void {
     const [step] = steps as readonly [Step];
     const nowUs = this.clock.nowUs();
@@ -267,7 +251,6 @@ export class CircuitBreaker {
     if (isSlow) this.diagnose(part, step, sender, nowUs);
   }
 
-  /** Counts a failed call. */
   failed(steps: readonly Step[], thrown: unknown, startUs: number, sender: ProbeSender): void {
     if (isOfTheCall(thrown)) return;
     const [step] = steps as readonly [Step];
@@ -299,7 +282,6 @@ export class CircuitBreaker {
     else if (part !== this.others) this.diagnose(part, step, sender, nowUs, thrown);
   }
 
-  /** Opens the breaker of a part if too many of its recent calls were slow or failed. */
   private diagnose(
     part: StorePart,
     step: Step,
@@ -379,7 +361,7 @@ export class CircuitBreaker {
     this.suspects.add(domainOf(this.store, question));
   }
 
-  /** @param isForgotten whether the part is dropped to make room, so that nobody knows whether it works again */
+  /** @param isForgotten true if the part is dropped to make room; whether it works again is then unknown */
   private closePart(part: StorePart, isForgotten = false): void {
     if (!part.probe) return;
     const openMs = part.closeCircuit(this.clock.nowUs());
@@ -413,7 +395,6 @@ export class CircuitBreaker {
     return part;
   }
 
-  /** Makes room, if necessary, by dropping a part that is healthy or no longer requested. */
   private hasRoom(nowUs: number): boolean {
     if (this.parts.size < MOST_PARTS) return true;
     for (const [name, part] of this.parts) {
@@ -424,7 +405,6 @@ export class CircuitBreaker {
     return false;
   }
 
-  /** Moves the part to the end of the map, because parts at the start are dropped first. */
   private touch(name: string, part: StorePart): void {
     if (this.parts.size < MOST_PARTS) return;
     this.parts.delete(name);
@@ -447,9 +427,8 @@ function named({ name }: StorePart): { part?: string } {
 }
 
 /**
- * Whether this process decides a step itself while the store is slow. The store still decides claims, releases and
- * refunds; steps with `allow` or `deny`, which this process could not count; and steps of shapers, whose jobs wait
- * anyway.
+ * Whether the fallback counters decide a step while the store is slow. The store still decides steps with `allow` or
+ * `deny`, claims, releases, refunds, and steps of shapers, whose jobs wait anyway.
  */
 function isDecidedHere(step: Step): boolean {
   const { rule, onStoreError } = step;
@@ -457,7 +436,6 @@ function isDecidedHere(step: Step): boolean {
   return isCounted && rule.machine !== 'queue' && !isEnd(step);
 }
 
-/** The error of a step that was not sent. */
 function unasked(reason: BreakerEvent['reason']): SpillwayError {
   const [does, options] =
     reason === 'slow' ? ['is slow', { kind: 'slow' }] : ['did not answer', undefined];
@@ -469,30 +447,25 @@ function unasked(reason: BreakerEvent['reason']): SpillwayError {
 }
 
 /**
- * Whether an error concerns only this call and says nothing about the store: it was thrown before sending, or the store
- * rejects the content of this call.
+ * Whether an error says nothing about the store: it was thrown before sending, or the store rejected only the content
+ * of this call.
  */
 function isOfTheCall(error: unknown): boolean {
   if (!isSpillwayError(error)) return false;
   return error.code !== 'SPW_STORE_TIMEOUT' && error.code !== 'SPW_STORE_UNAVAILABLE';
 }
 
-/** The breaker's state for one part of a store, such as a node of a cluster. */
 class StorePart {
-  /** Shown in logs and events; `''` for a store without parts. */
   readonly name: string;
   readonly health: Health = new Health();
-  /** Consecutive failed calls. */
   failures: number = 0;
   /** When a call last failed, was slow, or was skipped because the breaker was open. */
   badUs: number = -Infinity;
   /** Calls that began before this moment are ignored: they were made before the breaker closed. */
   closedUs: number = -Infinity;
-  /** Why the breaker is open, or was open the last time. */
   reason: BreakerEvent['reason'] = 'failures';
   /** How long probes must succeed before the breaker closes. At 0, one success is enough. */
   healthyUs: number = 0;
-  /** The running probe; undefined while the breaker is closed. */
   probe: Probe | undefined;
   private openedUs = 0;
 
@@ -509,7 +482,6 @@ class StorePart {
     this.health.forgetCalls(reason === 'slow');
   }
 
-  /** Closes the breaker. Returns how many milliseconds it was open. */
   closeCircuit(nowUs: number): number {
     this.probe?.stopProbing();
     this.probe = undefined;

@@ -1,5 +1,3 @@
-/** Adds a timeout to a store: each call is answered or rejected by its deadline. */
-
 import { timeoutOf } from '../algorithms/group.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
@@ -15,7 +13,7 @@ import type { ApplyOptions, Step, Store } from '../contract/store.js';
 
 /**
  * Calls use the same timer if their deadlines differ by at most this time. The timer fires this long after the first of
- * these deadlines. Background calls share no timers.
+ * these deadlines.
  */
 const SHARED_US = 1_000;
 
@@ -33,7 +31,7 @@ class DeadlineStore implements Store {
   private readonly store: Store;
   private readonly timeoutUs: number;
   private readonly clock: Clock;
-  /** Whether calls share timers. They don't on hosts where a timer ends with the request that set it. */
+  /** False on hosts where a timer ends with the request that set it. */
   private readonly shares = !endsTimersWithRequests();
   private last: Waiting | undefined;
 
@@ -48,8 +46,8 @@ class DeadlineStore implements Store {
     const nowUs = this.clock.nowUs();
     const ownUs = background ? Infinity : nowUs + timeoutOf(steps.length, this.timeoutUs);
     const untilUs = Math.min(ownUs, latestUs);
-    // The store gets no deadline for steps at the end of a request, such as releases; only the wait for its answer is
-    // limited. A late release is better than a permit that is held until its lease expires.
+    // The store gets no deadline for steps that end a request, such as releases: a late release is better than a permit
+    // that is held until its lease expires.
     const deadlineUs = steps.every(isEnd) ? Infinity : untilUs;
     const answers = this.store.apply(steps, { deadlineUs, background });
     if (!isLater(answers) || untilUs === Infinity) return answers;
@@ -79,23 +77,22 @@ class Waiting {
     const timeoutMs = Math.max(0, (untilUs - nowUs) / 1000);
     this.cancel = wait(timeoutMs + SHARED_US / 1000, () => {
       this.open = 0; // no further call may join; answers that still arrive make it negative
-      // After a stall of the event loop, timers fire before input that has already arrived is read. Read it first.
+      // After a stall of the event loop, timers fire before the input that has already arrived is read. So that input
+      // is read first.
       afterPendingInput(() => {
         const message = `the store did not answer within ${timeoutMs} ms`;
         const error = new SpillwayError('SPW_STORE_TIMEOUT', message);
-        for (const reject of this.rejects) reject(error); // no effect on calls that were answered
+        for (const reject of this.rejects) reject(error);
         // Frees the answers that these functions retain, because a call that is never answered keeps this object alive.
         this.rejects.length = 0;
       });
     });
   }
 
-  /** Whether the timer is pending and a call is still waiting. */
   get isOpen(): boolean {
     return this.open > 0;
   }
 
-  /** Resolves with the answers, unless the timer fires first. */
   awaitAnswers(answers: Promise<readonly Answer[]>): Promise<readonly Answer[]> {
     this.open += 1;
     return new Promise((resolve, reject) => {

@@ -1,5 +1,3 @@
-/** Calls a store. If it fails, `onStoreError` determines the answers; `local` uses counters in this process. */
-
 import { unanswered } from '../algorithms/decide.js';
 import { timeoutOf } from '../algorithms/group.js';
 import { receiptFrom, unitsOf } from '../algorithms/receipt.js';
@@ -17,8 +15,8 @@ import { anyRejects, askParts, asLook, type Part, partsOf, place } from './group
 
 /**
  * If a call fails, {@link Step.onStoreError} determines the answers, which carry the error in `failure`. If
- * `onStoreError` is a rule, the fallback counters decide; they also count the requests that an asynchronous store
- * admits, to be current when the store fails. A synchronous store lives in this process and needs no fallback.
+ * `onStoreError` is a rule, the fallback counters decide. They also count the requests that an asynchronous store
+ * admits, so that they are current when the store fails.
  */
 export class Fallback {
   private readonly calls: Calls;
@@ -26,10 +24,6 @@ export class Fallback {
   private readonly store: Store | undefined;
   private readonly breaker: CircuitBreaker | undefined;
 
-  /**
-   * @param store the store that `calls` uses; its `domainOf` names the part on which a step depends
-   * @param breaker tells which parts must not be called
-   */
   constructor(calls: Calls, counters: FallbackCounters, store?: Store, breaker?: CircuitBreaker) {
     this.calls = calls;
     this.counters = counters;
@@ -37,7 +31,7 @@ export class Fallback {
     this.breaker = breaker;
   }
 
-  /** Returns the result of `then(answers)`. There is an answer for every step, even if the store fails. */
+  /** There is an answer for every step, even if the store fails. */
   askWithFallback<Value>(
     steps: readonly Step[],
     then: (answers: readonly Answer[]) => Eventually<Value>,
@@ -75,10 +69,7 @@ export class Fallback {
     );
   }
 
-  /**
-   * The parts over which a group is spread; undefined if there is only one. Steps of one key are always in the same
-   * part.
-   */
+  /** Undefined if the group lies in one part. Steps of one key are always in the same part. */
   private parts(steps: readonly Step[]): readonly Part<string>[] | undefined {
     const { store } = this;
     if (!store?.domainOf || steps.every(({ key }) => key === steps[0]?.key)) return undefined;
@@ -123,7 +114,6 @@ export class Fallback {
       rejected ||= anyRejects(part.steps, own);
     }
     const up = parts.filter(({ name }) => !errors.get(name));
-    // A group that is already rejected must not charge anything.
     const answers = await askParts(
       rejected ? up.map((part) => asLook(part)) : up,
       askPart,
@@ -138,7 +128,6 @@ export class Fallback {
   }
 }
 
-/** A step with a rule for the fallback counters (`onStoreError: 'local'`). */
 type CountedStep = Step & { readonly onStoreError: Rule };
 
 function isCountedHere(step: Step): step is CountedStep {
@@ -147,7 +136,6 @@ function isCountedHere(step: Step): step is CountedStep {
 
 const isRenewal = ({ op, lease }: Step): boolean => op === 'record' && lease !== undefined;
 
-/** Whether a step renews or releases a permit that this process holds. */
 function keepsPermit(step: Step): step is CountedStep {
   const isRelease = step.op === 'put' && step.lease !== undefined;
   return (isRelease || isRenewal(step)) && isCountedHere(step);
@@ -159,7 +147,6 @@ const MAX_ENTRIES = 100_000;
 /** Counters in this process. Most processes never need them, so their memory is created on first use. */
 export class FallbackCounters {
   private memory: SyncStore | undefined;
-  /** The rule registered last, so that consecutive steps with the same rule register it only once. */
   private rule: Rule | undefined;
   private readonly clock: Clock;
 
@@ -185,7 +172,6 @@ export class FallbackCounters {
     );
   }
 
-  /** Answers all steps. For the steps that are counted here, `doing` returns the operation to run. */
   private answerAs(
     steps: readonly Step[],
     failure: Error,
@@ -252,7 +238,6 @@ export class FallbackCounters {
     return this.applyInMemory([localStep(step, op)])[0] as Answer;
   }
 
-  /** Resets a key of a limiter after it was reset elsewhere. */
   forgetKey(limiter: string, key: string): void {
     const { memory, rule } = this;
     // The rule doesn't matter, because a reset covers all rules that are registered for the limiter.
@@ -277,7 +262,6 @@ export class FallbackCounters {
 
 const NOTHING_KNOWN: Answer = { allowed: true, nowUs: 0, tatUs: 0, tatNum: 0 };
 
-/** The operation that `follow` applies to these counters; undefined for none. */
 function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean): Op | undefined {
   switch (step.op) {
     case 'take':
@@ -294,8 +278,8 @@ function opAfter(step: CountedStep, answer: Answer | undefined, granted: boolean
 }
 
 /**
- * The step with the rule and the receipt of the fallback counters, to which the store's receipt means nothing. The
- * properties are listed one by one, because a spread takes longer than counting.
+ * The step with the rule and the receipt of the fallback counters. The properties are listed one by one, because a
+ * spread takes longer than counting.
  */
 function localStep(step: CountedStep, op: Op): Step {
   const { limiter, key, onStoreError: rule, cost, binding, lease } = step;

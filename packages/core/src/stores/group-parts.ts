@@ -33,7 +33,6 @@ export function partsOf<Name>(
   return [...parts.values()];
 }
 
-/** A copy of the part in which the steps selected by `looks` (default: takes with a cost) become looks. */
 export function asLook<Name>(
   part: Part<Name>,
   looks: (step: Step) => boolean = charges,
@@ -50,7 +49,6 @@ export function place<Name>(part: Part<Name>, own: readonly Answer[], answers: A
   for (const [i, at] of part.places.entries()) answers[at] = own[i] as Answer;
 }
 
-/** Whether the answers reject the group. */
 export function anyRejects(steps: readonly Step[], answers: readonly Answer[]): boolean {
   return !groupPasses(steps, (_, place) => answers[place]?.allowed === true);
 }
@@ -62,17 +60,15 @@ type Ask<Name> = (
   always: boolean,
 ) => readonly Answer[] | Promise<readonly Answer[]>;
 
-/** Answers the steps of a part that failed, without charging. */
 type AnswerFailed = (steps: readonly Step[], error: unknown) => readonly Answer[];
 
 /**
- * Sends all parts at once. If one rejects, or fails and `answerFailed` rejects its steps, the charges of the others are
- * refunded. Until then, these charges may cause rejections of other callers, so too little may be admitted, never too
- * much. Distinct items are only looked up at first, and added in a second call once all parts pass. Returns the answers
- * in the order of the whole group.
+ * Sends all parts at once and returns the answers in the order of the whole group. If a part rejects, the charges of
+ * the others are refunded; until then, these charges may cause rejections of other callers. Distinct items are only
+ * looked up at first, and added in a second call once all parts pass.
  *
- * @param answerFailed if omitted, a failed part fails the group. But if another part rejects the group, the failed
- * steps get answers with `failure`
+ * @param answerFailed answers the steps of a failed part. If omitted, a failed part fails the group, unless another
+ * part rejects the group; the failed steps then get answers with `failure`
  */
 export async function askParts<Name>(
   parts: readonly Part<Name>[],
@@ -80,12 +76,14 @@ export async function askParts<Name>(
   answerFailed?: AnswerFailed,
 ): Promise<readonly Answer[]> {
   const answers: Answer[] = [];
-  /** The parts that passed, as they were sent. If another part rejects, they are refunded. */
   const granted: Part<Name>[] = [];
   let rejected = false;
   let failed: PromiseRejectedResult | undefined;
 
-  /** Sends all parts at once, in the form `sent`, where takes may be looks. Returns whether the group passes. */
+  /**
+   * Sends the parts as in `sent`, where some `take` steps may have become `look` steps. Returns whether the group
+   * passes.
+   */
   async function takeParts(own: readonly Part<Name>[], sent = own): Promise<boolean> {
     const results = await Promise.allSettled(
       sent.map(async ({ steps, name }) => ask(steps, name, false)),
@@ -107,8 +105,8 @@ export async function askParts<Name>(
 
   // A single part is decided atomically, so its rejections are final.
   const isSpread = parts.length > 1;
-  // Items are added only after all parts pass, because an item that another request has repeated can't be removed.
-  // Otherwise, groups that repeat each other's items would fill a limit, even if all are rejected.
+  // Items are added only after all parts pass. Otherwise, groups that are rejected but repeat each other's items would
+  // fill a limit, because an item that was repeated can't be removed.
   const addsItems = (step: Step) => isSpread && charges(step) && step.rule.machine === 'distinct';
   const looks = parts.map((part) => asLook(part, addsItems));
   const passes =
@@ -120,7 +118,6 @@ export async function askParts<Name>(
   return isSpread ? answers.map(asProvisional) : answers;
 }
 
-/** Reduces the parts to the `wanted` steps that the store has allowed. Steps of failed parts are left out. */
 function allowedIn<Name>(
   parts: readonly Part<Name>[],
   answers: readonly Answer[],
@@ -136,7 +133,6 @@ function allowedIn<Name>(
   });
 }
 
-/** Refunds the charges of a part, and updates the answers to the state after the refund. */
 async function putBack<Name>(part: Part<Name>, answers: Answer[], ask: Ask<Name>): Promise<void> {
   const { name, steps, places } = part;
   const puts = steps.map((step, i) => putOf(step, answers[places[i] as number] as Answer));

@@ -12,28 +12,22 @@ import type { OnStoreError } from '../contract/decision.js';
 /** Outages that begin within this time after a line about the same part are only counted. */
 const QUIET_US = 60_000_000;
 
-/** Maximum number of limiter names in one line. */
 const MOST_NAMES = 8;
 
 /** Maximum number of parts that have separate lines: more than most clusters have nodes. */
 const MAX_PARTS = 16;
 
-/** The name under which all parts beyond {@link MAX_PARTS} are logged. */
 export const OTHER_PARTS = 'other parts';
 
-/** What was logged about one part of the store, or about {@link OTHER_PARTS}, and when. */
 interface ReportedOutage {
   readonly reportedUs: number;
   /** Whether the current outage was logged. If so, its end will be logged too. */
   isTold: boolean;
   /** Number of parts whose breaker is open: at most one, except for {@link OTHER_PARTS}. */
   open: number;
-  /** Outages since the last line; they were not logged. */
   more: number;
   lastError: unknown;
-  /** Whether the last outage was due to slow calls (true) or failed calls (false). */
   isSlow: boolean;
-  /** Whether {@link OutageLog.stillDown} has logged this outage. */
   hint: boolean;
 }
 
@@ -49,12 +43,10 @@ export class OutageLog {
     this.clock = clock;
   }
 
-  /** Adds a logger. It gets each line once, even if several guards share it. */
   addLogger(logger: Logger): void {
     this.loggers.add(logger);
   }
 
-  /** Notes a limiter's `onStoreError`, which the lines show. */
   notePolicy(limiter: string, policy: OnStoreError): void {
     this.policies.set(limiter, policy);
   }
@@ -95,10 +87,7 @@ export class OutageLog {
     }
   }
 
-  /**
-   * Call it after a failed probe. If the error says that the store hangs or is slow, the error is logged, once per
-   * outage.
-   */
+  /** Logs the error of a failed probe, once per outage, if it says that the store hangs or is slow. */
   stillDown(part: string, error: unknown): void {
     const told = this.parts.get(part);
     if (!told || told.hint || !isSpillwayError(error)) return;
@@ -107,7 +96,6 @@ export class OutageLog {
     this.warn(`${this.partLabel(part)}: ${textOf(error)}.${seeHelp(error)}`);
   }
 
-  /** Records that a line is written now, and schedules a summary after the quiet time. */
   private renew(name: string, now: Pick<ReportedOutage, 'lastError' | 'isSlow' | 'open'>): void {
     const { lastError, isSlow, open } = now;
     const isTold = open > 0;

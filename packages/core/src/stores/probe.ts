@@ -1,5 +1,3 @@
-/** Probes a part of a store that failed or was slow, to find out when it is back. */
-
 import { fixedWindow } from '../algorithms/values.js';
 import type { Clock } from '../base/clock.js';
 import { isSpillwayError } from '../base/errors.js';
@@ -11,7 +9,6 @@ import type { Host } from '../contract/store-link.js';
 /** How long after the last request the store is still probed at the full rate. */
 const WANTED_US = 10_000_000;
 
-/** The longest pause between two attempts while there are no requests. */
 const LONGEST_PAUSE_US = 5_000_000;
 
 interface ProbeOptions {
@@ -20,16 +17,13 @@ interface ProbeOptions {
   readonly key: string;
   readonly everyUs: number;
   readonly clock: Clock;
-  /** How long attempts must succeed before the store counts as back. At 0, one success is enough. */
   readonly healthyUs: () => number;
   /**
    * Called before an attempt. The returned function is called when the answer arrives, and returns whether it came fast
    * enough.
    */
   readonly startTiming: () => () => boolean;
-  /** Called once, when the store is back. */
   readonly back: () => void;
-  /** Called for each failed attempt. */
   readonly failed: (error: unknown, question: Step) => void;
 }
 
@@ -47,7 +41,6 @@ export class Probe {
   /** The number of the current attempt. Answers to earlier attempts, which were given up, are ignored. */
   private turn = 0;
   private isUnderWay = false;
-  /** When the current series of successes began. */
   private wellUs: number | undefined;
   private cancel: (() => void) | undefined;
   private readonly options: ProbeOptions;
@@ -72,7 +65,6 @@ export class Probe {
     const nowUs = clock.nowUs();
     const wasIdle = nowUs - this.wantedUs > WANTED_US;
     this.wantedUs = nowUs;
-    // The attempt is overdue, because the timer runs at a slower rate or is gone.
     if (nowUs - this.doneUs >= 2 * everyUs && !this.isAsking(nowUs)) {
       const answered = this.sendProbe();
       return !wasIdle && isKept(host, answered) ? undefined : answered;
@@ -152,9 +144,7 @@ function isKept(host: Host | undefined, promise: Promise<void>): boolean {
   }
 }
 
-/** Sends a probe in the same way as the failed call. */
 export interface ProbeSender {
-  /** Timeout of {@link sendProbe}, in microseconds. */
   readonly timeoutUs: number;
   sendProbe(step: Step): readonly Answer[] | Promise<readonly Answer[]>;
 }

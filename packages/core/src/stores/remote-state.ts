@@ -10,9 +10,7 @@ import { FallbackCounters } from './fallback.js';
 
 export class RemoteState {
   readonly counters: FallbackCounters;
-  /** Undefined for a synchronous store, which is called every time. */
   readonly denials: DenialCache | undefined;
-  /** Yields to the event loop when many answers come without a call to the store. */
   readonly turns: Turns = new Turns();
   private readonly store: Store;
   private readonly clock: Clock;
@@ -27,7 +25,7 @@ export class RemoteState {
       : new DenialCache(clock ?? store.testClock, store.denialsLastUs);
   }
 
-  /** The one breaker of the store. The first user that requests it determines its settings. */
+  /** The first user that requests the breaker determines its settings. */
   breaker(settings: BreakerSettings): CircuitBreaker {
     this.circuitBreaker ??= new CircuitBreaker(this.store, settings, this.clock);
     return this.circuitBreaker;
@@ -37,7 +35,7 @@ export class RemoteState {
 /** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
 const states = new WeakMap<Store, RemoteState>();
 
-/** The state of `store`. It is created for the first user, whose `clock` applies to all users. */
+/** The state is created for the first user, whose `clock` applies to all users. */
 export function remoteState(store: Store, clock?: Clock): RemoteState {
   const known = states.get(store);
   if (known) return known;

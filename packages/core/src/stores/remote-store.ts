@@ -1,5 +1,3 @@
-/** Adds to any store the layers that guards and limiters need: deadline, breaker, fallback counters, denial cache. */
-
 import { systemClock } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import type { Turns } from '../base/host.js';
@@ -40,7 +38,7 @@ export function remoteStore<S extends Store>(store: S): S & Linked {
   if (!Object.isExtensible(store)) {
     throw mustBe('store', 'extensible: freeze it after remoteStore(store)', store);
   }
-  // Enumerable, so that it survives a spread of the store; `this` is then the copy.
+  // Enumerable, so that a spread of the store copies `link`, whose `this` is then the copy.
   return Object.assign(store, { link: linkOf });
 }
 

@@ -1,5 +1,3 @@
-/** Options for stores that are slow or fail. */
-
 import { checkObject } from '../base/check-shapes.js';
 import { durationBetween, oneOf, positiveInteger } from '../base/checks.js';
 import { type Duration, toMicroseconds } from '../base/duration.js';
@@ -8,7 +6,6 @@ import { checkNames, type NamesOf } from '../base/option-names.js';
 import { ON_STORE_ERROR, type OnStoreError } from '../contract/decision.js';
 import type { BreakerSettings, Policies, Resilience } from '../contract/store-link.js';
 
-/** What to do while a store is slow or fails. */
 export interface ResilienceOptions {
   /**
    * How long to wait for the store: 1 ms to 60 s. Calls with more than 128 keys have twice this time, and with more
@@ -49,7 +46,6 @@ const BREAKER_OPTIONS: NamesOf<Exclude<ResilienceOptions['breaker'], false | und
   slowAfter: 1,
 };
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function resilienceOf(options: ResilienceOptions, policies: Policies): Resilience {
   oneOf('onStoreError', options.onStoreError, ON_STORE_ERROR);
   return {
@@ -59,11 +55,7 @@ export function resilienceOf(options: ResilienceOptions, policies: Policies): Re
   };
 }
 
-/**
- * The option `storeTimeout` in microseconds.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
+/** In microseconds. */
 export function storeTimeoutOf({ storeTimeout = '50ms' }: ResilienceOptions): number {
   return durationBetween('storeTimeout', storeTimeout, '1ms', '60s');
 }

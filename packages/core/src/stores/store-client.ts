@@ -1,7 +1,3 @@
-/**
- * Connects limits, in guards or used directly, to their store, and holds the state that all users of one store share.
- */
-
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
 import { SpillwayError } from '../base/errors.js';
@@ -55,7 +51,6 @@ export class StoreClient implements UpkeepClient<Step> {
   private readonly memory: SharedMemory | undefined;
   private readonly shared: SharedState;
 
-  // The log line about an outage shows `policies`.
   constructor(options: StoreClientOptions, observers: Observers | undefined, policies: Policies) {
     const { clock, denialCache = true, logger = consoleLogger() } = options;
     checkClock(clock);
@@ -115,7 +110,7 @@ class SharedState {
 /** Kept outside the store object, which may be frozen, be a proxy, or have private fields. */
 const states = new WeakMap<Store, SharedState>();
 
-/** The state of `store`. It is created for the first user, whose `clock` applies to all users. */
+/** The state is created for the first user, whose `clock` applies to all users. */
 function sharedState(store: Store, clock?: Clock): SharedState {
   const known = states.get(store);
   if (known) return known;
@@ -124,7 +119,6 @@ function sharedState(store: Store, clock?: Clock): SharedState {
   return state;
 }
 
-/** Maximum number of names whose numbers are remembered. */
 const KEPT = 10_000;
 
 /** Makes sure that limiters that share a store and a name also share their numbers. */
@@ -136,11 +130,6 @@ class NameRegistry {
     this.store = store;
   }
 
-  /**
-   * Registers `rule` under `name`, here and in the store.
-   *
-   * @throws SpillwayError `SPW_NAME_CONFLICT` if the name already has other numbers
-   */
   claim(name: string, rule: Rule): void {
     const known = this.rules.get(name);
     if (known && !sameRule(known, rule)) {
@@ -164,11 +153,7 @@ function numbers(rule: Rule): string {
   return `${limit} per ${windowMs} ms (${algorithm}, at once ${capacityOf(rule)})`;
 }
 
-/**
- * Links the client of a store to the control that changes the limits live.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID` for a control that has not passed through `liveControl`
- */
+/** Links the client of a store to the control that changes the limits live. */
 export function linkTo(
   control: Control,
   client: StoreClient,

@@ -1,5 +1,3 @@
-/** Lists of callers with bounds for their counts, and how lists are merged. */
-
 /** A caller, with a lower and an upper bound of the number of its requests. */
 export interface CallerCount {
   /** The key as the limiter counts it (an address is `@` and its canonical text), or its sealed form. */
@@ -22,7 +20,6 @@ const LISTED = 20;
 
 export const NO_CALLERS: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
-/** Adds up lists of different times or processes, and keeps the first {@link LISTED} callers. */
 export function mergeLists(lists: readonly CallerList[]): CallerList {
   const sums = new Map<string, { atLeast: number; aboveOthers: number }>();
   let total = 0;

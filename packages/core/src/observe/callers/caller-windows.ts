@@ -4,13 +4,11 @@ import { detached } from '../../base/fingerprint.js';
 import { type CallerList, mergeLists, NO_CALLERS } from './caller-list.js';
 import { SpaceSaving } from './space-saving.js';
 
-/** Windows move in slices of this length. */
 export const SLICE_US = 10_000_000;
 
 const SLICES_PER_MINUTE = 6;
 const MINUTES = 15;
 
-/** The top callers of two windows. */
 export interface CallerTops {
   /** The top callers of the last 50 to 60 seconds. */
   readonly minute: CallerList;
@@ -19,16 +17,13 @@ export interface CallerTops {
 }
 
 interface Aged {
-  /** Number of the slice or minute since the epoch. */
   readonly number: number;
   readonly list: CallerList;
 }
 
 export class CallerWindows {
   private current = new SpaceSaving();
-  /** Closed slices of the last minute. */
   private slices: Aged[] = [];
-  /** Older slices, merged by minute. */
   private minutes: Aged[] = [];
   private unsummarized = NO_CALLERS;
 
@@ -36,7 +31,6 @@ export class CallerWindows {
     this.current.add(key);
   }
 
-  /** Closes the slice `ended` and begins the slice `current`. Returns whether a window may have changed. */
   turn(ended: number, current: number): boolean {
     const { isEmpty } = this;
     if (this.current.total > 0) {
@@ -63,7 +57,6 @@ export class CallerWindows {
     return { minute, quarter: mergeLists([...this.minutes.map(({ list }) => list), ...lists]) };
   }
 
-  /** The callers since the last call of this method, up to the last closed slice. */
   takeSummary(): CallerList {
     const list = this.unsummarized;
     this.unsummarized = NO_CALLERS;

@@ -1,5 +1,3 @@
-/** The counts and top callers of one limiter in this process. */
-
 import type { Decision, Mode } from '../../contract/decision.js';
 import { CallerWindows } from './caller-windows.js';
 import { type LimiterReport, NO_COUNTS, NO_TOPS } from './report.js';
@@ -11,9 +9,7 @@ export class LimiterRecord {
    * shows that the rate is 0.
    */
   publications = 0;
-  /** When the record was last published. The records that were published longest ago are published first. */
   publishedAtUs = 0;
-  /** Created at the first rejection. */
   rejected: CallerWindows | undefined;
   wouldReject: CallerWindows | undefined;
   private mode: Mode = 'enforce';
@@ -40,7 +36,6 @@ export class LimiterRecord {
     }
   }
 
-  /** See {@link CallerWindows.turn}. */
   turn(ended: number, current: number): void {
     const isMoved = [this.rejected, this.wouldReject].map((own) => own?.turn(ended, current));
     if (isMoved.includes(true)) this.publications = Math.max(1, this.publications);

@@ -1,5 +1,3 @@
-/** The report of a process about its limiters, and the sum of several reports. */
-
 import type { Mode, Outcome } from '../../contract/decision.js';
 import { mergeLists, NO_CALLERS } from './caller-list.js';
 import type { CallerTops } from './caller-windows.js';

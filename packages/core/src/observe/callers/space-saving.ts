@@ -6,23 +6,21 @@
 
 import type { CallerList } from './caller-list.js';
 
-/** How many callers are counted at once. */
 const COUNTERS = 400;
 
 /**
- * How many callers stay, at most, when a full table drops the rest. Every caller with more than 1 % of the total is
+ * A full table keeps at most this many callers when it drops the rest. Every caller with more than 1 % of the total is
  * among them.
  */
 const KEPT = 100;
 
 /**
- * The longest key, in UTF-16 units. Longer keys are shortened, so that a client cannot fill memory with them. Their
- * ends are kept as well as their beginnings, because tokens of one issuer may have a long common beginning.
+ * In UTF-16 units. Longer keys are shortened, so that a client can't fill memory with them. Their ends are kept as well
+ * as their beginnings, because tokens of one issuer may have a long common beginning.
  */
 const MAX_KEY = 256;
 
 export class SpaceSaving {
-  /** The number of all additions, including additions without a key. */
   total = 0;
   private slots = new Map<string, number>();
   /**
@@ -35,7 +33,6 @@ export class SpaceSaving {
   /** An upper bound of the additions of each caller without a slot. */
   private dropped = 0;
 
-  /** @param key undefined for decisions without a key, such as those of a load shedder */
   add(key: string | undefined): void {
     this.total += 1;
     if (key === undefined) return;

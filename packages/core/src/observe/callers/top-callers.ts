@@ -1,7 +1,3 @@
-/**
- * An observer that shows which callers are rejected: in this process, in a log, and in reports that processes share.
- */
-
 import { checkHas, checkOptions } from '../../base/check-shapes.js';
 import { checkCallback, checkClock, durationBetween } from '../../base/checks.js';
 import { type Clock, systemClock } from '../../base/clock.js';
@@ -28,7 +24,6 @@ export interface CallerSummary {
   /** When the interval began and ended, in milliseconds since the epoch. */
   readonly fromMs: number;
   readonly toMs: number;
-  /** Rejections of all callers. */
   readonly total: number;
   /** The five callers with the most rejections. */
   readonly callers: readonly CallerCount[];
@@ -36,7 +31,6 @@ export interface CallerSummary {
   readonly rest: number;
 }
 
-/** Options of {@link topCallers}. */
 export interface TopCallersOptions {
   /**
    * Where this process publishes its tables, at most once a second: `redisReports(client)`. Without it, only
@@ -70,7 +64,6 @@ const NAMES: NamesOf<TopCallersOptions> = {
   random: 1,
 };
 
-/** The observer that {@link topCallers} returns. */
 export interface TopCallers extends Observer {
   countDecision(decision: Decision, mode: Mode, key: string | undefined): void;
   /** The limiters of this process, with their top callers of the last 1 and 15 minutes. */
@@ -90,14 +83,13 @@ const TICK_US = 1_000_000;
 const MAX_PUBLISHED = 40;
 /** How often a process without changes publishes an empty list, to show that it is alive. */
 const ALIVE_US = 10_000_000;
-/** How long to wait for a call of the sink. */
 const PATIENCE_US = 5_000_000;
 const SUMMARIZED = 5;
 
 /**
- * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. Its
- * memory is bounded: it counts 400 callers per limiter at a time. If there are more callers, counts are ranges. Use one
- * observer for all guards of a process.
+ * Makes an observer that keeps tables of the callers that each limiter rejects, or would reject in shadow mode. It
+ * counts 400 callers per limiter at a time; with more callers, counts are ranges. Use one observer for all guards of a
+ * process.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -195,7 +187,6 @@ class Recorder implements TopCallers {
     return record;
   }
 
-  /** Does the work that is due: closes slices, writes summaries, and publishes. */
   private keepUp(): void {
     if (this.closing) return;
     const nowUs = this.clock.nowUs();
@@ -269,7 +260,6 @@ class Recorder implements TopCallers {
     return [...this.records.values()].filter(({ publications }) => publications > 0);
   }
 
-  /** Publishes the records that have waited longest. Returns whether that succeeded. */
   private async publish(): Promise<boolean> {
     const records = this.changed().sort((a, b) => a.publishedAtUs - b.publishedAtUs);
     const now = records.slice(0, MAX_PUBLISHED);

@@ -1,5 +1,3 @@
-/** An observer that compares a limiter in shadow mode with another limiter, which still decides. */
-
 import { checkOptions } from '../../base/check-shapes.js';
 import { shareFromZero } from '../../base/checks.js';
 import { mustBe } from '../../base/errors.js';
@@ -24,7 +22,6 @@ export interface Divergence {
   readonly share: number;
 }
 
-/** Options of {@link compareWith}. */
 export interface CompareOptions {
   /** Writes a divergence, to your logger. Default: divergences are only counted. */
   readonly write?: ((divergence: Divergence) => void) | undefined;
@@ -48,7 +45,6 @@ export interface Comparison extends Observer {
   readonly onlyTheirs: number;
   /** Requests that only our limiter would have rejected. */
   readonly onlyOurs: number;
-  /** Divergences by their likely cause. */
   readonly causes: Readonly<Record<Cause, number>>;
 }
 
@@ -169,7 +165,6 @@ class Comparer implements Comparison {
   }
 }
 
-/** The verdict that `read` returned, without unknown properties and without properties of the wrong type. */
 function verdictFrom(read: unknown): Verdict | undefined {
   if (read === undefined || read === null) return undefined;
   // A promise is not a verdict. But if it rejects, the rejection must not end the process.
@@ -180,10 +175,7 @@ function verdictFrom(read: unknown): Verdict | undefined {
   return Object.fromEntries(facts.map(([name]) => [name, given[name]])) as unknown as Verdict;
 }
 
-/**
- * Whether `one` is stricter than `other`. Only the strictest limiter is compared. A limiter that would reject is
- * stricter than one that wouldn't. If both agree, the one with less remaining is stricter.
- */
+/** Only the strictest limiter is compared: one that would reject, or else the one with less remaining. */
 function isStricter(one: DecisionEvent, other: DecisionEvent): boolean {
   if (one.outcome !== other.outcome) return one.outcome === 'would-deny';
   return one.remaining < other.remaining;

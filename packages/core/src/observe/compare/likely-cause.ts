@@ -16,7 +16,6 @@ import type { Verdict } from './verdict.js';
  */
 export type Cause = 'key' | 'cost' | 'limit' | 'window' | 'unknown';
 
-/** The units that both limiters had left after a request. */
 interface Pair {
   readonly ours: number;
   readonly theirs: number;
@@ -37,7 +36,6 @@ export class Causes {
   private votes = 0;
   private voter = '';
 
-  /** Call it for each request. Returns the likely cause of a divergence, if there is one. */
   observe(ours: Verdict, theirs: Verdict): Cause {
     const { key = '' } = ours;
     const before = this.last.get(key);
@@ -80,10 +78,8 @@ function byFacts(ours: Verdict, theirs: Verdict): Cause | undefined {
   return apartMs > SAME_TIME_MS ? 'window' : undefined;
 }
 
-/** Finds the likely cause from the last two requests of the key. */
 function byTrend(theirs: Verdict, before: Pair | undefined, now: Pair): Cause {
   if (now.isUnequal) return theirs.key === undefined ? 'key' : 'cost';
-  // Only one of the limiters has begun a new window.
   if (before && now.ours > before.ours !== now.theirs > before.theirs) return 'window';
   // If the other limiter's key and limit are known, they equal ours, so only the windows can differ.
   return theirs.key === undefined || theirs.limit === undefined ? 'unknown' : 'window';

@@ -1,5 +1,3 @@
-/** A limiter's decision in a form that can be compared with another limiter's. */
-
 /**
  * A limiter's decision about a request. The more properties are set, the better a comparison can tell why two limiters
  * differ.
