@@ -87,7 +87,6 @@ class Replay {
     await this.probe.at(us);
   }
 
-  /** The steps that the trace picked for a group, without those that would make the group invalid. */
   private plan(picks: readonly StepPick[]): Planned[] {
     const plans: Planned[] = [];
     for (const pick of picks) {
@@ -232,7 +231,6 @@ function itemsOf({ lease, grant }: StepPick, count: number, limit: number): stri
   );
 }
 
-/** A claim with one of three ids and one of four owners. */
 function claimOf({ lease, grant, given }: StepPick): ReturnType<typeof claim> {
   return claim(`id-${lease % 3}`, grant, given === 'whole' ? undefined : `{"kept":"${given}"}`);
 }

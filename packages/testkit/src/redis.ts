@@ -1,5 +1,4 @@
 /// <reference path="./redis-global-setup.ts" />
-/** Redis servers and clusters for tests. */
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -45,20 +44,13 @@ export class RedisServer {
     this.program = program;
   }
 
-  /**
-   * Reserves an address without starting a server. `whenDone` gets a function that kills the server, if one was started
-   * there. By default, the function is called at the end of the test.
-   */
+  /** Reserves an address without starting a server. */
   static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = new RedisServer(await freePort());
     whenDone(() => void server.kill());
     return server;
   }
 
-  /**
-   * Starts a server. `whenDone` gets a function that kills the server. By default, the function is called at the end of
-   * the test.
-   */
   static async up(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = await startServer();
     whenDone(() => void server.kill());

@@ -1,5 +1,3 @@
-/** Bundles sources as a Worker's build does. */
-
 import { build } from 'esbuild';
 
 /** Modules that the platform provides. */

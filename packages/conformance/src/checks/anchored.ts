@@ -1,5 +1,3 @@
-/** Checks of windows that start with a key's first charge: what starts and ends them, and what does not. */
-
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import { check, expectEqual, type Probe, receiptOf } from '../probe.js';

@@ -1,5 +1,3 @@
-/** Checks of counts by calendar: when a period begins and ends, and which of several billing periods counts. */
-
 import { calendarNamed, makeCalendarRule, type Period } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';

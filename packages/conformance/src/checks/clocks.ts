@@ -1,5 +1,3 @@
-/** Checks over time: the most that may pass in an interval, and clocks that jump. */
-
 import {
   type BucketRule,
   type LogRule,

@@ -1,8 +1,3 @@
-/**
- * Checks of several rules for one limiter and key: which rules share a count, and what several steps of a group may do
- * to one count.
- */
-
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';

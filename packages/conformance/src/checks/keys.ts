@@ -1,5 +1,3 @@
-/** Checks that keys can't be forged: two different strings never share a count. */
-
 import type { Check, Harness } from '../harness.js';
 import { check, expectEqual, type Probe } from '../probe.js';
 import { ALGORITHMS, rateRule } from '../rules.js';
@@ -110,7 +108,6 @@ export function keyChecks(harness: Harness): Check[] {
   });
 }
 
-/** Takes once from each count: all takes must pass. Then takes once more from each: all must be rejected. */
 async function countsApart(
   probe: Probe,
   subjects: readonly Parameters<Probe['ask']>[1][],

@@ -1,5 +1,3 @@
-/** Checks of leases: who holds a permit, for how long, and how many permits are reserved for critical holders. */
-
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';

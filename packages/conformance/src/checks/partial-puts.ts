@@ -1,5 +1,3 @@
-/** Checks of partial puts: a `put` refunds as many units as it asks for, but at most those of its receipt. */
-
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type RateRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -125,11 +123,11 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
 }
 
 /**
- * When a grant of 5 of 10 units stops counting. `left`: what remains after a `put` of 2 units just before that instant,
- * and at it.
+ * The end of a grant of 5 of 10 units. `left` is what remains after a `put` of 2 units 1 us before the end, and at the
+ * end.
  */
 interface End {
-  /** How long after the grant, which was made at `nowUs`, that instant is. */
+  /** How long after the grant it ends. The grant was made at `nowUs`. */
   readonly afterUs: (rule: RateRule, units: number, nowUs: number) => number;
   readonly left: readonly [before: number, then: number];
 }

@@ -1,5 +1,3 @@
-/** Checks of what an answer promises: the wait, the effect of a rejection, and the effect of a cost. */
-
 import { capacityOf, type RateRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';

@@ -1,5 +1,3 @@
-/** Checks that replay generated traces against the oracle. */
-
 import type { Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';

@@ -1,5 +1,3 @@
-/** The oracle's counts, and which rules of one limiter and key share a count. */
-
 import type { Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { bucketMachine } from './bucket.js';
@@ -41,7 +39,6 @@ interface Count extends Pick<Subject, 'rule' | 'claim'> {
   readonly state: unknown;
 }
 
-/** Whether two rules, and their claims if any, refer to the same count. */
 export function isCount(
   a: Pick<Subject, 'rule' | 'claim'>,
   b: Pick<Subject, 'rule' | 'claim'>,
@@ -57,7 +54,6 @@ function claimOf({ claim }: Subject): Pick<Subject, 'claim'> {
 export class Counts {
   private readonly limiters = new Map<string, Map<string, Count[]>>();
 
-  /** The state of `subject`; undefined if it was never used. */
   stateOf(subject: Subject): unknown {
     return this.all(subject).find((count) => isCount(count, subject))?.state;
   }

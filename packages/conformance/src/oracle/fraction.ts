@@ -1,5 +1,3 @@
-/** Exact fractions of big integers, with the operations that the oracle needs. */
-
 /** An immutable fraction in lowest terms. */
 export class Fraction {
   readonly n: bigint;

@@ -23,8 +23,8 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
 const LONGEST_US = 86_400_000_000n;
 
 /**
- * If the clock went back, a lease may end later than any rule allows. Shortens such leases to the length of this
- * rule's.
+ * If the clock went back, a lease may end later than any rule allows. Such a lease is shortened to the lease length of
+ * this rule.
  */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
   const end = now + BigInt(rule.leaseUs);

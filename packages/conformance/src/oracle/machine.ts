@@ -3,7 +3,6 @@
 import type { Answer, Step } from '@spillway/core';
 import type { Receipt, Rule } from '@spillway/core/store';
 
-/** The permit or claim that a step names. */
 export type Named = Pick<Step, 'lease' | 'claim'>;
 
 /** The numbers of a decision in integer microseconds; undefined if they can't be known. */

@@ -13,7 +13,6 @@ export interface Call {
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
-  /** By the server's clock. */
   readonly sentServerUs: number;
   /** How many executions there were before the call. */
   readonly executionsBefore: number;
@@ -36,7 +35,6 @@ export interface Outcome {
   refunds?: number;
   /** For a request with a meter, the units added so far. */
   added?: number;
-  /** For a job, when its caller aborted it. */
   abortedUs?: number;
   /** For a request with a meter, whether its end was reported. */
   hasEnded?: boolean;
@@ -65,7 +63,6 @@ export interface Units {
 /** The units spent per key, as the store has them when all processes have finished. */
 type Spent = ReadonlyMap<string, number>;
 
-/** The results of `quota` acts. */
 interface Quotas {
   readonly records: readonly UsageRecord[];
   readonly told: readonly Told[];

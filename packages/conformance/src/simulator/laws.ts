@@ -123,7 +123,6 @@ interface Grant {
   readonly atUs: number;
   readonly order: number;
   readonly cost: number;
-  /** For limits on distinct items. */
   readonly items?: readonly string[] | undefined;
 }
 
@@ -307,7 +306,6 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
   return undefined;
 };
 
-/** Whether the step started a lock, judging by its answer. */
 function startsLock({ op, rule }: Step, answer: Answer | undefined): boolean {
   if (op !== 'take' || rule.machine !== 'lock' || !answer || !('untilUs' in answer)) return false;
   return rule.locksUs.includes(answer.untilUs - answer.nowUs);
@@ -335,7 +333,6 @@ const rejectionsWriteNothing: Law = (history) => {
   return undefined;
 };
 
-/** A charge is refunded at most once, even if several refunds are requested. */
 const refundsWorkOnce: Law = ({ outcomes }) => {
   const one = outcomes.find(({ refunds = 0 }) => refunds > 1);
   return one && `one charge was given back ${one.refunds} times`;
@@ -396,10 +393,7 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
 /** How long a flapping server must stay healthy before it is used again. */
 const WELL_US = 400_000;
 
-/**
- * A flapping server is used again only after it has been healthy for a while. A process that probes the server waits
- * for this long after the first good answer. Each bad answer restarts the wait.
- */
+/** A flapping server is used again only after it has been healthy for a while. Each bad answer restarts the wait. */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   for (const process of processes) {
@@ -431,7 +425,6 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
 
 const isQueue = ([step]: readonly Step[]): boolean => step?.rule.machine === 'queue';
 
-/** Once the server is back, its answers are used again. */
 const itRecovers: Law = ({ recovered }) =>
   recovered ? undefined : 'the store is back, and is not used';
 
@@ -616,12 +609,10 @@ const permitsLast: Law = (history) => {
   return undefined;
 };
 
-/** Whether the takes of a group were charged. */
 function takes({ steps, answers }: Answered): boolean {
   return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
 }
 
-/** No two permits share an id, and no two claims share an owner. */
 const namesAreNew: Law = ({ calls }) => {
   const names = new Set<string>();
   for (const { steps } of calls) {
@@ -704,7 +695,6 @@ function mostAtOnce(spans: readonly Span[]): number {
   return most;
 }
 
-/** A limit in shadow mode rejects no request. */
 const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
   const shadows = new Set(
     plan.rates.filter(({ mode }) => mode === 'shadow').map(({ name }) => name),
@@ -773,8 +763,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a rate limit rejects a request only if there may be no room for it beside the units that all processes
- * together have used in the whole history.
+ * In an outage, a rate limit rejects a request only if the units that all processes have used in the whole history may
+ * leave no room for it.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -1095,7 +1085,6 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   return undefined;
 };
 
-/** The name of the period in the id of a report: the period's start or, if that is unknown, its end. */
 function periodOf(id: string): string {
   const period = (JSON.parse(id) as (string | { until: string })[]).at(-1) ?? '';
   return typeof period === 'string' ? period : `until ${period.until}`;
@@ -1135,7 +1124,6 @@ const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
 const sum = (all: readonly { readonly units: number }[]): number =>
   all.reduce((total, { units }) => total + units, 0);
 
-/** Quotas: a process loads at most eight keys at once. */
 const loadsAreFew: Law = ({ quotas, processes }) => {
   for (const process of quotas ? processes : []) {
     const own = quotas?.loads.filter((one) => one.process === process) ?? [];
@@ -1529,7 +1517,6 @@ export const LAWS: Readonly<Record<string, Law>> = {
   changesApply,
 };
 
-/** The laws that a history breaks, by name, each with a sentence about the violation. */
 export function judge(history: History): ReadonlyMap<string, string> {
   const broken = new Map<string, string>();
   for (const [name, law] of Object.entries(LAWS)) {

@@ -25,11 +25,8 @@ export interface Server {
 export interface Execution {
   readonly process: Process;
   readonly trueUs: number;
-  /**
-   * The time by the server's clock. Between two restarts, it differs for all executions, unless the clock was set back.
-   */
+  /** The time by the server's clock. It is unique between two restarts, unless the clock was set back. */
   readonly serverUs: number;
-  /** How many changes it made. */
   readonly writes: number;
 }
 
@@ -44,7 +41,6 @@ export interface Restart {
 
 /** The current network faults, as probabilities for each message. */
 export interface Weather {
-  /** A request never arrives. */
   readonly loseRequest: number;
   /** The probability that the server runs a request, but the reply never arrives. */
   readonly loseReply: number;
@@ -65,7 +61,6 @@ export class Host {
   readonly restarts: Restart[] = [];
   backSteps = 0;
   weather: Weather = FAIR;
-  /** Whether to take snapshots for a later restart. */
   keepsSnapshots = false;
   isDown = false;
   hungUntilUs = 0;

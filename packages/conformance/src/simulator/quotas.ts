@@ -12,7 +12,6 @@ const SAME_US = 3_600_000_000;
 export interface UsageRecord {
   readonly key: string;
   readonly units: number;
-  /** The start of the period in which the units count. */
   readonly startUs: number;
   readonly trueUs: number;
   /** Whether the process admitted the request without the store. */
@@ -86,7 +85,6 @@ export class QuotaBooks {
     );
   }
 
-  /** The start of the period at an instant of the store's clock. */
   startAt(serverUs: number): number {
     const lengthUs = this.plan.period === 'day' ? DAY_US : 31 * DAY_US;
     return serverUs < EPOCH_US ? EPOCH_US - lengthUs : EPOCH_US;
@@ -143,7 +141,6 @@ export function startOf({ startUs, endUs = 0 }: StartAndEnd): number {
 }
 
 export const SHARES: readonly number[] = [0.5, 1];
-/** How long a load takes in a database that hangs. */
 const HANGS_US = 9_000_000;
 
 export function isSamePeriod(startUs: number, otherUs: number): boolean {

@@ -52,7 +52,6 @@ function instantOf(
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000;
 }
 
-/** A string or a token, with its unparsed parameters. */
 interface Item {
   readonly name: string;
   readonly parameters: ReadonlyMap<string | undefined, string | undefined>;
@@ -66,7 +65,6 @@ const NAME = new RegExp(`${STRING}|${TOKEN}`, 'y');
 const PARAMETER = new RegExp(`; *([a-z*][a-z0-9_.*-]*)(?:=(${BARE_ITEM}))?`, 'y');
 const COMMA = /[ \t]*,[ \t]*/y;
 
-/** Parses a list of strings and tokens. Returns undefined if any part of the list is invalid. */
 export function parseList(field: string): readonly Item[] | undefined {
   const items: Item[] = [];
   let at = 0;

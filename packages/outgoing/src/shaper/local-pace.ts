@@ -9,7 +9,6 @@ import type { Slot } from './slots.js';
 interface CountedStart {
   readonly startUs: number;
   readonly costUs: number;
-  /** When the bucket is full again after this start and the starts before it. */
   fullUs: number;
 }
 

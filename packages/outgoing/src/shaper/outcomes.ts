@@ -76,7 +76,6 @@ export function unreserved(
   return { allowed: false, key, reason, wouldWaitMs };
 }
 
-/** Calls a callback of the app, and passes its error or rejection to `onError`. */
 export function callSafely(call: () => unknown, onError: (error: unknown) => void): void {
   try {
     const returned = call();
@@ -136,7 +135,6 @@ export class DecisionReporter {
     }
   }
 
-  /** @param retryAfterMs NaN if unknown */
   reportRejection(key: string, cost: Cost, reason: Reason, retryAfterMs: number): void {
     if (!this.client.isObserved) return;
     this.report(key, cost, this.ruleOf(key), 'denied', reason, retryAfterMs);
@@ -161,7 +159,6 @@ export class DecisionReporter {
   }
 }
 
-/** The rule with the longest time per unit. */
 function slowestOf(steps: readonly Step[]): QueueRule {
   const rules = steps.map(({ rule }) => rule as QueueRule);
   return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));

@@ -17,7 +17,6 @@ const LIKELY_US = 60_000_000;
  */
 const FASTER = 1 / 8;
 
-/** How long a check takes, at most. */
 export function checkDurationUs(latencyUs: number): number {
   return SLOWER * latencyUs + LATE_US;
 }
@@ -43,7 +42,6 @@ export class PauseCheckTime {
     return isLikely ? latestUs : Math.min(startUs - CHECK_AHEAD_US, latestUs);
   }
 
-  /** The latest time for a check whose answer arrives before the start. */
   latestUs(startUs: number): number {
     return startUs - checkDurationUs(this.latencyUs);
   }

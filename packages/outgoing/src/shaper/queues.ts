@@ -31,7 +31,7 @@ export class Queues {
   }
 
   queueOf(key: string): JobQueue | undefined {
-    // Usually no job waits, so this saves a lookup. It would take as long as finding a count in memory.
+    // Usually no job waits. Then this saves a lookup that takes as long as finding a count in memory.
     return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
 

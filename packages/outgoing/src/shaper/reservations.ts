@@ -1,5 +1,3 @@
-/** Reservations: slots for work that the caller starts. */
-
 import { isLater } from '@spillway/core/adapter';
 import type { Eventually, WallTime } from '@spillway/core/direct';
 import { delayOf, type QueueRule } from '@spillway/core/store';
@@ -19,7 +17,7 @@ export class Reservations {
   private readonly reporter: DecisionReporter;
   private readonly wallTime: WallTime;
   private isClosed = false;
-  /** A field, so that reservations share one callback. */
+  /** A field, because all reservations share this closure. */
   private readonly onTaken = (answer: SlotAnswer): Reserved => this.handle(answer);
 
   constructor(
@@ -36,7 +34,6 @@ export class Reservations {
     this.wallTime = wallTime;
   }
 
-  /** Rejects all later reservations. */
   stopReserving(): void {
     this.isClosed = true;
   }

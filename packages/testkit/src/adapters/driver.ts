@@ -13,7 +13,6 @@ import type {
 } from '@spillway/core';
 import type { Service } from '../http.js';
 
-/** A request as its handler sees it. */
 export interface Visit {
   readonly method: string;
   readonly path: string;
@@ -46,7 +45,6 @@ export type OnRejected = (
   next: ((error?: unknown) => unknown) | undefined,
 ) => OwnAnswer | Promise<OwnAnswer>;
 
-/** Sends the app's answer with the driver's `send`, if there is an answer. */
 export function sendOwn<Result>(
   own: ReturnType<OnRejected>,
   send: (sent: Sent) => Result,
@@ -55,7 +53,6 @@ export function sendOwn<Result>(
   return own && send(own);
 }
 
-/** The result of an adapter's `spillway(limiters, options)`. */
 export interface Mounted {
   close(): Promise<void>;
 }
@@ -69,17 +66,14 @@ export interface Route<Guard> {
 }
 
 export interface App<Guard> {
-  /** Guards that are mounted before everything else, in this order. */
   readonly guards?: readonly Guard[];
   /** Routes, mounted in this order. Default: `hello` for every path. */
   readonly routes?: readonly Route<Guard>[];
   /** Middleware before the guards that receives Node's response. */
   readonly before?: (res: ServerResponse) => void;
-  /** Answers an error of a handler or of `onRejected`. */
   readonly onError?: (error: Error) => Sent;
 }
 
-/** The driver for the simplest tests, which need one guard before all routes. */
 export interface Driver<Guard = unknown> {
   /** Makes a limiter. Adds options that the adapter requires, such as a key if addresses are unknown. */
   rateLimit(options: RateLimitOptions): Limiter;
@@ -105,7 +99,6 @@ export type MiddlewareDriver<Guard extends Mounted = Mounted> = RefusingDriver<G
 
 export type Fields = readonly (readonly [string, string])[];
 
-/** Answers every path with `hello`. */
 export const HELLO: Route<never> = { path: '*', handle: () => ({ body: 'hello' }) };
 
 /** A guard that records how each request ended, and refunds nothing. */
@@ -119,7 +112,6 @@ export function noting<Guard>(driver: Driver<Guard>): { outcomes: ResponseEnd[];
   return { outcomes, guard: driver.guard(limiter) };
 }
 
-/** Serves `hello` behind one guard with one limiter. */
 export function serveLimit<Guard>(
   driver: Driver<Guard>,
   limit: RateLimitOptions,
@@ -128,7 +120,6 @@ export function serveLimit<Guard>(
   return driver.serve({ guards: [driver.guard(driver.rateLimit(limit), options)] });
 }
 
-/** A promise, and the function that fulfils it. */
 export function latch(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {

@@ -1,5 +1,3 @@
-/** A service for the tests of idempotency keys, and accessors for its replies. */
-
 import type { IdempotencyOptions, RequestOutcome, ResponseEnd } from '@spillway/core';
 import type { OnceAnswer, OnceApp, OnceReply, OnceService, OnceWorld } from './once-world.js';
 
@@ -9,7 +7,6 @@ export interface Started extends OnceService {
   readonly ends: readonly ResponseEnd[];
 }
 
-/** Serves a handler behind idempotency keys and a rate limit. */
 export async function start(
   world: OnceWorld,
   answer: (visit: Parameters<OnceApp['handle']>[0]) => OnceAnswer | Promise<OnceAnswer>,

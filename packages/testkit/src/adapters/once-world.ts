@@ -5,7 +5,6 @@ import http from 'node:http';
 import type { Readable } from 'node:stream';
 import type { IdempotencyOptions, Limiter, RateLimitOptions, RequestClaim } from '@spillway/core';
 
-/** A request, as its handler sees it. */
 export interface OnceVisit {
   readonly path: string;
   /** The result of the adapter's `claimOf`. */
@@ -29,7 +28,6 @@ export interface OnceApp {
   readonly compression?: 'before' | 'behind' | undefined;
   /** Whether a parser before the guard reads JSON. */
   readonly parses?: boolean | undefined;
-  /** Rewrites a request's target, before the guard. */
   readonly rewrite?: ((target: string) => string) | undefined;
   /** Answers POST and HEAD of every path. */
   handle(visit: OnceVisit): Promise<OnceAnswer>;
@@ -58,7 +56,6 @@ export interface OnceService {
   open?(ask?: OnceAsk): http.ClientRequest;
 }
 
-/** The interface to one framework, on one kind of server. */
 export interface OnceWorld {
   idempotency(options: Partial<IdempotencyOptions>): Limiter;
   rateLimit(options: RateLimitOptions): Limiter;
@@ -86,7 +83,6 @@ export function askAt(port: number): OnceService {
   return { ask, open };
 }
 
-/** Sends requests to a fetch handler, without a connection. */
 export function askFetch(fetch: (request: Request) => Response | Promise<Response>): OnceService {
   return {
     async ask({ path = '/charges', ...ask } = {}) {

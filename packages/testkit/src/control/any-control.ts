@@ -1,5 +1,3 @@
-/** Helpers for the tests of every control. */
-
 import {
   type Admission,
   type Control,
@@ -30,7 +28,6 @@ export const byUser = {
   key: (of: { header(name: string): string | undefined }) => of.header('x-user'),
 };
 
-/** A guard with a memory store and a control. */
 export function guarded(
   control: Control,
   limiters: Limiter | Limiter[],

@@ -1,5 +1,3 @@
-/** Checks of load shedders: which requests get 503 while the service is overloaded. */
-
 import { claim, eventually, hasStatus } from '../claims.js';
 import { after, CONCURRENCY, FLEET, FULL, refusedInFront, WORKERS } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';

@@ -1,5 +1,3 @@
-/** Uses up limits, for checks of rejections. */
-
 import { hasStatus } from '../claims.js';
 import { after } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
