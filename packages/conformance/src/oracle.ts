@@ -76,7 +76,7 @@ export class Oracle {
     );
   }
 
-  /** For takes that must start together: the instant at which all takes of a key can start, by key. */
+  /** By key, the instant at which all takes that must start together can start. */
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {
@@ -157,7 +157,6 @@ export class Oracle {
     } else if (op === 'done') {
       const done = machine.done?.(rule, view, now, step);
       allowed = done !== undefined;
-      // A repeated `done` changes nothing.
       if (done !== view) after = done;
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);

@@ -54,7 +54,6 @@ export function lease(id: string | number, critical = false): StepExtras {
   return { lease: { id: `lease-${id}`, critical } };
 }
 
-/** Owners are numbered. */
 export function claim(id: string, owner: number, note?: string): Required<Pick<Step, 'claim'>> {
   const kept = note === undefined ? {} : { note };
   return { claim: { id, owner: `${owner}`.padStart(16, 'o'), ...kept } };
@@ -73,7 +72,6 @@ export function seen(rule: Rule, answer: Answer, cost: number): Seen {
   };
 }
 
-/** The receipt of the grant in an answer, for a later `put` of at most `units`. */
 export function receiptOf(answer: Answer, units: number): Receipt {
   if ('critical' in answer || 'state' in answer) return { atUs: 0, num: 0, units };
   if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum, units };
@@ -128,7 +126,6 @@ export class Probe {
     return this.open.store.values;
   }
 
-  /** The code of the error with which the store rejects a group; `none` if the store answers. */
   async errorOf(steps: readonly Step[]): Promise<string> {
     try {
       await this.open.store.apply(steps);
@@ -144,7 +141,6 @@ export class Probe {
   }
 }
 
-/** A check that opens a store, runs the proof at {@link START_US}, and always closes the store. */
 export function check(
   name: string,
   harness: Harness,

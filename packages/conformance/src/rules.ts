@@ -32,7 +32,6 @@ export const ALGORITHMS: readonly RateAlgorithm[] = [
   'sliding-window-log',
 ];
 
-/** Like `makeRule` of core, but can also make anchored windows. */
 export function rateRule(
   algorithm: RateAlgorithm,
   limit: number,
@@ -82,7 +81,6 @@ const bursts = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(1, 1_000_000_000) },
 );
 
-/** Rules of one algorithm, as the options of a limiter can produce them. */
 export function rulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(quotas, bursts)
@@ -163,7 +161,6 @@ export const changedLockRules: fc.Arbitrary<readonly LockRule[]> = fc.array(
   { minLength: 2, maxLength: 4 },
 );
 
-/** Rules with debt, for token buckets and calendars. Some share a count. */
 export const debtRules: fc.Arbitrary<Rule> = fc
   .tuple(
     fc.oneof(

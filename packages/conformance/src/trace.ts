@@ -99,8 +99,8 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
 }
 
 /**
- * Traces of hundreds of groups, which are microseconds apart and mostly take a few units, so that a log gets many
- * entries. They are not shrunk, because that would take minutes.
+ * Traces of hundreds of groups, which are microseconds apart and mostly take a few units. They give a log many entries.
+ * They are not shrunk, because that would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const pick: fc.Arbitrary<StepPick> = fc.record({

@@ -31,7 +31,6 @@ export function describeOnEachServer(
 /** Registers the function that ends a server, to be called after a test (`onTestFinished`) or in an `afterAll`. */
 export type WhenDone = (end: () => void) => void;
 
-/** A Redis server that can be killed, frozen and restarted, always at the same address. */
 export class RedisServer {
   readonly port: number;
   private readonly args: readonly string[];
@@ -78,7 +77,6 @@ export class RedisServer {
     this.child = (await startRedis(program, { port, args })).child;
   }
 
-  /** Kills the server (`SIGKILL`) or shuts it down (`SIGTERM`), and waits until it has ended. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -91,7 +89,6 @@ export class RedisServer {
     return this.end('SIGKILL');
   }
 
-  /** Suspends the server: connections stay open, but nothing is answered. */
   freeze(): void {
     this.child?.kill('SIGSTOP');
   }

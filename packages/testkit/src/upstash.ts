@@ -13,7 +13,6 @@ export class UpstashServer {
   readonly url: string;
   readonly token = 'secret';
   fault: Fault = 'none';
-  /** The number of commands in each request. */
   readonly requests: number[] = [];
   private readonly close: () => Promise<void>;
 

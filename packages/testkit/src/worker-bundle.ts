@@ -1,6 +1,5 @@
 import { build } from 'esbuild';
 
-/** Modules that the platform provides. */
 const PLATFORM = ['node:*', 'cloudflare:*'];
 
 /** Bundles a file. Returns the text of the bundle, and all modules that it imports from the platform. */

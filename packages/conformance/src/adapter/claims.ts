@@ -23,7 +23,6 @@ export function field(reply: Reply, name: string): string | undefined {
   return values[0];
 }
 
-/** Asserts the values of headers; undefined means that the header must be absent. */
 export function hasFields(
   reply: Reply,
   expected: Readonly<Record<string, string | undefined>>,

@@ -1,5 +1,3 @@
-/** The policies of the demo API, and the headers and bodies that follow from them. */
-
 /** The remaining units under each policy of a route. `perKey` is missing if the route has no limit per key. */
 export interface Quotas {
   readonly inFlight: number;
@@ -45,7 +43,6 @@ export function policyField({ perKey }: Quotas): string {
   return perKey === undefined ? front : `${front}, "per-key";q=5;w=3600`;
 }
 
-/** The value of `RateLimit` at the moment of the charge. */
 export function limitField({ inFlight, perAddress, perKey }: Quotas): string {
   const front = `"in-flight";r=${inFlight}, ${item('per-address', perAddress, PER_ADDRESS)}`;
   return perKey === undefined ? front : `${front}, ${item('per-key', perKey, PER_KEY)}`;
@@ -70,14 +67,13 @@ export function withoutTime(
   });
 }
 
-/** Whether a wait of `wanted` seconds can be down to `seconds` after at most `elapsedMs`. Waits are rounded up. */
+/** Whether a wait of `wanted` seconds can have shrunk to `seconds` after at most `elapsedMs`. Waits are rounded up. */
 export function isWithin(seconds: number, wanted: number, elapsedMs: number): boolean {
   return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
 }
 
 export interface Refusal {
   readonly status: 429 | 503;
-  /** The reason, and the policy that the text names. The text of a shedder names no policy. */
   readonly detail:
     | { readonly reason: 'rate'; readonly policy: string }
     | { readonly reason: 'concurrency'; readonly policy: string; readonly limit: number }
@@ -139,7 +135,6 @@ export const WORKERS: Refusal = {
   violated: ['workers'],
 };
 
-/** The headers of a cached rejection by the limiter `per-address`. */
 export const REMEMBERED = {
   policy: '"per-address";q=60;w=3600',
   limit: '"per-address";r=0;t=60',

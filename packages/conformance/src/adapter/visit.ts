@@ -111,7 +111,6 @@ export class Visit {
     return isWithin(seconds, wanted, this.elapsedMs);
   }
 
-  /** An upper bound for the time since any charge of this visit. */
   private get elapsedMs(): number {
     return performance.now() - this.startMs;
   }

@@ -12,7 +12,6 @@ export interface Ask {
 }
 
 export interface Reply {
-  /** Method and path of the request, for messages. */
   readonly request: string;
   readonly status: number;
   /** Each header line: the name in lower case, the value as it was sent. */

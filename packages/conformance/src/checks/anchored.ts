@@ -14,7 +14,6 @@ export function anchoredChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Each key has a separate window. Charges and rejections inside a window don't move its start or end. */
 async function beginsAtFirstCharge(probe: Probe): Promise<void> {
   const ada = probe.fresh(rule);
   const bob = { ...ada, key: 'bob' };

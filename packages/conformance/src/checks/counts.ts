@@ -48,7 +48,6 @@ function atOnce(rule: Rule): number {
   return rule.machine === 'bucket' ? rule.burst : rule.limit;
 }
 
-/** Takes from both rules in turn, at one instant: each must admit exactly its limit. */
 async function countsApart(probe: Probe): Promise<void> {
   for (const pair of STRANGERS) {
     const first = probe.fresh(pair[0]);

@@ -4,7 +4,6 @@ import { ALGORITHMS, rateRule } from '../rules.js';
 
 const LONG = 'k'.repeat(2 ** 20 - 1);
 
-/** Keys that a careless store could confuse with another key. */
 export const HOSTILE_KEYS: readonly string[] = [
   '__proto__',
   'constructor',

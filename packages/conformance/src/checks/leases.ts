@@ -44,7 +44,6 @@ const holders = fc.record({
   ),
 });
 
-/** Counts the leases that were granted and neither released nor expired, and asserts that the limit is kept exactly. */
 async function neverHoldsTooMany(
   probe: Probe,
   { limit, arrivals }: { limit: number; arrivals: readonly Arrival[] },

@@ -34,7 +34,6 @@ export function partialPutChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Takes `cost` units. Returns a function that refunds some of them and checks the answer. */
 async function grantOf(probe: Probe, subject: Subject, cost: number) {
   const { answer } = await probe.ask('take', subject, cost);
   const receipt = receiptOf(answer, cost);
@@ -81,14 +80,12 @@ async function givesBackAtMost(probe: Probe, algorithm: RateAlgorithm): Promise<
     await probe.ask('take', subject, 2);
     await put(asked, true, 5);
   }
-  // A receipt of a take with cost 0, which granted nothing.
   const subject = probe.fresh(rule);
   await probe.ask('take', subject, 6);
   const put = await grantOf(probe, subject, 0);
   await put(3, false, 4);
 }
 
-/** A put that refunds nothing does not affect other puts of its group. */
 async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
   const rule = rateRule(algorithm, 10, SECOND_US);
   const units = probe.fresh(rule);

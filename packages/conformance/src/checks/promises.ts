@@ -32,7 +32,6 @@ interface History {
   readonly arrivals: readonly Arrival[];
 }
 
-/** A few requests under a small rule, so close together that many are rejected. */
 function histories(algorithm: RateAlgorithm): fc.Arbitrary<History> {
   return smallRulesOf(algorithm).chain((rule) =>
     fc.record({

@@ -13,7 +13,6 @@ import {
 
 export const SECOND_US = 1_000_000;
 
-/** Starts one unit per 250 ms. */
 export const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
 const PAIRS: QueueRule = makeShaperRule(4, SECOND_US, 2, 30 * SECOND_US);
 export const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);

@@ -30,7 +30,6 @@ export function machineOf(rule: Rule): Machine<Rule, unknown> {
   return machines[rule.machine] as unknown as Machine<Rule, unknown>;
 }
 
-/** Whether each of the two rules can read the other's state unchanged. */
 function sharesCount(a: Rule, b: Rule): boolean {
   return a.machine === b.machine && machineOf(a).shares(a, b);
 }
@@ -58,7 +57,6 @@ export class Counts {
     return this.all(subject).find((count) => isCount(count, subject))?.state;
   }
 
-  /** Stores a state; undefined deletes the count. */
   storeState(subject: Subject, state: unknown): void {
     const { limiter, key, rule } = subject;
     const others = this.all(subject).filter((count) => !isCount(count, subject));

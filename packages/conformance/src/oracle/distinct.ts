@@ -12,7 +12,6 @@ interface Thing {
 }
 
 interface DistinctState {
-  /** The items, in the order in which they were added. */
   readonly things: readonly Thing[];
 }
 

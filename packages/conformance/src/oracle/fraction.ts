@@ -26,7 +26,6 @@ export class Fraction {
     return Fraction.of(this.n * other.n, this.d * other.d);
   }
 
-  /** This fraction divided by a positive fraction. */
   over(other: Fraction): Fraction {
     return Fraction.of(this.n * other.d, this.d * other.n);
   }

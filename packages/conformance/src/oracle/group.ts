@@ -1,10 +1,7 @@
-/** The oracle's groups: which steps are merged, and which groups are invalid. */
-
 import { SpillwayError, type Step } from '@spillway/core';
 import type { CalendarRule, Rule } from '@spillway/core/store';
 import { isCount } from './counts.js';
 
-/** The steps of a group with the same operation on the same count, merged into one step with the sum of their costs. */
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;

@@ -1,5 +1,3 @@
-/** The oracle's leases: who holds permits, and until when. */
-
 import type { Lease, LeasesRule } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
 
@@ -19,7 +17,6 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
   return held.filter(({ expires }) => expires > now);
 }
 
-/** The longest lease under any rule: 24 hours. */
 const LONGEST_US = 86_400_000_000n;
 
 /**

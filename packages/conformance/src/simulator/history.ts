@@ -6,7 +6,6 @@ import type { Plan } from './plan.js';
 import type { Load, Told, UsageRecord } from './quotas.js';
 import type { Process } from './world.js';
 
-/** A call to a store, as its caller sees it. */
 export interface Call {
   readonly process: Process;
   /** The act that made the call. Undefined if an act made the call after its first `await`, or if no act made it. */
@@ -18,7 +17,6 @@ export interface Call {
   readonly executionsBefore: number;
   answers?: readonly Answer[];
   error?: unknown;
-  /** Set as soon as the caller has an answer or an error. */
   endUs?: number;
 }
 
@@ -38,7 +36,6 @@ export interface Outcome {
   abortedUs?: number;
   /** For a request with a meter, whether its end was reported. */
   hasEnded?: boolean;
-  /** For a request with an idempotency key, its response. */
   response?: { readonly status: number; readonly body: string };
   error?: unknown;
 }
@@ -53,7 +50,6 @@ export interface Run {
   status?: number;
 }
 
-/** Units that a process reported to its observer, with a kind of {@link UnitsEvent}. */
 export interface Units {
   readonly process: Process;
   readonly kind: UnitsEvent['kind'];

@@ -361,7 +361,6 @@ const failuresFailNobody: Law = (history) => {
   return undefined;
 };
 
-/** Without faults, no call fails and the fallback is not used. */
 const calmMeansNoErrors: Law = ({ plan, outcomes, calls }) => {
   if (plan.faults.length > 0) return undefined;
   const failed = calls.find(({ error }) => error !== undefined);
@@ -589,7 +588,7 @@ function endOf(fault: Plan['faults'][number]): number {
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
-/** Without faults, no permit expires before it is released, however late that is, because the process renews it. */
+/** Without faults, no permit expires before it is released, because its process renews it. */
 const permitsLast: Law = (history) => {
   if (history.plan.faults.length > 0) return undefined;
   const ends = new Map<string, number>();
@@ -637,7 +636,7 @@ const IDLE_TIMERS = 12;
 const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
   const hasFaults = plan.faults.length > 0;
-  // After faults, calls that failed at different times are retried at once. With quotas, observers work in the
+  // After faults, calls that failed at different times are retried at the same time. With quotas, observers work in the
   // background.
   const isCalm = !hasFaults && !plan.quota;
   // A failed release may be pending for a second before the process gives it up.
@@ -852,7 +851,6 @@ const spendingIsCharged: Law = (history) => {
   return undefined;
 };
 
-/** Units that a limit per day refills during a history, rounded up. */
 function refillOf(limit: number, calls: readonly Call[]): number {
   return 1 + (limit * (calls.at(-1)?.sentUs ?? 0)) / 86_400_000_000;
 }
@@ -898,7 +896,6 @@ function unheard(calls: readonly Call[], key: string): number {
     .reduce((sum, { cost }) => sum + cost, 0);
 }
 
-/** A charge whose reply is missing is retried only once. */
 const chargesAreSentTwice: Law = ({ plan, calls }) => {
   const keys = plan.acts.map((act) => (act.kind === 'spend' ? act.key : undefined));
   for (const act of plan.acts) {
@@ -921,7 +918,6 @@ const chargesAreSentTwice: Law = ({ plan, calls }) => {
   return undefined;
 };
 
-/** Whether an error says that a call was never sent. */
 function isUnsent(error: unknown): boolean {
   const { kind, code, cause } = (error ?? {}) as { kind?: string; code?: string; cause?: unknown };
   return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
@@ -1098,7 +1094,7 @@ function timeOf(us: number): string {
 const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
   if (!plan.quota || !quotas || repeatsRequests(plan)) return undefined;
   const lost = restarts.filter(({ executions, kept }) => kept < executions);
-  // A restart from a snapshot also restores the mark that nothing is missing.
+  // A restart from a snapshot also restores the marker that no units are missing.
   if (lost.some(({ kept }) => kept > 0)) return undefined;
   const lostUs = lost.at(-1)?.trueUs ?? Infinity;
   for (const [key, { startUs, used }] of quotas.counts) {
@@ -1262,7 +1258,6 @@ const jobsKeepThePace: Law = ({ plan, starts, calls }) => {
   return undefined;
 };
 
-/** Whether a pause of the key may delay a job that comes at `atUs`. */
 function wasPaused({ acts }: Plan, key: string, atUs: number): boolean {
   return acts.some(
     (act) =>
@@ -1329,7 +1324,6 @@ const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
   return undefined;
 };
 
-/** Shapers: a job that is aborted before it starts is rejected at once, and never starts. */
 const abortsSettle: Law = ({ outcomes, starts }) => {
   const started = new Map(starts.map(({ act, atUs }) => [act, atUs]));
   for (const { act, process, abortedUs, endUs = Number.POSITIVE_INFINITY } of outcomes) {

@@ -21,7 +21,6 @@ export interface Server {
   readonly writes: number;
 }
 
-/** A request that the server has run. */
 export interface Execution {
   readonly process: Process;
   readonly trueUs: number;
@@ -34,7 +33,6 @@ export interface Execution {
 export interface Restart {
   readonly trueUs: number;
   readonly serverUs: number;
-  /** How many executions there were before the restart. */
   readonly executions: number;
   readonly kept: number;
 }
@@ -75,7 +73,6 @@ export class Host {
   readonly world: World;
   readonly server: Server;
 
-  /** @param aheadUs how far the server's clock is ahead of the world's */
   constructor(world: World, server: Server, aheadUs: number) {
     this.world = world;
     this.server = server;
@@ -86,7 +83,6 @@ export class Host {
     return EPOCH_US + this.world.nowUs + this.skewUs;
   }
 
-  /** The true time at which the server's clock shows an instant. */
   trueUs(serverUs: number): number {
     return serverUs - EPOCH_US - this.skewUs;
   }
@@ -134,7 +130,6 @@ export class Host {
     for (const link of this.links) link.drop();
   }
 
-  /** Runs a request now, and calls `then` with a function that returns the reply or throws the error. */
   run(process: Process, request: unknown, then: (reply: () => unknown) => void): void {
     const { server, world } = this;
     this.keepSnapshot(false);

@@ -9,9 +9,7 @@ interface RatePlan {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number | undefined;
-  /** Only for token buckets: units beyond the limit that may be charged after the work. */
   readonly debt: number | undefined;
-  /** How long the locks of the limit's penalty last; undefined without a penalty. */
   readonly locksMs: readonly number[] | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
@@ -65,7 +63,6 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       /** How long after its end the request is settled. If undefined, it is settled just before its end. */
       readonly lateUs: number | undefined;
     }
-  /** Requests with many new keys at once. */
   | { readonly kind: 'flood'; readonly rate: number; readonly keys: number }
   | {
       readonly kind: 'change';
@@ -311,7 +308,6 @@ function withDebt(rate: RatePlan, random: Random): RatePlan {
   return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
 }
 
-/** Gives a limit locks, and makes it so low that it is often reached. */
 function withPenalty(rate: RatePlan, random: Random): RatePlan {
   return {
     ...rate,
@@ -394,7 +390,6 @@ function actsOf(random: Random, shape: Shape): Act[] {
   return acts;
 }
 
-/** One to four of twelve items, some of them twice. */
 function itemsAt(atUs: number): string[] {
   const random = new Random(atUs + 2 ** 27);
   return Array.from(

@@ -1,5 +1,3 @@
-/** Quotas by calendar: the guard of a simulated process, with its observers, and the records of its app. */
-
 import type { Crossed, Guard, LimitRequest, Store } from '@spillway/core';
 import type { QuotaPlan } from './plan.js';
 import { EPOCH_US, type Process, type World } from './world.js';
@@ -8,7 +6,6 @@ const DAY_US = 86_400_000_000;
 /** Billing periods whose starts are at most this far apart count as one. */
 const SAME_US = 3_600_000_000;
 
-/** A record of the app: a request was admitted, and used these units. */
 export interface UsageRecord {
   readonly key: string;
   readonly units: number;
@@ -18,7 +15,6 @@ export interface UsageRecord {
   readonly isLocal: boolean;
 }
 
-/** A call of `onCrossed`. */
 export interface Told extends Crossed {
   readonly process: Process;
   readonly trueUs: number;

@@ -27,7 +27,6 @@ export class Random {
     return values[Math.floor(this.uniform() * values.length)] as Value;
   }
 
-  /** A whole number, exponentially distributed around `mean`. */
   around(mean: number): number {
     return Math.floor(-mean * Math.log(1 - this.uniform()));
   }

@@ -1,5 +1,3 @@
-/** Runs a plan: boots processes, performs acts, injects faults, and records the history. */
-
 import type {
   Answer,
   Control,
@@ -92,7 +90,6 @@ const SPEND_MS = 86_400_000;
 /** More than two periods of the `quota` limit. After this time, its counts have expired. */
 const MONTHS_US = 70 * SPEND_MS * 1_000;
 
-/** The time after which all counts except those of quotas have expired. */
 function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
@@ -118,7 +115,6 @@ interface App {
   readonly control: LiveControl | undefined;
   /** Whether the app has limits on distinct items. The build of an older release may lack them. */
   readonly hasDistinct: boolean;
-  /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
 }
 

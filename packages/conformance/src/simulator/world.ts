@@ -138,7 +138,6 @@ export class Process {
     this.clock = clock;
   }
 
-  /** The time by the process's clock, in microseconds since the world began. */
   localUs(): number {
     return this.world.nowUs * this.rate;
   }

@@ -1,5 +1,3 @@
-/** One outgoing call: a snapshot of the arguments of `fetch`, and what is read from them. */
-
 import type { WebRequest, WebResponse, WebSignal } from '@spillway/core/fetch';
 import type { ScheduleOptions } from '../shaper/contract.js';
 
@@ -54,7 +52,7 @@ interface HostClasses {
   };
 }
 
-/** Reads the globals at each use, because frameworks and tests replace them. */
+/** Call it at each use, because frameworks and tests replace these globals. */
 export function hostClasses(): HostClasses {
   return globalThis as unknown as HostClasses;
 }
@@ -62,7 +60,6 @@ export function hostClasses(): HostClasses {
 export interface Call {
   readonly input: unknown;
   readonly init: WebInit | undefined;
-  /** Method, address and headers, without the body. */
   readonly request: HostRequest;
   /**
    * The host, with its port if that is not the default port; `''` for an address such as `data:`, which has no host.

@@ -14,10 +14,6 @@ const ASCTIME_DATE = new RegExp(`^${DAY} ([A-Z][a-z]{2}) ([ \\d]\\d) ${TIME} (\\
 
 const FIFTY_YEARS_MS = 50 * 365.25 * 86_400_000;
 
-/**
- * Parses an HTTP date into milliseconds since the epoch. Returns undefined for other texts. `nowMs` decides which
- * century a two-digit year belongs to.
- */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   let parts = IMF_DATE.exec(text);
   if (parts) return instantOf(parts[3], parts[2], parts[1], parts.slice(4));
@@ -36,7 +32,6 @@ function withCentury(parts: RegExpExecArray, nowMs: number): number | undefined 
   return instantOf(`${century - 1}${year}`, month, day, parts.slice(4));
 }
 
-/** Returns undefined for a day or time that does not exist. A leap second is treated as the second after it. */
 function instantOf(
   year: string | undefined,
   month: string | undefined,

@@ -109,7 +109,6 @@ class PacedCall {
     return result.response;
   }
 
-  /** Waits for a slot and makes the call. Returns undefined if a retry of `last` gets no slot. */
   private async tryOnce(last: TryResult | undefined): Promise<TryResult | undefined> {
     const { call, key, config } = this;
     const job = { ...call.pace, signal: call.signal } as ScheduleOptions;

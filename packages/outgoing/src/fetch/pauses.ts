@@ -51,7 +51,6 @@ type AnyShaper = Pick<
 
 interface KeyState {
   readonly quota: Quota;
-  /** The end of the latest pause that this process requested for the key. */
   pausedUntilMs: number;
   untimedRejections: number;
 }
@@ -161,8 +160,8 @@ export class Pauses {
   }
 
   /**
-   * How long until the limit with the fewest units left resets. Undefined for a 503, because a 503 says nothing about a
-   * quota.
+   * The time until the reset of the limit with the fewest units left. Undefined for a 503, because a 503 says nothing
+   * about a quota.
    */
   private resetMs(headers: ResponseHeaders, status: number, trip: RoundTrip): number | undefined {
     if (status === 503) return undefined;
@@ -252,7 +251,6 @@ function newKeyState(): KeyState {
 interface HostState {
   askedMs: number;
   answered: Promise<void>;
-  /** When this process sent the request whose answer is the newest. */
   answerAskedMs: number;
   pausedUntilMs: number;
 }
@@ -271,8 +269,8 @@ const PATIENCE = 1 / 4;
 /**
  * Finds out whether hosts are paused, for calls whose key is not the host.
  *
- * The store is asked while a call waits for its slot, because a call that asks only when its slot has come starts late.
- * For a short time, one answer serves all calls to the host.
+ * If a call asked the store only when its slot has come, it would start late. So the store is asked while calls wait,
+ * and for a short time one answer serves all calls to the host.
  */
 class HostPauses {
   private readonly hosts: LruMap<HostState>;
@@ -305,7 +303,7 @@ class HostPauses {
   }
 
   /**
-   * Pauses a key in all processes for as long as its host is paused. Returns whether it was paused. Never rejects.
+   * Pauses a key in all processes for as long as its host is paused. Returns whether the key was paused. Never rejects.
    *
    * @param ownMs the remaining time of the pause that this process set for the host
    */

@@ -27,7 +27,6 @@ export interface RoundTrip {
   readonly endMs: number;
 }
 
-/** The largest values that responses have stated for a limit. */
 interface Maximum {
   readonly units: number;
   readonly seconds: number;
@@ -123,7 +122,6 @@ export class Quota {
     };
   }
 
-  /** How long to wait from the moment at which the server counted the call. */
   private waitMs(
     { units, seconds, excess }: Remaining,
     maximum: Maximum,

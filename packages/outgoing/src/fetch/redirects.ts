@@ -6,7 +6,6 @@
 import type { WebResponse } from '@spillway/core/fetch';
 import { type Call, hostClasses, readCall } from './call.js';
 
-/** The most redirects that `fetch` follows. */
 const MAX_REDIRECTS = 20;
 
 const REDIRECT_STATUSES: ReadonlySet<unknown> = new Set([301, 302, 303, 307, 308]);

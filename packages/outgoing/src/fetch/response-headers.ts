@@ -1,6 +1,5 @@
 import { parseHttpDate, parseList } from './http-grammar.js';
 
-/** The headers of a response. `get` returns null for a header that cannot be read. */
 export interface ResponseHeaders {
   get(name: string): string | null;
 }
@@ -57,7 +56,6 @@ function serverTimeMs(headers: ResponseHeaders, nowMs: number): number {
   return parseHttpDate(headers.get('date') ?? '', nowMs) ?? nowMs;
 }
 
-/** Reads the `RateLimit` headers of all drafts, and `X-RateLimit-*` with `withX`. */
 export function readRemaining(
   headers: ResponseHeaders,
   nowMs: number,

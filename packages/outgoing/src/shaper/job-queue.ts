@@ -55,7 +55,6 @@ export interface JobQueueHost {
 
 export class JobQueue {
   readonly key: string;
-  /** When {@link Queues} calls {@link runDue}. */
   wakeUs: number = Infinity;
   private readonly host: JobQueueHost;
   private readonly paces: Paces;
@@ -95,7 +94,6 @@ export class JobQueue {
     return this.schedule.length + this.undecided.size;
   }
 
-  /** Whether the queue can be dropped, because it holds no more state than a new queue. */
   isIdle(nowUs: number): boolean {
     const { schedule, pause, pendingTakes } = this;
     const isEmpty = this.length === 0 && schedule.firstSlot === undefined;
@@ -374,7 +372,7 @@ export class JobQueue {
 
   private checkUs(slot: Slot): number {
     const startUs = this.startUs(slot);
-    // A check for a later slot is made as late as possible, so that it covers more of the starts after it.
+    // The check for a later slot is made as late as possible, because it then covers more of the starts after it.
     const isFirst = slot === this.schedule.firstSlot;
     return isFirst ? this.pause.checkUs(startUs) : this.pause.latestCheckUs(startUs);
   }
@@ -456,7 +454,7 @@ export class JobQueue {
     const before = this.permits ? undefined : lastSlot;
     const answers = taken.map((answer) => this.delaySlot(answer, before));
     const slots = answers.flatMap(({ slot }) => slot ?? []);
-    // Cancelled from the last to the first, because the fallback cancels only the last slot that it granted.
+    // The last slot is cancelled first, because the fallback cancels only the last slot that it granted.
     const useless = slots.filter((slot) => this.isUseless(slot)).reverse();
     for (const slot of useless) void this.slots.cancel(slot);
     for (const slot of slots) if (!useless.includes(slot)) this.addSlot(slot);
@@ -554,9 +552,8 @@ export class JobQueue {
   }
 
   /**
-   * Only a store that has lost its data grants a slot that starts before slots granted earlier. After such a loss, the
-   * queue delays all slots of the store by the same time, so that they come after the slots granted earlier. So all
-   * processes together keep the pace.
+   * A store that grants a slot before slots granted earlier has lost its data. Then the queue delays all later slots of
+   * the store by the same time, because they must come after the slots granted earlier.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.
@@ -569,7 +566,7 @@ export class JobQueue {
     this.lostUs = Math.ceil(before.at.localUs - slot.at.localUs + costUs);
   }
 
-  /** Cancels spare slots, from the last on. Resolves when no more can be cancelled; never rejects. */
+  /** Cancels spare slots, the last one first. Resolves when no more can be cancelled; never rejects. */
   private cancelSpareSlots(): Promise<void> {
     // All callers share the promise, but must not share the async context of the first one.
     if (!this.isCancelling || !this.cancelling) {
@@ -591,14 +588,12 @@ export class JobQueue {
       if (cancelled === 'done') continue;
       if (cancelled === 'kept' && !slot.permit) schedule.addSlot(slot); // for the next job of this cost
       if (cancelled === 'unknown' || schedule.lastSlot === slot) break;
-      // A later slot was added meanwhile.
     }
     this.isCancelling = false;
     this.runDue();
   }
 }
 
-/** Returns the first costs, as many as these units of each pace allow, but at least one. */
 function firstWithin(units: readonly number[], costs: readonly Cost[]): readonly Cost[] {
   const left = [...units];
   const end = costs.findIndex((cost) => {

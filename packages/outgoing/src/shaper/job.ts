@@ -18,7 +18,6 @@ interface JobOptions {
   readonly key: string;
   readonly cost: Cost;
   readonly priority: number;
-  /** Among jobs of one priority, the lowest number goes first. */
   readonly order: number;
   readonly signal: Signal | undefined;
 }

@@ -1,5 +1,3 @@
-/** The pause of a key, as the store's answers state it, and the pauses that this process sends to the store. */
-
 import type { PauseCheckTime } from './pause-check-time.js';
 import type { Instant, Slot, SlotAnswer, SlotClient } from './slots.js';
 
@@ -7,7 +5,6 @@ import type { Instant, Slot, SlotAnswer, SlotClient } from './slots.js';
 const RESEND_US = 100_000;
 
 export class KeyPause {
-  /** When the call with the newest answer was sent, and how long the answer took. */
   private askedUs = -Infinity;
   private latencyUs = 0;
   private pausedUntil: Instant | undefined;
@@ -47,7 +44,6 @@ export class KeyPause {
     return at.localUs < ownUs || (pausedUntil !== undefined && at.isBefore(pausedUntil));
   }
 
-  /** When the pause ends, by this process's clock; `nowUs` if the key is not paused. */
   endUs(nowUs: number): number {
     return Math.max(nowUs, this.ownUs, this.pausedUntil?.localUs ?? nowUs);
   }
@@ -95,7 +91,6 @@ export class KeyPause {
     return this.resendUs < this.sendUntilUs ? this.resendUs : Infinity;
   }
 
-  /** The end of a pause that the store failed to save; -Infinity if there is no such pause. */
   get unsentUntilUs(): number {
     return this.resendUs === Infinity ? -Infinity : this.sendUntilUs;
   }

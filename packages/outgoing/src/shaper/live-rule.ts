@@ -27,7 +27,6 @@ interface Plan {
 const MAX_PLANS = 256;
 
 export class LiveRule<R extends Rule> {
-  /** The name of the rule in the store and in live settings. */
   readonly name: string;
   readonly declared: RuleInForce<R>;
   private readonly numbers: RuleNumbers;

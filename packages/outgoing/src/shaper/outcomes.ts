@@ -1,5 +1,3 @@
-/** How jobs and reservations end: errors and values for callers, decisions for observers. */
-
 import {
   type Decision,
   type Observer,
@@ -85,14 +83,12 @@ export function callSafely(call: () => unknown, onError: (error: unknown) => voi
   }
 }
 
-/** Reports decisions to observers: one for each job that starts or is rejected, and one for each reservation. */
 export class DecisionReporter {
   private readonly name: string;
   private readonly client: DirectClient;
   private readonly ruleOf: (key: string) => Rule;
   private readonly waitObservers: readonly Observer[];
 
-  /** @param ruleOf returns the rule that a decision shows if no slot was requested */
   constructor(
     name: string,
     client: DirectClient,
@@ -124,7 +120,6 @@ export class DecisionReporter {
     this.report(key, cost, rule, isLocal ? 'error' : 'allowed', null, 0);
   }
 
-  /** Reports that the key got no slot: the wait is too long, or the store failed. */
   reportAnswer({ key, cost, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
     if (!this.client.isObserved) return;
     const rule = slowestOf(steps);

@@ -20,7 +20,6 @@ import type { DeclaredPace, ShaperConfig, ShaperPlan } from './shaper-options.js
 /** What a job costs in each pace, in the order of the paces. */
 export interface Cost {
   readonly units: readonly number[];
-  /** Costs with the same units have the same id. */
   readonly id: string;
 }
 
@@ -37,7 +36,6 @@ interface Pace {
 
 export class Paces {
   readonly one: Cost;
-  /** The longest time per unit among the declared paces. */
   readonly periodUs: number;
   readonly waitUs: number;
   private readonly all: readonly Pace[];
@@ -93,7 +91,6 @@ export class Paces {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
-  /** The step that charges units of a started job, even if the pace has no room for them. */
   recordStep(key: string, at: number, units: number): Step {
     return stepOf(this.all[at] as Pace, 'record', key, units);
   }
@@ -116,7 +113,6 @@ export class Paces {
     ]);
   }
 
-  /** Returns the index, the name for messages and the units of each pace that an argument names. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];

@@ -23,7 +23,6 @@ export function checkDurationUs(latencyUs: number): number {
 
 export class PauseCheckTime {
   private latencyUs = 0;
-  /** When the last pause ended or will end, by this process's clock. */
   private lastPauseUs = -Infinity;
 
   learn(latencyUs: number, pausedUntilUs: number): void {

@@ -5,7 +5,6 @@ import { type ValueName, type Values, within } from '@spillway/core/store';
 
 const MAX_LENGTH = 256;
 
-/** The longest time that a health page waits for a note. */
 const READ_MS = 1_000;
 
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };

@@ -89,7 +89,6 @@ export class Permits {
     return op === 'look' ? step : { ...step, lease: { id: newLeaseId(), critical: false } };
   }
 
-  /** The permit that an answer grants. `isGranted` says whether all steps of the call pass. */
   readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
     if (step.op !== 'take') return undefined;
     if (isGranted) {

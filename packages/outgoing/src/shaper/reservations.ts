@@ -50,10 +50,6 @@ export class Reservations {
     return queue && spare ? this.takeSpare(queue, spare) : this.takeFromStore(key, cost);
   }
 
-  /**
-   * Takes a slot of the first key that has one. If no key has a slot, returns the shortest wait. Needs at least one
-   * key.
-   */
   takeFirst([key, ...others]: readonly string[], cost: Cost): Eventually<Reserved> {
     const next = (own: Reserved): Eventually<Reserved> => {
       if (own.allowed || others.length === 0) return own;
@@ -66,7 +62,6 @@ export class Reservations {
     return isLater(own) ? own.then(next) : next(own);
   }
 
-  /** Uses a slot that this process already has, after a check that the key is not paused. */
   private takeSpare(queue: JobQueue, spare: Slot): Eventually<Reserved> {
     const { key, cost, isLocal } = spare;
     return this.slots.peek(key, (answer): Eventually<Reserved> => {

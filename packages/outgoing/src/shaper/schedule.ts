@@ -12,7 +12,6 @@ import { goesBefore, type Job } from './job.js';
 import type { Cost } from './paces.js';
 import type { Slot } from './slots.js';
 
-/** The waiting jobs of one cost, and the number of slots of that cost. */
 interface CostClass {
   readonly cost: Cost;
   readonly byRank: Heap<Job>;
@@ -276,7 +275,7 @@ class SlotList {
     if (slot === this.first) this.head += 1;
     else if (slot === slots.at(-1)) slots.pop();
     else slots.splice(slots.indexOf(slot, this.head), 1);
-    // Compacted only when half of it is empty, so that each slot is moved once on average.
+    // The list is compacted only when half of it is empty. Then each slot is moved once on average.
     if (2 * this.head < slots.length) return;
     this.slots = slots.slice(this.head);
     this.head = 0;

@@ -13,12 +13,10 @@ import type { PendingCalls } from './pending-calls.js';
 import type { Permit, Permits } from './permits.js';
 import { type StoreTime, StoreTimes } from './store-time.js';
 
-/** An instant by the clock of a store or of this process. */
 export class Instant {
   private readonly us: number;
   private readonly time: StoreTime | undefined;
 
-  /** @param time the clock of the store that `us` refers to; undefined for the clock of this process */
   constructor(us: number, time: StoreTime | undefined) {
     this.us = us;
     this.time = time;
@@ -49,7 +47,6 @@ export interface Slot {
   readonly at: Instant;
   /** Whether the in-process fallback granted the slot, because the store did not answer. */
   readonly isLocal: boolean;
-  /** The steps that took the slot, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
   readonly permit: Permit | undefined;
@@ -91,7 +88,6 @@ interface Question {
   readonly cost: Cost;
   readonly steps: readonly Step[];
   readonly permitStep?: Step | undefined;
-  /** A permit that this process already holds. */
   readonly permit?: Permit | undefined;
 }
 
@@ -109,7 +105,6 @@ export class SlotClient {
   private readonly client: DirectClient;
   private readonly paces: Paces;
   private readonly permits: Permits | undefined;
-  /** The clocks of the store; undefined if the store uses this process's clock. */
   private readonly times: StoreTimes | undefined;
   private readonly phase: number;
 

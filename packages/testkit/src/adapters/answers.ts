@@ -147,7 +147,6 @@ export function answers<Guard>(driver: Driver<Guard>): void {
   });
 }
 
-/** Tests for adapters with `onRejected`. */
 export function ownAnswers(driver: MiddlewareDriver): void {
   it('counts what no route answers', async () => {
     const guard = driver.guard(driver.rateLimit({ limit: 1, window: '1h' }));

@@ -79,13 +79,11 @@ export interface Driver<Guard = unknown> {
   rateLimit(options: RateLimitOptions): Limiter;
   concurrencyLimit(options: ConcurrencyLimitOptions): Limiter;
   guard(limiters: Limiter | readonly Limiter[], options?: GuardOptions): Guard;
-  /** Serves an app until the end of the test. */
   serve(app: App<Guard>): Promise<Service>;
   /** Normalizes headers for a comparison, if the framework loses their order or the case of their names. */
   shown(fields: Fields): Fields;
 }
 
-/** A driver for adapters with `onRejected`. */
 export interface RefusingDriver<Guard = unknown> extends Driver<Guard> {
   guard(
     limiters: Limiter | readonly Limiter[],
@@ -101,7 +99,6 @@ export type Fields = readonly (readonly [string, string])[];
 
 export const HELLO: Route<never> = { path: '*', handle: () => ({ body: 'hello' }) };
 
-/** A guard that records how each request ended, and refunds nothing. */
 export function noting<Guard>(driver: Driver<Guard>): { outcomes: ResponseEnd[]; guard: Guard } {
   const outcomes: ResponseEnd[] = [];
   const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {

@@ -23,7 +23,6 @@ const ANSWERS: readonly [string, () => OnceAnswer][] = [
   ],
 ];
 
-/** Headers that a replay must share with the first response. */
 const SAME = ['content-type', 'location', 'etag', 'link', 'content-length', 'cache-control'];
 
 export function keepsAnswers(world: OnceWorld): void {

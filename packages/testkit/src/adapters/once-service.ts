@@ -3,7 +3,6 @@ import type { OnceAnswer, OnceApp, OnceReply, OnceService, OnceWorld } from './o
 
 export interface Started extends OnceService {
   runs(): number;
-  /** How the responses of admitted requests have ended. */
   readonly ends: readonly ResponseEnd[];
 }
 

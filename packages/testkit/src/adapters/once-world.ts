@@ -26,10 +26,8 @@ export interface OnceApp {
   readonly limiters: readonly Limiter[];
   /** Whether compression is mounted before or behind the guard; undefined without compression. */
   readonly compression?: 'before' | 'behind' | undefined;
-  /** Whether a parser before the guard reads JSON. */
   readonly parses?: boolean | undefined;
   readonly rewrite?: ((target: string) => string) | undefined;
-  /** Answers POST and HEAD of every path. */
   handle(visit: OnceVisit): Promise<OnceAnswer>;
 }
 
@@ -45,7 +43,6 @@ export interface OnceAsk {
 
 export interface OnceReply {
   readonly status: number;
-  /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly bytes: Buffer;
 }
@@ -59,11 +56,8 @@ export interface OnceService {
 export interface OnceWorld {
   idempotency(options: Partial<IdempotencyOptions>): Limiter;
   rateLimit(options: RateLimitOptions): Limiter;
-  /** Serves an app until the end of the test. */
   serve(app: OnceApp): Promise<OnceService>;
-  /** The positions in which compression can be mounted. */
   readonly compressions: readonly NonNullable<OnceApp['compression']>[];
-  /** The supported values of `parses`. */
   readonly parsers: readonly boolean[];
 }
 

@@ -15,7 +15,6 @@ import { request } from '../request.js';
 
 type Methods = Omit<MemoryControl, keyof Control>;
 
-/** The methods of a control, synchronous or not. */
 export type AnyControl = Control & {
   [Name in keyof Methods]: (
     ...args: Parameters<Methods[Name]>
@@ -55,5 +54,4 @@ export function guarded(
   return { clock, admit, policy, times, events, faults };
 }
 
-/** Creates a control without settings, for one test. */
 export type Make = () => AnyControl | Promise<AnyControl>;

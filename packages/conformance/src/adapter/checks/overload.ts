@@ -50,7 +50,6 @@ async function refusesWhenFull(visit: Visit): Promise<void> {
 async function passesCritical(visit: Visit): Promise<void> {
   await fill(visit);
   const caller = visit.caller();
-  // The rejected request was charged nothing: no unit of the rate, and no permit.
   await caller.refused('/', FLEET, FULL);
   for (const index of times(6)) {
     const reply = await caller.passes('/charges', after(index + 1), { method: 'POST' }, 201);
