@@ -1094,7 +1094,7 @@ function timeOf(us: number): string {
 const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
   if (!plan.quota || !quotas || repeatsRequests(plan)) return undefined;
   const lost = restarts.filter(({ executions, kept }) => kept < executions);
-  // A restart from a snapshot also restores the marker that no units are missing.
+  // A restart from a snapshot also restores the marker of `restoreFrom`, which says that no units are missing.
   if (lost.some(({ kept }) => kept > 0)) return undefined;
   const lostUs = lost.at(-1)?.trueUs ?? Infinity;
   for (const [key, { startUs, used }] of quotas.counts) {
