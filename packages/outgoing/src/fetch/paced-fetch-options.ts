@@ -18,9 +18,9 @@ import { type PauseEvent, Pauses } from './pauses.js';
 /** Options of {@link pacedFetch}. */
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
-   * Returns the key of a call from its request (without the body). Default, also for undefined: the host with its port,
-   * such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 pauses all keys
-   * of the host. Your keys must differ from host names.
+   * Returns the key of a call from its request (without the body), or undefined for the default. Default: the host with
+   * its port, such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 pauses
+   * all keys of the host. Your keys must differ from host names.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
