@@ -54,7 +54,6 @@ export const moves: fc.Arbitrary<Move> = fc.record({
   plus: weighted([3, 0], [2, -1], [1, 1]),
 });
 
-/** Moves of a few microseconds, for many groups within one window. */
 export const nearMoves: fc.Arbitrary<Move> = fc.record({
   kind: weighted<Move['kind']>(
     [80, 'us'],
@@ -67,7 +66,6 @@ export const nearMoves: fc.Arbitrary<Move> = fc.record({
   n: fc.integer({ min: 1, max: 3 }),
   plus: fc.constant(0),
 });
-/** The instant to which the clock moves from `nowUs`. `waitUs` and `resetUs` come from the last answer. */
 export function destination(
   move: Move,
   rules: readonly Rule[],

@@ -10,9 +10,7 @@ export type { Subject };
 
 /** What a store must answer to one step. */
 export interface Verdict extends Numbers {
-  /** As in {@link Answer}. */
   readonly allowed: boolean;
-  /** Whether units were charged. */
   readonly charged: boolean;
   /** How long the last charged unit must wait, in milliseconds; NaN unless the rule is a shaper's. */
   readonly delayMs: number;
@@ -34,9 +32,8 @@ export interface Verdict extends Numbers {
  * 3. Each take is decided on the state before the group.
  * 4. Every step acts, in order.
  *
- * Only steps that charge or refund change a state, with two exceptions. If the clock went back, a rule may not allow
- * the stored state: a take with a cost above 0 then cuts it, even if the take is rejected. A rejection may also start a
- * lock.
+ * Only steps that charge or refund change a state, with two exceptions. A rejection may start a lock. If the clock went
+ * back, a take with a cost above 0 cuts a state that its rule does not allow, even if the take is rejected.
  *
  * @example
  * ```ts run
@@ -79,7 +76,7 @@ export class Oracle {
     );
   }
 
-  /** For takes that must start together: the instant at which all takes of a key can start, by key. */
+  /** By key, the instant at which all takes that must start together can start. */
   private starts(merged: readonly MergedStep[], now: bigint): ReadonlyMap<string, bigint> {
     const starts = new Map<string, bigint>();
     for (const { step, cost, together } of merged) {
@@ -160,7 +157,6 @@ export class Oracle {
     } else if (op === 'done') {
       const done = machine.done?.(rule, view, now, step);
       allowed = done !== undefined;
-      // A repeated `done` changes nothing.
       if (done !== view) after = done;
     } else if (op === 'reset') {
       this.counts.storeState(step, undefined);
@@ -184,7 +180,6 @@ export class Oracle {
 /** A step has at most this many units. */
 const MOST = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The rule of a step, with the billing period or the items that the step names. */
 function ruleOf({ rule, period, items }: Step): Rule {
   return period || items ? (Object.assign({}, rule, { period, items }) as Rule) : rule;
 }
@@ -222,7 +217,6 @@ function verdict(
   };
 }
 
-/** The claim in an answer, as one string. */
 export function claimIn(answer: Answer): string {
   if (!('state' in answer)) return '';
   const { state, owner, endsUs, note } = answer;

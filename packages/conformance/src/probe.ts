@@ -16,10 +16,8 @@ import { claimIn, type Subject, type Verdict } from './oracle.js';
 /** 2026-01-01T00:00:00Z, the time at which checks start. */
 const START_US = 1_767_225_600_000_000;
 
-/** An answer, and the numbers that follow from it. */
 export interface Seen extends Numbers {
   readonly allowed: boolean;
-  /** As in {@link Verdict}. */
   readonly delayMs: number;
   readonly pausedUntilUs: number;
   readonly forgiven: number;
@@ -27,7 +25,6 @@ export interface Seen extends Numbers {
   readonly answer: Answer;
 }
 
-/** The fields of answers that are compared. */
 export const FIELDS = [
   'allowed',
   'used',
@@ -40,7 +37,6 @@ export const FIELDS = [
   'claim',
 ] as const;
 
-/** Parts of a step that checks rarely set. */
 type StepExtras = Partial<
   Pick<
     Step,
@@ -48,25 +44,21 @@ type StepExtras = Partial<
   >
 >;
 
-/** A step of a group. */
 export function step(op: Op, subject: Subject, cost = 1, extras: StepExtras = {}): Step {
   const { limiter, key, rule, claim, period, items } = subject;
   const named = { ...(claim && { claim }), ...(period && { period }), ...(items && { items }) };
   return { op, limiter, key, rule, cost, binding: true, ...named, ...extras };
 }
 
-/** The parts of a step that name a lease. */
 export function lease(id: string | number, critical = false): StepExtras {
   return { lease: { id: `lease-${id}`, critical } };
 }
 
-/** The parts of a step that name a claim. Owners are numbered. */
 export function claim(id: string, owner: number, note?: string): Required<Pick<Step, 'claim'>> {
   const kept = note === undefined ? {} : { note };
   return { claim: { id, owner: `${owner}`.padStart(16, 'o'), ...kept } };
 }
 
-/** An answer with its numbers, which are calculated from the rule as limiters do. */
 export function seen(rule: Rule, answer: Answer, cost: number): Seen {
   const waits = rule.machine === 'queue' && 'pausedUntilUs' in answer;
   return {
@@ -80,7 +72,6 @@ export function seen(rule: Rule, answer: Answer, cost: number): Seen {
   };
 }
 
-/** The receipt of the grant in an answer, for a later `put` of at most `units`. */
 export function receiptOf(answer: Answer, units: number): Receipt {
   if ('critical' in answer || 'state' in answer) return { atUs: 0, num: 0, units };
   if ('tatUs' in answer) return { atUs: answer.tatUs, num: answer.tatNum, units };
@@ -110,13 +101,11 @@ export class Probe {
     await this.at(this.instantUs + us);
   }
 
-  /** The name of a limiter that no check has used. */
   freshName(): string {
     this.names += 1;
     return `limiter-${this.names}`;
   }
 
-  /** A count that no check has used: its limiter is new. */
   fresh(rule: Rule, key = 'ada'): Subject {
     return { limiter: this.freshName(), key, rule };
   }
@@ -137,7 +126,6 @@ export class Probe {
     return this.open.store.values;
   }
 
-  /** The code of the error with which the store rejects a group; `none` if the store answers. */
   async errorOf(steps: readonly Step[]): Promise<string> {
     try {
       await this.open.store.apply(steps);
@@ -153,7 +141,6 @@ export class Probe {
   }
 }
 
-/** A check that opens a store, runs the proof at {@link START_US}, and always closes the store. */
 export function check(
   name: string,
   harness: Harness,
@@ -174,7 +161,6 @@ export function check(
   };
 }
 
-/** @throws Error that starts with `what` if the two values differ */
 export function expectEqual<T extends number | string | boolean>(
   what: string,
   expected: T,
@@ -183,7 +169,6 @@ export function expectEqual<T extends number | string | boolean>(
   if (!Object.is(expected, got)) throw new Error(`${what}: expected ${expected}, got ${got}`);
 }
 
-/** @throws Error that starts with `what` if the numbers of the two answers differ */
 export function expectSame(what: string, expected: Seen, got: Seen): void {
   for (const field of FIELDS) {
     expectEqual(`${what}: ${field}`, expected[field], got[field]);

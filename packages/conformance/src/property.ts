@@ -1,9 +1,6 @@
-/** Property tests: reproducible failures, and values chosen by weight. */
-
 import fc from 'fast-check';
 import type { Settings } from './harness.js';
 
-/** One of the values, with a probability in proportion to its weight. */
 export function weighted<T>(...choices: readonly (readonly [number, T])[]): fc.Arbitrary<T> {
   return fc.oneof(...choices.map(([weight, value]) => ({ weight, arbitrary: fc.constant(value) })));
 }

@@ -1,5 +1,3 @@
-/** Runs a trace on the store and on the oracle, and compares every field of every answer. */
-
 import type { Step } from '@spillway/core';
 import { type Receipt, type Rule, unitsOf } from '@spillway/core/store';
 import { destination } from './moves.js';
@@ -16,7 +14,6 @@ interface Grant {
   readonly oracleReceipt: Receipt;
 }
 
-/** A step and, for a `put`, the grant that it refunds. */
 interface Planned {
   readonly step: Step;
   readonly grant?: Grant;
@@ -75,8 +72,8 @@ class Replay {
   }
 
   /**
-   * Moves the clock. If it moves back, first resets the counts whose expired units a store may have deleted, because
-   * they would count again.
+   * Moves the clock. Before it moves back, counts with expired units are reset, because the units would count again,
+   * but a store may have deleted them.
    */
   private async moveTo(us: number): Promise<void> {
     const { nowUs } = this.probe;
@@ -87,7 +84,6 @@ class Replay {
     await this.probe.at(us);
   }
 
-  /** The steps that the trace picked for a group, without those that would make the group invalid. */
   private plan(picks: readonly StepPick[]): Planned[] {
     const plans: Planned[] = [];
     for (const pick of picks) {
@@ -232,7 +228,6 @@ function itemsOf({ lease, grant }: StepPick, count: number, limit: number): stri
   );
 }
 
-/** A claim with one of three ids and one of four owners. */
 function claimOf({ lease, grant, given }: StepPick): ReturnType<typeof claim> {
   return claim(`id-${lease % 3}`, grant, given === 'whole' ? undefined : `{"kept":"${given}"}`);
 }

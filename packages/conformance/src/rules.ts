@@ -1,5 +1,3 @@
-/** Generates rules: typical, extreme, and with a limit that does not divide the window. */
-
 import type { Algorithm } from '@spillway/core';
 import {
   type CalendarRule,
@@ -34,7 +32,6 @@ export const ALGORITHMS: readonly RateAlgorithm[] = [
   'sliding-window-log',
 ];
 
-/** Like `makeRule` of core, but can also make anchored windows. */
 export function rateRule(
   algorithm: RateAlgorithm,
   limit: number,
@@ -84,7 +81,6 @@ const bursts = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(1, 1_000_000_000) },
 );
 
-/** Rules of one algorithm, as the options of a limiter can produce them. */
 export function rulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(quotas, bursts)
@@ -102,7 +98,6 @@ export function smallRulesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
     .map(([limit, windowUs, burst]) => rateRule(algorithm, limit, windowUs, burst));
 }
 
-/** A few permits, some or all of them reserved for critical holders, with leases that expire within a trace. */
 export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   .tuple(
     fc.integer({ min: 1, max: 8 }),
@@ -111,7 +106,6 @@ export const leasesRules: fc.Arbitrary<LeasesRule> = fc
   )
   .map(([limit, leaseUs, reserve]) => makeLeasesRule(limit, leaseUs, reserve));
 
-/** Claims with short or the longest leases, and with keep times shorter or longer than the lease. */
 export const claimsRules: fc.Arbitrary<ClaimsRule> = fc
   .tuple(
     fc.constantFrom(1_000_000, 7_000_003, 60_000_000, 86_400_000_000),
@@ -140,7 +134,6 @@ export const calendarRules: fc.Arbitrary<CalendarRule> = fc
 
 const MINUTE_US = 60_000_000;
 
-/** Limits of a few units per window, with a penalty whose locks are shorter or longer than the window. */
 export const lockRules: fc.Arbitrary<LockRule> = fc
   .tuple(
     fc.oneof(fc.integer({ min: 1, max: 6 }), fc.constantFrom(1, 1_000_000_000)),
@@ -168,7 +161,6 @@ export const changedLockRules: fc.Arbitrary<readonly LockRule[]> = fc.array(
   { minLength: 2, maxLength: 4 },
 );
 
-/** Rules with debt, for token buckets and calendars. Some share a count. */
 export const debtRules: fc.Arbitrary<Rule> = fc
   .tuple(
     fc.oneof(
@@ -179,7 +171,6 @@ export const debtRules: fc.Arbitrary<Rule> = fc
     fc.constantFrom(1, 1, 2, 3),
   )
   .map(([rule, debt, times]) => withDebt(rule, debt, Math.min(rule.limit * times, 1_000_000_000)));
-/** Limits on a few distinct items, or on about as many as one step can have, or on far more. */
 export const distinctRules: fc.Arbitrary<DistinctRule> = fc
   .tuple(
     fc.oneof(
@@ -198,7 +189,6 @@ export const changedDistinctRules: fc.Arbitrary<readonly DistinctRule[]> = fc.ar
   { minLength: 2, maxLength: 4 },
 );
 
-/** Queues of shapers, with a `maxWait` from zero to the longest possible. */
 export const queueRules: fc.Arbitrary<QueueRule> = fc
   .tuple(
     quotas,
@@ -305,7 +295,6 @@ export function periodUs(rule: Rule): number {
   return 'leaseUs' in rule ? rule.leaseUs : rule.windowUs;
 }
 
-/** Rules with the smallest or largest limit, and the smallest or largest window. */
 export function extremesOf(algorithm: RateAlgorithm): fc.Arbitrary<RateRule> {
   return fc
     .tuple(

@@ -32,7 +32,7 @@ export interface SimulateOptions extends Focus {
 /** The result of one history. */
 export interface Result {
   readonly history: History;
-  /** The number of operations, which are acts and steps of script calls. */
+  /** The number of acts, plus the number of steps in all calls to the store. */
   readonly operations: number;
   readonly failure: Failure | undefined;
 }

@@ -1,5 +1,3 @@
-/** The whole suite for stores. */
-
 import { anchoredChecks } from './checks/anchored.js';
 import { calendarChecks } from './checks/calendars.js';
 import { claimGroupChecks } from './checks/claim-groups.js';

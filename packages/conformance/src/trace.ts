@@ -9,7 +9,6 @@ import { periodUs } from './rules.js';
 /** How many units to take. A number is a percentage of the capacity; `rest` takes all remaining units. */
 type CostPick = 'one' | 'zero' | 'rest' | 'above-rest' | 'capacity' | 'over' | 'huge' | number;
 
-/** How many units of an earlier grant to refund. */
 type GivenPick = 'whole' | 'one' | 'half' | 'more' | 'huge';
 
 export interface StepPick {
@@ -79,13 +78,10 @@ const steps: fc.Arbitrary<StepPick> = fc.record({
 });
 
 interface Shape {
-  /** The largest number of steps in a group. */
   readonly width: number;
-  /** Whether all rules have the same limiter name. */
   readonly meet?: boolean;
 }
 
-/** Traces of at most 30 groups. */
 export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.Arbitrary<Trace> {
   const { width, meet = false } = shape;
   return fc.record({
@@ -103,8 +99,8 @@ export function traces(rules: fc.Arbitrary<readonly Rule[]>, shape: Shape): fc.A
 }
 
 /**
- * Traces of hundreds of groups, which are microseconds apart and mostly take a few units, so that a log gets many
- * entries. They are not shrunk, because that would take minutes.
+ * Traces of hundreds of groups, which are microseconds apart and mostly take a few units. They give a log many entries.
+ * They are not shrunk, because that would take minutes.
  */
 export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   const pick: fc.Arbitrary<StepPick> = fc.record({
@@ -142,7 +138,6 @@ export function longTraces(rule: Rule): fc.Arbitrary<Trace> {
   return fc.noShrink(fc.record({ rules: fc.constant([rule]), meet, startUs, groups }));
 }
 
-/** How many units a pick takes, under a rule with `remaining` units left. */
 export function costOf(pick: CostPick, rule: Rule, remaining: number): number {
   const capacity = capacityOf(rule);
   switch (pick) {
@@ -165,13 +160,11 @@ export function costOf(pick: CostPick, rule: Rule, remaining: number): number {
   }
 }
 
-/** Converts the `hold` of a {@link StepPick} to microseconds. */
 export function heldOf(pick: number, rule: Rule): number {
   if (pick === 9) return MAX_HOLD_US + 1;
   return pick === 0 ? 1 : Math.min(Math.floor((periodUs(rule) * pick) / 8), MAX_HOLD_US);
 }
 
-/** How many of the `granted` units a pick tries to refund. */
 export function givenOf(pick: GivenPick, granted: number): number {
   switch (pick) {
     case 'whole':

@@ -61,7 +61,6 @@ export function pacedDispatch<Pace extends string = never>(
   };
 }
 
-/** Aborts a call that waits for its slot. */
 class WaitController implements Controller {
   readonly paused = false;
   private readonly controller = new AbortController();

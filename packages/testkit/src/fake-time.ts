@@ -1,12 +1,9 @@
-/** Fake timers and a fake system clock, which a test advances together. */
-
 import { systemClock } from '@spillway/core/store';
 import { afterEach, beforeEach, vi } from 'vitest';
 
-/** The time at which each test starts, a Thursday, so that no test depends on the real date. */
+/** The time at which each test starts, a Thursday. It is fixed, because no test may depend on the real date. */
 const BEGIN_MS = Date.UTC(2026, 0, 1, 12, 34, 56, 789);
 
-/** Fakes time in all tests of the file or block in which it is called. */
 export function fakeTime(): void {
   beforeEach(() => {
     vi.useFakeTimers({ now: BEGIN_MS });

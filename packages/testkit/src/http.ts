@@ -24,7 +24,6 @@ export interface Service {
 
 const OF_NODE = new Set(['date', 'connection', 'keep-alive', 'transfer-encoding', 'x-powered-by']);
 
-/** Listens on a free loopback port until the end of the test. */
 export async function serveListener(
   listener: http.RequestListener,
   host = '127.0.0.1',
@@ -38,7 +37,6 @@ export async function serveListener(
   return requestsTo((server.address() as AddressInfo).port, host);
 }
 
-/** Sends requests to a server whose lifetime the caller manages. */
 export function requestsTo(port: number, host = '127.0.0.1'): Service {
   const open = (path = '/', options: http.RequestOptions = {}): http.ClientRequest =>
     http.request({ host, port, path, agent: false, ...options });

@@ -7,14 +7,12 @@ export { type Random, seeded } from './random.js';
 export { request } from './request.js';
 export { brokenStore, DeafStore, held, MuteStore, SlowStore } from './stores.js';
 
-/** The root of the repository. */
 export const ROOT: string = join(import.meta.dirname, '..', '..', '..');
 
 export function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until a condition is true, which is checked every `everyMs`. */
 export async function until(
   condition: () => boolean | Promise<boolean>,
   withinMs = 2_000,

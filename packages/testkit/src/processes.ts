@@ -1,5 +1,3 @@
-/** Processes of demo services, on free ports. */
-
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,9 +1,6 @@
-/** Seeded random numbers, for reproducible runs of simulations. */
-
 export interface Random {
   /** Uniformly distributed from 0 (inclusive) to 1 (exclusive). */
   uniform(): number;
-  /** Exponentially distributed with a mean. */
   exponential(mean: number): number;
 }
 

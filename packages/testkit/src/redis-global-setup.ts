@@ -1,5 +1,3 @@
-/** Finds or starts the Redis server that the tests share. */
-
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { TestProject } from 'vitest/node';
@@ -9,7 +7,6 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** The URL of the Redis that tests share; null if none is available. */
     redisUrl: string | null;
-    /** The program of a Redis server, for tests that start and kill their own servers. */
     redisProgram: string | null;
     /** All available servers; the first is that of `redisProgram`. */
     redisServers: readonly ServerProgram[];

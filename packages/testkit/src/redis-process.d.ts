@@ -4,7 +4,6 @@ export interface RedisProcess {
   readonly port: number;
   readonly url: string;
   readonly child: ChildProcess;
-  /** Kills the server, and removes its directory. */
   readonly stop: () => void;
 }
 

@@ -1,5 +1,4 @@
 /// <reference path="./redis-global-setup.ts" />
-/** Redis servers and clusters for tests. */
 
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -32,7 +31,6 @@ export function describeOnEachServer(
 /** Registers the function that ends a server, to be called after a test (`onTestFinished`) or in an `afterAll`. */
 export type WhenDone = (end: () => void) => void;
 
-/** A Redis server that can be killed, frozen and restarted, always at the same address. */
 export class RedisServer {
   readonly port: number;
   private readonly args: readonly string[];
@@ -45,20 +43,13 @@ export class RedisServer {
     this.program = program;
   }
 
-  /**
-   * Reserves an address without starting a server. `whenDone` gets a function that kills the server, if one was started
-   * there. By default, the function is called at the end of the test.
-   */
+  /** Reserves an address without starting a server. */
   static async down(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = new RedisServer(await freePort());
     whenDone(() => void server.kill());
     return server;
   }
 
-  /**
-   * Starts a server. `whenDone` gets a function that kills the server. By default, the function is called at the end of
-   * the test.
-   */
   static async up(whenDone: WhenDone = onTestFinished): Promise<RedisServer> {
     const server = await startServer();
     whenDone(() => void server.kill());
@@ -86,7 +77,6 @@ export class RedisServer {
     this.child = (await startRedis(program, { port, args })).child;
   }
 
-  /** Kills the server (`SIGKILL`) or shuts it down (`SIGTERM`), and waits until it has ended. */
   async end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const { child } = this;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
@@ -99,7 +89,6 @@ export class RedisServer {
     return this.end('SIGKILL');
   }
 
-  /** Suspends the server: connections stay open, but nothing is answered. */
   freeze(): void {
     this.child?.kill('SIGSTOP');
   }

@@ -1,8 +1,5 @@
-/** Requests as adapters create them. */
-
 import type { LimitRequest } from '@spillway/core';
 
-/** A request; by default `GET /` from a fixed address. */
 export function request(
   options: Partial<LimitRequest> & { headers?: Record<string, string> } = {},
 ): LimitRequest {

@@ -1,5 +1,3 @@
-/** Stores that answer when a test says so, or never. Also reads the permits held in a store. */
-
 import { type Answer, memoryStore, type Step, type Store } from '@spillway/core';
 import { makeLeasesRule, remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';
@@ -17,7 +15,6 @@ export class SlowStore implements Store {
     return this.memory.apply(steps);
   }
 
-  /** Answers all waiting calls, and returns their number. */
   answer(): number {
     const { held } = this;
     this.held = [];
@@ -32,7 +29,6 @@ export const brokenStore: Store = remoteStore({
   apply: () => Promise.reject(new Error('the store is down')),
 });
 
-/** How many permits of a key are held in a store. */
 export function held(store: Store, limiter = 'two', key = '@203.0.113.7'): number {
   const rule = makeLeasesRule(100, 60_000_000);
   const [answer] = store.apply([

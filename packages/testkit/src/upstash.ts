@@ -4,7 +4,6 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Redis } from 'ioredis';
 
-/** How the server treats the next requests. */
 export type Fault = 'none' | 'status-500' | 'hang';
 
 type Command = readonly [string, ...(string | number)[]];
@@ -14,7 +13,6 @@ export class UpstashServer {
   readonly url: string;
   readonly token = 'secret';
   fault: Fault = 'none';
-  /** The number of commands in each request. */
   readonly requests: number[] = [];
   private readonly close: () => Promise<void>;
 
@@ -23,7 +21,6 @@ export class UpstashServer {
     this.close = close;
   }
 
-  /** Starts a server on `port`, by default a free one. */
   static start(redis: Redis, port = 0): Promise<UpstashServer> {
     return new Promise((resolve) => {
       const server = createServer((request, response) => void own.answer(redis, request, response));
@@ -38,7 +35,6 @@ export class UpstashServer {
     });
   }
 
-  /** Stops the server: new connections fail. */
   stop(): Promise<void> {
     return this.close();
   }

@@ -1,8 +1,5 @@
-/** Bundles sources as a Worker's build does. */
-
 import { build } from 'esbuild';
 
-/** Modules that the platform provides. */
 const PLATFORM = ['node:*', 'cloudflare:*'];
 
 /** Bundles a file. Returns the text of the bundle, and all modules that it imports from the platform. */

@@ -1,5 +1,3 @@
-/** Assertions about replies, which throw a readable error. */
-
 import type { Reply } from './wire.js';
 
 class ClaimError extends Error {
@@ -10,7 +8,6 @@ export function claim(holds: boolean, message: () => string): asserts holds {
   if (!holds) throw new ClaimError(message());
 }
 
-/** Asserts that two values have the same JSON. */
 export function same(what: string, actual: unknown, expected: unknown): void {
   const [got, wanted] = [JSON.stringify(actual), JSON.stringify(expected)];
   claim(got === wanted, () => `${what}: expected ${wanted}, got ${got}`);
@@ -26,7 +23,6 @@ export function field(reply: Reply, name: string): string | undefined {
   return values[0];
 }
 
-/** Asserts the values of headers; undefined means that the header must be absent. */
 export function hasFields(
   reply: Reply,
   expected: Readonly<Record<string, string | undefined>>,
@@ -36,7 +32,6 @@ export function hasFields(
   }
 }
 
-/** Asserts the status. The error shows the body. */
 export function hasStatus(reply: Reply, expected: number): void {
   claim(
     reply.status === expected,

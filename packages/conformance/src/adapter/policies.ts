@@ -1,5 +1,3 @@
-/** The policies of the demo API, and the headers and bodies that follow from them. */
-
 /** The remaining units under each policy of a route. `perKey` is missing if the route has no limit per key. */
 export interface Quotas {
   readonly inFlight: number;
@@ -12,7 +10,6 @@ const PER_ADDRESS = { quota: 60, seconds: 60 };
 const PER_KEY = { quota: 5, seconds: 720 };
 const IN_FLIGHT = 5;
 
-/** What remains for a new caller. */
 export const FULL: Quotas = {
   inFlight: IN_FLIGHT,
   perAddress: PER_ADDRESS.quota,
@@ -24,8 +21,8 @@ export function after(requests: number): Quotas {
 }
 
 /**
- * What remains after the limit per key has admitted five requests and rejected some. If the limit per key is in a
- * second guard, the first guard has charged the rejected requests. If one guard has both limits, it has not.
+ * What remains after the limit per key has admitted five requests and rejected some. In a service with two guards, the
+ * first guard has charged the rejected requests, too.
  */
 export function refusedByKey(refusals: number, oneGuard: boolean): Quotas {
   return oneGuard
@@ -41,13 +38,11 @@ export function refusedInFront(quotas: Quotas, oneGuard: boolean): Quotas {
   return oneGuard ? { ...quotas, perKey: PER_KEY.quota } : quotas;
 }
 
-/** The value of `RateLimit-Policy`. */
 export function policyField({ perKey }: Quotas): string {
   const front = '"in-flight";q=5;qu="concurrent-requests", "per-address";q=60;w=3600';
   return perKey === undefined ? front : `${front}, "per-key";q=5;w=3600`;
 }
 
-/** The value of `RateLimit` at the moment of the charge. */
 export function limitField({ inFlight, perAddress, perKey }: Quotas): string {
   const front = `"in-flight";r=${inFlight}, ${item('per-address', perAddress, PER_ADDRESS)}`;
   return perKey === undefined ? front : `${front}, ${item('per-key', perKey, PER_KEY)}`;
@@ -72,15 +67,13 @@ export function withoutTime(
   });
 }
 
-/** Whether a wait of `wanted` seconds can be down to `seconds` after at most `elapsedMs`. Waits are rounded up. */
+/** Whether a wait of `wanted` seconds can have shrunk to `seconds` after at most `elapsedMs`. Waits are rounded up. */
 export function isWithin(seconds: number, wanted: number, elapsedMs: number): boolean {
   return seconds <= wanted && seconds >= Math.ceil(wanted - elapsedMs / 1000);
 }
 
-/** A rejection: its status, its reason, and the violated policies. */
 export interface Refusal {
   readonly status: 429 | 503;
-  /** The reason, and the policy that the text names. The text of a shedder names no policy. */
   readonly detail:
     | { readonly reason: 'rate'; readonly policy: string }
     | { readonly reason: 'concurrency'; readonly policy: string; readonly limit: number }
@@ -88,7 +81,6 @@ export interface Refusal {
   readonly violated: readonly string[];
 }
 
-/** The body of a rejection that asks the caller to wait `seconds`. */
 export function problemText({ status, detail, violated }: Refusal, seconds: number): string {
   const [type, title] =
     status === 429
@@ -117,7 +109,6 @@ function detailText(detail: Refusal['detail'], wait: string): string {
   }
 }
 
-// Rejections by a single limiter.
 export const RATE_BY_KEY: Refusal = {
   status: 429,
   detail: { reason: 'rate', policy: 'per-key' },
@@ -144,7 +135,6 @@ export const WORKERS: Refusal = {
   violated: ['workers'],
 };
 
-/** The headers of a cached rejection by the limiter `per-address`. */
 export const REMEMBERED = {
   policy: '"per-address";q=60;w=3600',
   limit: '"per-address";r=0;t=60',

@@ -1,5 +1,3 @@
-/** The whole suite for adapters. */
-
 import type { Check } from '../harness.js';
 import { addresses } from './checks/addresses.js';
 import { answers } from './checks/answers.js';

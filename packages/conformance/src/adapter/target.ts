@@ -1,5 +1,3 @@
-/** What the kit must know about a service behind an adapter. */
-
 /** A running service with the demo API, started with FOUR=1 LIMIT=5 WINDOW=1h TRUST_PROXY=1. */
 export interface AdapterTarget {
   /** The address of the service, such as `http://127.0.0.1:3000`. Called by each check. */
@@ -33,5 +31,4 @@ export interface AdapterOptions {
 
 export type AdapterSettings = Required<AdapterOptions>;
 
-/** The default header for addresses. */
 export const FORWARDED = 'x-forwarded-for';

@@ -47,14 +47,13 @@ export class Visit {
     }
   }
 
-  /** Asserts the headers of a reply to a request that passed. */
   showsPassed(reply: Reply, status: number, quotas: Quotas): void {
     hasStatus(reply, status);
     this.showsQuotas(reply, quotas);
     hasFields(reply, { 'retry-after': undefined, 'cache-control': undefined });
   }
 
-  /** Asserts every header and the body of a rejection. A reply to HEAD has the length of the body, but no body. */
+  /** A reply to HEAD has the length of the body, but no body. */
   showsRefusal(reply: Reply, refusal: Refusal, quotas: Quotas | undefined): void {
     hasStatus(reply, refusal.status);
     this.showsQuotas(reply, quotas);
@@ -112,13 +111,11 @@ export class Visit {
     return isWithin(seconds, wanted, this.elapsedMs);
   }
 
-  /** An upper bound for the time since any charge of this visit. */
   private get elapsedMs(): number {
     return performance.now() - this.startMs;
   }
 }
 
-/** A caller: sends requests with one API key, from one address. */
 export class Caller {
   readonly headers: Readonly<Record<string, string>>;
   private readonly visit: Visit;
@@ -142,21 +139,18 @@ export class Caller {
     return this.visit.openReply(path, { ...ask, headers: { ...this.headers, ...headers } });
   }
 
-  /** Sends a request, and asserts that it passes and leaves these quotas. */
   async passes(path: string, quotas: Quotas, ask: Ask = {}, status = 200): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsPassed(reply, status, quotas);
     return reply;
   }
 
-  /** Sends a request, and asserts the rejection, its reason, and the remaining quotas. */
   async refused(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<Reply> {
     const reply = await this.ask(path, ask);
     this.visit.showsRefusal(reply, refusal, quotas);
     return reply;
   }
 
-  /** Like `refused`, but allows a cached rejection by the limit per address. */
   async refusedAgain(path: string, refusal: Refusal, quotas: Quotas, ask: Ask = {}): Promise<void> {
     this.visit.showsRefusalAgain(await this.ask(path, ask), refusal, quotas);
   }

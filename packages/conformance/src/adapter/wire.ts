@@ -12,7 +12,6 @@ export interface Ask {
 }
 
 export interface Reply {
-  /** Method and path of the request, for messages. */
   readonly request: string;
   readonly status: number;
   /** Each header line: the name in lower case, the value as it was sent. */
@@ -23,14 +22,11 @@ export interface Reply {
 /** A reply whose head and first bytes have arrived. */
 export interface Opened {
   readonly reply: Reply;
-  /** Reads the rest of the body. */
   rest(): Promise<string>;
   abort(): void;
 }
 
-/** A connection on which any text can be sent. */
 export interface RawConnection {
-  /** The text received so far. */
   received(): string;
   ended(): Promise<void>;
   abort(): void;
@@ -46,7 +42,6 @@ export class Wire {
     this.url = url;
   }
 
-  /** Starts a request, without waiting for its reply. */
   async sendRequest(path: string, ask: Ask = {}): Promise<ClientRequest> {
     const { method = 'GET', headers = {}, body } = ask;
     // Imported lazily, because the rest of this package must load on hosts without node:http.
@@ -62,7 +57,6 @@ export class Wire {
     return request;
   }
 
-  /** Sends a request, and waits for the head and the first bytes of the reply. */
   async openReply(path: string, ask: Ask = {}): Promise<Opened> {
     const request = await this.sendRequest(path, ask);
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
@@ -88,13 +82,11 @@ export class Wire {
     };
   }
 
-  /** Sends a request, and waits for the whole reply. */
   async request(path: string, ask: Ask = {}): Promise<Reply> {
     const { reply, rest } = await this.openReply(path, ask);
     return { ...reply, body: await rest() };
   }
 
-  /** Sends text on a new connection, and collects the replies. */
   async raw(text: string): Promise<RawConnection> {
     const { connect } = await import('node:net');
     const socket = connect(Number(this.url.port || 80), this.url.hostname.replace(/[[\]]/g, ''));

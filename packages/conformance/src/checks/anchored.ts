@@ -1,5 +1,3 @@
-/** Checks of windows that start with a key's first charge: what starts and ends them, and what does not. */
-
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import { check, expectEqual, type Probe, receiptOf } from '../probe.js';
@@ -16,7 +14,6 @@ export function anchoredChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Each key has a separate window. Charges and rejections inside a window don't move its start or end. */
 async function beginsAtFirstCharge(probe: Probe): Promise<void> {
   const ada = probe.fresh(rule);
   const bob = { ...ada, key: 'bob' };

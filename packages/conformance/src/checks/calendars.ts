@@ -1,5 +1,3 @@
-/** Checks of counts by calendar: when a period begins and ends, and which of several billing periods counts. */
-
 import { calendarNamed, makeCalendarRule, type Period } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
@@ -60,10 +58,7 @@ async function goesOn(probe: Probe): Promise<void> {
 
 const START_US = us('2026-11-01T00:00:00Z');
 
-/**
- * Returns a function that makes subjects with a billing period between two days. Days are counted from {@link
- * START_US}.
- */
+/** Days are counted from {@link START_US}. */
 function billing(probe: Probe) {
   const subject = probe.fresh(makeCalendarRule(10, calendarNamed('billing')));
   return (label: string, from: number, to: number): Subject => {

@@ -1,5 +1,3 @@
-/** Checks of groups with claims: together with limits, in shadow mode, with several claims, and invalid groups. */
-
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import {

@@ -1,5 +1,3 @@
-/** Checks of claims: who gets a claim, for how long, and what is stored when its request is done. */
-
 import { type ClaimsAnswer, type ClaimsRule, makeClaimsRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
@@ -10,7 +8,6 @@ import { HOSTILE_KEYS } from './keys.js';
 const KEEP_US = 60_000_000;
 const LEASE_US = 10_000_000;
 const DAY_US = 86_400_000_000;
-/** Claims with leases of 10 s, kept for a minute when done. */
 export const RULE: ClaimsRule = makeClaimsRule(LEASE_US, KEEP_US);
 
 export function claimChecks(harness: Harness): Check[] {
@@ -29,7 +26,6 @@ export function claimChecks(harness: Harness): Check[] {
   ];
 }
 
-/** An answer as text, with its wait and its remaining time in milliseconds. */
 function told({ allowed, answer, used, remaining, retryAfterMs, resetMs }: Seen): string {
   const { state, owner, note } = answer as ClaimsAnswer;
   const who = owner === '' ? '' : ` ${owner.replace(/^o+/, '')}`;
@@ -178,14 +174,14 @@ async function countsApart(probe: Probe): Promise<void> {
   const claims = [
     ...HOSTILE_KEYS.map((id) => [here, id] as const),
     ...subjects.map((subject) => [subject, 'id'] as const),
-    // Equal texts, if a store doesn't escape its separator.
+    // These names are equal if a store doesn't escape its separator.
     ...['a b', 'a:b', 'a}b', 'a\0b'].flatMap((text) => [
       [{ ...here, key: text }, 'c'] as const,
       [{ ...here, key: 'a' }, `${text.slice(1)}c`] as const,
       [{ ...here, key: '' }, `${text}c`] as const,
     ]),
   ];
-  // With distinct owners, because the owner of a claim may take it again.
+  // Each take has a different owner, because the owner of a claim may take it again.
   for (const [at, [subject, id]] of claims.entries()) {
     const what = `${JSON.stringify(id).slice(0, 40)} of ${JSON.stringify(subject.key).slice(0, 40)}`;
     const first = await probe.ask('take', subject, 1, claim(id, at));

@@ -1,5 +1,3 @@
-/** Checks over time: the most that may pass in an interval, and clocks that jump. */
-
 import {
   type BucketRule,
   type LogRule,
@@ -129,7 +127,6 @@ interface Arrival {
   readonly cost: number;
 }
 
-/** Random arrivals: in bursts, and after pauses in which about one unit, or all units, become available again. */
 function arrivals(algorithm: RateAlgorithm) {
   return smallRulesOf(algorithm).chain((rule) => {
     const unitUs = Math.floor(rule.windowUs / rule.limit);

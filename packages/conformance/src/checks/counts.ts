@@ -1,8 +1,3 @@
-/**
- * Checks of several rules for one limiter and key: which rules share a count, and what several steps of a group may do
- * to one count.
- */
-
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type Rule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -53,7 +48,6 @@ function atOnce(rule: Rule): number {
   return rule.machine === 'bucket' ? rule.burst : rule.limit;
 }
 
-/** Takes from both rules in turn, at one instant: each must admit exactly its limit. */
 async function countsApart(probe: Probe): Promise<void> {
   for (const pair of STRANGERS) {
     const first = probe.fresh(pair[0]);

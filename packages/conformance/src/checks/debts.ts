@@ -1,5 +1,3 @@
-/** Checks of rules with debt: what is charged after the fact, and how long a count in debt rejects. */
-
 import {
   calendarNamed,
   makeCalendarRule,
@@ -17,7 +15,6 @@ import { replay } from '../replay.js';
 import { debtRules, describe } from '../rules.js';
 import { traces } from '../trace.js';
 
-/** Rules with 100 units and a debt of 50: a token bucket and a limit by calendar. */
 const RULES: readonly Rule[] = [
   withDebt(makeRule('token-bucket', 100, 60_000_000), 50, 100),
   withDebt(makeCalendarRule(100, calendarNamed('day@UTC')), 50, 100),

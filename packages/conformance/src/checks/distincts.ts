@@ -1,5 +1,3 @@
-/** Checks of distinct items: what a repeat and a refund do, how items are delimited, and how many a step may have. */
-
 import { makeDistinctRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';

@@ -1,5 +1,3 @@
-/** Checks of groups: all or nothing, shadow steps, the same count twice, hundreds of steps. */
-
 import { makeRule, type Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
@@ -27,7 +25,6 @@ function oneOfEach(probe: Probe, limit: number): Subject[] {
 }
 
 async function chargesNone(probe: Probe): Promise<void> {
-  // Each algorithm in turn rejects.
   for (let refusing = 0; refusing < ALGORITHMS.length; refusing += 1) {
     const subjects = oneOfEach(probe, 3);
     const full = subjects[refusing] as Subject;

@@ -1,12 +1,9 @@
-/** Checks that keys can't be forged: two different strings never share a count. */
-
 import type { Check, Harness } from '../harness.js';
 import { check, expectEqual, type Probe } from '../probe.js';
 import { ALGORITHMS, rateRule } from '../rules.js';
 
 const LONG = 'k'.repeat(2 ** 20 - 1);
 
-/** Keys that a careless store could confuse with another key. */
 export const HOSTILE_KEYS: readonly string[] = [
   '__proto__',
   'constructor',
@@ -110,7 +107,6 @@ export function keyChecks(harness: Harness): Check[] {
   });
 }
 
-/** Takes once from each count: all takes must pass. Then takes once more from each: all must be rejected. */
 async function countsApart(
   probe: Probe,
   subjects: readonly Parameters<Probe['ask']>[1][],

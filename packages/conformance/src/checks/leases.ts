@@ -1,5 +1,3 @@
-/** Checks of leases: who holds a permit, for how long, and how many permits are reserved for critical holders. */
-
 import { makeLeasesRule, makeRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
@@ -46,7 +44,6 @@ const holders = fc.record({
   ),
 });
 
-/** Counts the leases that were granted and neither released nor expired, and asserts that the limit is kept exactly. */
 async function neverHoldsTooMany(
   probe: Probe,
   { limit, arrivals }: { limit: number; arrivals: readonly Arrival[] },

@@ -1,5 +1,3 @@
-/** Checks of the sliding window log: many entries, refunds by instant, and a clock at zero or behind the log. */
-
 import { makeRule } from '@spillway/core/store';
 import type { Check, Harness, Settings } from '../harness.js';
 import { check, expectEqual, type Probe, receiptOf } from '../probe.js';

@@ -1,5 +1,3 @@
-/** Checks of `record`, `put` and `reset`. */
-
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
 import type { Subject } from '../oracle.js';

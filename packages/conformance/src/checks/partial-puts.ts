@@ -1,5 +1,3 @@
-/** Checks of partial puts: a `put` refunds as many units as it asks for, but at most those of its receipt. */
-
 import type { Step } from '@spillway/core';
 import { makeLeasesRule, makeRule, type RateRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
@@ -36,7 +34,6 @@ export function partialPutChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Takes `cost` units. Returns a function that refunds some of them and checks the answer. */
 async function grantOf(probe: Probe, subject: Subject, cost: number) {
   const { answer } = await probe.ask('take', subject, cost);
   const receipt = receiptOf(answer, cost);
@@ -83,14 +80,12 @@ async function givesBackAtMost(probe: Probe, algorithm: RateAlgorithm): Promise<
     await probe.ask('take', subject, 2);
     await put(asked, true, 5);
   }
-  // A receipt of a take with cost 0, which granted nothing.
   const subject = probe.fresh(rule);
   await probe.ask('take', subject, 6);
   const put = await grantOf(probe, subject, 0);
   await put(3, false, 4);
 }
 
-/** A put that refunds nothing does not affect other puts of its group. */
 async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): Promise<void> {
   const rule = rateRule(algorithm, 10, SECOND_US);
   const units = probe.fresh(rule);
@@ -125,11 +120,11 @@ async function givesBackBesideNothing(probe: Probe, algorithm: RateAlgorithm): P
 }
 
 /**
- * When a grant of 5 of 10 units stops counting. `left`: what remains after a `put` of 2 units just before that instant,
- * and at it.
+ * The end of a grant of 5 of 10 units. `left` is what remains after a `put` of 2 units 1 us before the end, and at the
+ * end.
  */
 interface End {
-  /** How long after the grant, which was made at `nowUs`, that instant is. */
+  /** How long after the grant it ends. The grant was made at `nowUs`. */
   readonly afterUs: (rule: RateRule, units: number, nowUs: number) => number;
   readonly left: readonly [before: number, then: number];
 }

@@ -1,12 +1,9 @@
-/** Checks of pauses: `hold` starts and extends them, also in groups, and the queue continues after them. */
-
 import { MAX_HOLD_US, makeRule, makeShaperRule, type QueueRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
 import { check, expectEqual, type Probe, receiptOf, type Seen, step } from '../probe.js';
 import { expectDelays, HASTY, PACED, SECOND_US } from './queues.js';
 
-/** Like {@link PACED}, but three units may start at once. */
 const THREES: QueueRule = makeShaperRule(4, SECOND_US, 3, 30 * SECOND_US);
 
 export function pauseChecks(harness: Harness): Check[] {

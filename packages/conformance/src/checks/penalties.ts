@@ -1,5 +1,3 @@
-/** Checks of limits with a penalty: what starts a lock, how long it lasts, and what ends it. */
-
 import { makeLockRule, makeRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
@@ -26,7 +24,6 @@ export function penaltyChecks(harness: Harness): Check[] {
 
 const retryUs = ({ retryAfterMs }: Seen): number => Math.round(retryAfterMs * 1000);
 
-/** Takes units until a take is rejected, and returns its answer. */
 async function lock(probe: Probe, subject: Subject): Promise<Seen> {
   for (;;) {
     const answer = await probe.ask('take', subject);

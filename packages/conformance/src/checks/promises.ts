@@ -1,5 +1,3 @@
-/** Checks of what an answer promises: the wait, the effect of a rejection, and the effect of a cost. */
-
 import { capacityOf, type RateRule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
@@ -34,7 +32,6 @@ interface History {
   readonly arrivals: readonly Arrival[];
 }
 
-/** A few requests under a small rule, so close together that many are rejected. */
 function histories(algorithm: RateAlgorithm): fc.Arbitrary<History> {
   return smallRulesOf(algorithm).chain((rule) =>
     fc.record({

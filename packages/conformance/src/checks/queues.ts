@@ -1,5 +1,3 @@
-/** Checks of shapers' queues: slots, waits that are too long, refunds, and live changes. */
-
 import { makeShaperRule, type QueueRule } from '@spillway/core/store';
 import type { Check, Harness } from '../harness.js';
 import type { Subject } from '../oracle.js';
@@ -15,11 +13,8 @@ import {
 
 export const SECOND_US = 1_000_000;
 
-/** Starts one unit per 250 ms. */
 export const PACED: QueueRule = makeShaperRule(4, SECOND_US, 1, 30 * SECOND_US);
-/** Like {@link PACED}, but two units may start at once. */
 const PAIRS: QueueRule = makeShaperRule(4, SECOND_US, 2, 30 * SECOND_US);
-/** Like {@link PACED}, but waits last at most half a second. */
 export const HASTY: QueueRule = makeShaperRule(4, SECOND_US, 1, SECOND_US / 2);
 
 export function queueChecks(harness: Harness): Check[] {
@@ -36,7 +31,6 @@ export function queueChecks(harness: Harness): Check[] {
   ];
 }
 
-/** Takes units one by one, and compares how long each must wait. */
 export async function expectDelays(
   probe: Probe,
   told: string,
@@ -159,7 +153,7 @@ async function cutsTheQueue(probe: Probe): Promise<void> {
 
   await expectDelays(probe, 'with a longer wait', longer, [750, 1000]);
   await probe.pass(-60 * SECOND_US);
-  // The longest wait of all rules that charged the bucket applies, so that none of their units are dropped.
+  // The longest wait of all rules that charged the bucket applies. Otherwise some of their units would be dropped.
   const far = await probe.ask('look', subject);
   expectEqual('the clock went back, after a longer wait: until all are back', 30_250, far.resetMs);
 }

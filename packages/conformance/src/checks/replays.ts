@@ -1,5 +1,3 @@
-/** Checks that replay generated traces against the oracle. */
-
 import type { Rule } from '@spillway/core/store';
 import fc from 'fast-check';
 import type { Check, Harness, Settings } from '../harness.js';
@@ -92,14 +90,13 @@ export function replayChecks(harness: Harness, settings: Settings): Check[] {
   ];
 }
 
-/** Rules whose lease and keep times change while claims run. All of them share their claims. */
 const severalClaims = fc.array(claimsRules, { minLength: 1, maxLength: 2 });
 
 function alone(rule: fc.Arbitrary<Rule>): fc.Arbitrary<readonly Rule[]> {
   return rule.map((one) => [one]);
 }
 
-/** Limits that divide the window, so that the instant at which a bucket is full is always an integer. */
+/** Limits that divide the window. With these, the instant at which a bucket is full is always an integer. */
 const limits = fc.constantFrom(1, 2, 5, 10, 20, 50);
 
 function changedLimit(algorithm: RateAlgorithm, harness: Harness, settings: Settings): Check {

@@ -1,4 +1,4 @@
-/** Checks of the values that a store keeps besides its counts. A store without values passes these checks. */
+/** A store without values passes these checks. */
 
 import { isSpillwayError } from '@spillway/core';
 import type { ValueName, Values } from '@spillway/core/store';

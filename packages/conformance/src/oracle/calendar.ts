@@ -3,7 +3,6 @@
 import type { CalendarRule, Period } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
 
-/** A rule with the billing period of its step. */
 type Ruled = CalendarRule & { readonly period?: Period | undefined };
 
 interface CalendarState {

@@ -1,5 +1,3 @@
-/** The oracle's claims: whether an id is running or done, by which owner, and until when. */
-
 import type { ClaimsRule } from '@spillway/core/store';
 import type { Machine, Named } from './machine.js';
 
@@ -14,7 +12,6 @@ const FREE: ClaimState = { state: 'free', owner: '', ends: 0n, note: '' };
 
 const DAY_US = 86_400_000_000n;
 
-/** The longest lease, and the longest time a finished claim is kept, under any rule. */
 const LONGEST_US = { running: DAY_US, done: 400n * DAY_US };
 
 function isOver({ state, ends }: ClaimState, now: bigint): boolean {

@@ -1,5 +1,3 @@
-/** The oracle's counts, and which rules of one limiter and key share a count. */
-
 import type { Step } from '@spillway/core';
 import type { Rule } from '@spillway/core/store';
 import { bucketMachine } from './bucket.js';
@@ -32,7 +30,6 @@ export function machineOf(rule: Rule): Machine<Rule, unknown> {
   return machines[rule.machine] as unknown as Machine<Rule, unknown>;
 }
 
-/** Whether each of the two rules can read the other's state unchanged. */
 function sharesCount(a: Rule, b: Rule): boolean {
   return a.machine === b.machine && machineOf(a).shares(a, b);
 }
@@ -41,7 +38,6 @@ interface Count extends Pick<Subject, 'rule' | 'claim'> {
   readonly state: unknown;
 }
 
-/** Whether two rules, and their claims if any, refer to the same count. */
 export function isCount(
   a: Pick<Subject, 'rule' | 'claim'>,
   b: Pick<Subject, 'rule' | 'claim'>,
@@ -57,12 +53,10 @@ function claimOf({ claim }: Subject): Pick<Subject, 'claim'> {
 export class Counts {
   private readonly limiters = new Map<string, Map<string, Count[]>>();
 
-  /** The state of `subject`; undefined if it was never used. */
   stateOf(subject: Subject): unknown {
     return this.all(subject).find((count) => isCount(count, subject))?.state;
   }
 
-  /** Stores a state; undefined deletes the count. */
   storeState(subject: Subject, state: unknown): void {
     const { limiter, key, rule } = subject;
     const others = this.all(subject).filter((count) => !isCount(count, subject));

@@ -3,7 +3,6 @@
 import type { DistinctRule } from '@spillway/core/store';
 import { larger, leastWait, type Machine } from './machine.js';
 
-/** A rule with the items of its step. */
 type Ruled = DistinctRule & { readonly items?: readonly string[] | undefined };
 
 interface Thing {
@@ -13,7 +12,6 @@ interface Thing {
 }
 
 interface DistinctState {
-  /** The items, in the order in which they were added. */
   readonly things: readonly Thing[];
 }
 

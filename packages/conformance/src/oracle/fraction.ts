@@ -1,5 +1,3 @@
-/** Exact fractions of big integers, with the operations that the oracle needs. */
-
 /** An immutable fraction in lowest terms. */
 export class Fraction {
   readonly n: bigint;
@@ -28,7 +26,6 @@ export class Fraction {
     return Fraction.of(this.n * other.n, this.d * other.d);
   }
 
-  /** This fraction divided by a positive fraction. */
   over(other: Fraction): Fraction {
     return Fraction.of(this.n * other.d, this.d * other.n);
   }

@@ -1,17 +1,13 @@
-/** The oracle's groups: which steps are merged, and which groups are invalid. */
-
 import { SpillwayError, type Step } from '@spillway/core';
 import type { CalendarRule, Rule } from '@spillway/core/store';
 import { isCount } from './counts.js';
 
-/** The steps of a group with the same operation on the same count, merged into one step with the sum of their costs. */
 export interface MergedStep {
   readonly step: Step;
   readonly cost: bigint;
   /** Units that are charged on top of the cost, even if the limit has no room for them. */
   readonly owed: bigint;
   readonly binding: boolean;
-  /** Whether the step starts together with other takes of its key. */
   readonly together: boolean;
 }
 
@@ -63,7 +59,6 @@ function unionOf(steps: readonly Step[]): string[] {
   return [...new Set(steps.flatMap(({ items = [] }) => items))];
 }
 
-/** For each of `steps`, the index of its merged step. */
 export function placesOf(steps: readonly Step[], merged: readonly MergedStep[]): number[] {
   return steps.map((step) => merged.findIndex((one) => isSame(one.step, step)));
 }
@@ -71,7 +66,6 @@ export function placesOf(steps: readonly Step[], merged: readonly MergedStep[]):
 const OWNER = /^[A-Za-z0-9_-]{16}$/;
 const PRINTABLE = /^[ -~]*$/;
 
-/** Why the claim of a step is invalid; undefined if it is valid. */
 function faultOf({ op, rule, cost, claim, onStoreError }: Step): string | undefined {
   if (rule.machine !== 'claims') return claim || op === 'done' ? 'no rule of claims' : undefined;
   if (typeof onStoreError === 'object') return 'another rule in its place';

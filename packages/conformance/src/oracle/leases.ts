@@ -1,5 +1,3 @@
-/** The oracle's leases: who holds permits, and until when. */
-
 import type { Lease, LeasesRule } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
 
@@ -19,12 +17,11 @@ function live({ held }: LeasesState, now: bigint): readonly Held[] {
   return held.filter(({ expires }) => expires > now);
 }
 
-/** The longest lease under any rule: 24 hours. */
 const LONGEST_US = 86_400_000_000n;
 
 /**
- * If the clock went back, a lease may end later than any rule allows. Shortens such leases to the length of this
- * rule's.
+ * If the clock went back, a lease may end later than any rule allows. Such a lease is shortened to the lease length of
+ * this rule.
  */
 function cut(rule: LeasesRule, state: LeasesState, now: bigint): LeasesState {
   const end = now + BigInt(rule.leaseUs);

@@ -7,7 +7,6 @@ import type { LockRule } from '@spillway/core/store';
 import { larger, type Machine, smaller } from './machine.js';
 
 interface LockState {
-  /** The first instant after the window. */
   readonly end: bigint;
   readonly current: bigint;
   readonly locks: readonly bigint[];
@@ -18,7 +17,6 @@ function last({ locks }: LockState): bigint {
   return locks.at(-1) ?? 0n;
 }
 
-/** The longest of the first `most` locks. */
 function longest({ locksUs }: LockRule, most = Infinity): bigint {
   return locksUs.slice(0, most).map(BigInt).reduce(larger, 0n);
 }

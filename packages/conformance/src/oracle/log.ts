@@ -1,11 +1,8 @@
-/** The oracle's sliding window log: the units admitted at each instant. */
-
 import type { LogRule } from '@spillway/core/store';
 import { larger, leastWait, type Machine, smaller } from './machine.js';
 
 interface Entry {
   readonly time: bigint;
-  /** Units admitted at this instant. */
   readonly cost: bigint;
 }
 
@@ -36,7 +33,6 @@ function append(rule: LogRule, view: LogState, now: bigint, cost: bigint): LogSt
   return purged === undefined ? { entries: next } : { entries: next, purged };
 }
 
-/** The newest `limit` units. */
 function newest(entries: readonly Entry[], limit: bigint): readonly Entry[] {
   const kept: Entry[] = [];
   let room = limit;

@@ -1,9 +1,6 @@
-/** The interface of an algorithm in the oracle: pure functions over immutable states. */
-
 import type { Answer, Step } from '@spillway/core';
 import type { Receipt, Rule } from '@spillway/core/store';
 
-/** The permit or claim that a step names. */
 export type Named = Pick<Step, 'lease' | 'claim'>;
 
 /** The numbers of a decision in integer microseconds; undefined if they can't be known. */
@@ -30,7 +27,6 @@ export interface Machine<R extends Rule, S> {
   impossible(rule: R, state: S, now: bigint): boolean;
   /** What to store in place of an `impossible` state. If an algorithm lacks this function, the `view` is stored. */
   repaired?(rule: R, view: S, now: bigint): S;
-  /** Whether a cost above 0 passes. */
   passes(rule: R, view: S, now: bigint, cost: bigint, named?: Named): boolean;
   /** When a take of this cost could start, in whole microseconds; undefined if never. Only for shapers. */
   start?(rule: R, view: S, now: bigint, cost: bigint): bigint | undefined;

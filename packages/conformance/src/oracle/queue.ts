@@ -18,7 +18,6 @@ interface QueueState {
    * charged.
    */
   readonly span: bigint;
-  /** The end of the pause, 0 if there was none. */
   readonly pause: bigint;
 }
 
@@ -28,7 +27,6 @@ function span(rule: QueueRule): bigint {
   return tolerance(rule).plus(Fraction.of(rule.waitUs)).ceil();
 }
 
-/** How far ahead of now a charge may move `tat`. */
 function reach(rule: QueueRule): Fraction {
   return tolerance(rule).plus(Fraction.of(rule.waitUs));
 }

@@ -13,7 +13,6 @@ interface WindowState {
   readonly previous: bigint;
 }
 
-/** The start of the window that contains `now`, aligned to the epoch. */
 function aligned(rule: WindowRule, now: bigint): bigint {
   return now - (now % BigInt(rule.windowUs));
 }

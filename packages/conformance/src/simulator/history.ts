@@ -6,20 +6,17 @@ import type { Plan } from './plan.js';
 import type { Load, Told, UsageRecord } from './quotas.js';
 import type { Process } from './world.js';
 
-/** A call to a store, as its caller sees it. */
 export interface Call {
   readonly process: Process;
   /** The act that made the call. Undefined if an act made the call after its first `await`, or if no act made it. */
   readonly act: number | undefined;
   readonly steps: readonly Step[];
   readonly sentUs: number;
-  /** By the server's clock. */
   readonly sentServerUs: number;
   /** How many executions there were before the call. */
   readonly executionsBefore: number;
   answers?: readonly Answer[];
   error?: unknown;
-  /** Set as soon as the caller has an answer or an error. */
   endUs?: number;
 }
 
@@ -36,11 +33,9 @@ export interface Outcome {
   refunds?: number;
   /** For a request with a meter, the units added so far. */
   added?: number;
-  /** For a job, when its caller aborted it. */
   abortedUs?: number;
   /** For a request with a meter, whether its end was reported. */
   hasEnded?: boolean;
-  /** For a request with an idempotency key, its response. */
   response?: { readonly status: number; readonly body: string };
   error?: unknown;
 }
@@ -55,7 +50,6 @@ export interface Run {
   status?: number;
 }
 
-/** Units that a process reported to its observer, with a kind of {@link UnitsEvent}. */
 export interface Units {
   readonly process: Process;
   readonly kind: UnitsEvent['kind'];
@@ -65,7 +59,6 @@ export interface Units {
 /** The units spent per key, as the store has them when all processes have finished. */
 type Spent = ReadonlyMap<string, number>;
 
-/** The results of `quota` acts. */
 interface Quotas {
   readonly records: readonly UsageRecord[];
   readonly told: readonly Told[];

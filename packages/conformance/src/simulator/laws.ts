@@ -123,7 +123,6 @@ interface Grant {
   readonly atUs: number;
   readonly order: number;
   readonly cost: number;
-  /** For limits on distinct items. */
   readonly items?: readonly string[] | undefined;
 }
 
@@ -307,7 +306,6 @@ const cachedRejectionsAreTrue: Law = ({ plan, calls, outcomes }) => {
   return undefined;
 };
 
-/** Whether the step started a lock, judging by its answer. */
 function startsLock({ op, rule }: Step, answer: Answer | undefined): boolean {
   if (op !== 'take' || rule.machine !== 'lock' || !answer || !('untilUs' in answer)) return false;
   return rule.locksUs.includes(answer.untilUs - answer.nowUs);
@@ -335,7 +333,6 @@ const rejectionsWriteNothing: Law = (history) => {
   return undefined;
 };
 
-/** A charge is refunded at most once, even if several refunds are requested. */
 const refundsWorkOnce: Law = ({ outcomes }) => {
   const one = outcomes.find(({ refunds = 0 }) => refunds > 1);
   return one && `one charge was given back ${one.refunds} times`;
@@ -364,7 +361,6 @@ const failuresFailNobody: Law = (history) => {
   return undefined;
 };
 
-/** Without faults, no call fails and the fallback is not used. */
 const calmMeansNoErrors: Law = ({ plan, outcomes, calls }) => {
   if (plan.faults.length > 0) return undefined;
   const failed = calls.find(({ error }) => error !== undefined);
@@ -396,10 +392,7 @@ const outagesCostNoTime: Law = ({ plan, outcomes }) => {
 /** How long a flapping server must stay healthy before it is used again. */
 const WELL_US = 400_000;
 
-/**
- * A flapping server is used again only after it has been healthy for a while. A process that probes the server waits
- * for this long after the first good answer. Each bad answer restarts the wait.
- */
+/** A flapping server is used again only after it has been healthy for a while. Each bad answer restarts the wait. */
 const usedWhenWell: Law = ({ plan, calls, processes }) => {
   if (plan.faults.some(({ kind }) => kind === 'freeze' || kind === 'clock')) return undefined;
   for (const process of processes) {
@@ -431,7 +424,6 @@ const usedWhenWell: Law = ({ plan, calls, processes }) => {
 
 const isQueue = ([step]: readonly Step[]): boolean => step?.rule.machine === 'queue';
 
-/** Once the server is back, its answers are used again. */
 const itRecovers: Law = ({ recovered }) =>
   recovered ? undefined : 'the store is back, and is not used';
 
@@ -596,7 +588,7 @@ function endOf(fault: Plan['faults'][number]): number {
   return fault.atUs + forUs + (fault.kind === 'weather' ? 2_500_000 : 200_000);
 }
 
-/** Without faults, no permit expires before it is released, however late that is, because the process renews it. */
+/** Without faults, no permit expires before it is released, because its process renews it. */
 const permitsLast: Law = (history) => {
   if (history.plan.faults.length > 0) return undefined;
   const ends = new Map<string, number>();
@@ -616,12 +608,10 @@ const permitsLast: Law = (history) => {
   return undefined;
 };
 
-/** Whether the takes of a group were charged. */
 function takes({ steps, answers }: Answered): boolean {
   return steps.every(({ op, binding }, at) => op !== 'take' || !binding || answers[at]?.allowed);
 }
 
-/** No two permits share an id, and no two claims share an owner. */
 const namesAreNew: Law = ({ calls }) => {
   const names = new Set<string>();
   for (const { steps } of calls) {
@@ -646,7 +636,7 @@ const IDLE_TIMERS = 12;
 const nothingStays: Law = ({ calls, keysAtEnd, processes, outcomes, plan }) => {
   if (keysAtEnd > 0) return `${keysAtEnd} keys never expire`;
   const hasFaults = plan.faults.length > 0;
-  // After faults, calls that failed at different times are retried at once. With quotas, observers work in the
+  // After faults, calls that failed at different times are retried at the same time. With quotas, observers work in the
   // background.
   const isCalm = !hasFaults && !plan.quota;
   // A failed release may be pending for a second before the process gives it up.
@@ -704,7 +694,6 @@ function mostAtOnce(spans: readonly Span[]): number {
   return most;
 }
 
-/** A limit in shadow mode rejects no request. */
 const shadowsRejectNobody: Law = ({ plan, outcomes }) => {
   const shadows = new Set(
     plan.rates.filter(({ mode }) => mode === 'shadow').map(({ name }) => name),
@@ -773,8 +762,8 @@ const fallbackIsBounded: Law = ({ plan, outcomes }) => {
 };
 
 /**
- * In an outage, a rate limit rejects a request only if there may be no room for it beside the units that all processes
- * together have used in the whole history.
+ * In an outage, a rate limit rejects a request only if the units that all processes have used in the whole history may
+ * leave no room for it.
  */
 const fallbackRejectsForAReason: Law = ({ plan, outcomes, calls }) => {
   if (plan.onStoreError !== 'local' || plan.faults.some(({ kind }) => kind === 'clock')) {
@@ -862,7 +851,6 @@ const spendingIsCharged: Law = (history) => {
   return undefined;
 };
 
-/** Units that a limit per day refills during a history, rounded up. */
 function refillOf(limit: number, calls: readonly Call[]): number {
   return 1 + (limit * (calls.at(-1)?.sentUs ?? 0)) / 86_400_000_000;
 }
@@ -908,7 +896,6 @@ function unheard(calls: readonly Call[], key: string): number {
     .reduce((sum, { cost }) => sum + cost, 0);
 }
 
-/** A charge whose reply is missing is retried only once. */
 const chargesAreSentTwice: Law = ({ plan, calls }) => {
   const keys = plan.acts.map((act) => (act.kind === 'spend' ? act.key : undefined));
   for (const act of plan.acts) {
@@ -931,7 +918,6 @@ const chargesAreSentTwice: Law = ({ plan, calls }) => {
   return undefined;
 };
 
-/** Whether an error says that a call was never sent. */
 function isUnsent(error: unknown): boolean {
   const { kind, code, cause } = (error ?? {}) as { kind?: string; code?: string; cause?: unknown };
   return kind === 'unsent' || (code === 'SPW_STORE_UNAVAILABLE' && cause === undefined);
@@ -1095,7 +1081,6 @@ const thresholdsAreTold: Law = ({ plan, quotas, restarts }) => {
   return undefined;
 };
 
-/** The name of the period in the id of a report: the period's start or, if that is unknown, its end. */
 function periodOf(id: string): string {
   const period = (JSON.parse(id) as (string | { until: string })[]).at(-1) ?? '';
   return typeof period === 'string' ? period : `until ${period.until}`;
@@ -1109,7 +1094,7 @@ function timeOf(us: number): string {
 const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
   if (!plan.quota || !quotas || repeatsRequests(plan)) return undefined;
   const lost = restarts.filter(({ executions, kept }) => kept < executions);
-  // A restart from a snapshot also restores the mark that nothing is missing.
+  // A restart from a snapshot also restores the marker of `restoreFrom`, which says that no units are missing.
   if (lost.some(({ kept }) => kept > 0)) return undefined;
   const lostUs = lost.at(-1)?.trueUs ?? Infinity;
   for (const [key, { startUs, used }] of quotas.counts) {
@@ -1135,7 +1120,6 @@ const lossesAreRestored: Law = ({ plan, quotas, calls, restarts }) => {
 const sum = (all: readonly { readonly units: number }[]): number =>
   all.reduce((total, { units }) => total + units, 0);
 
-/** Quotas: a process loads at most eight keys at once. */
 const loadsAreFew: Law = ({ quotas, processes }) => {
   for (const process of quotas ? processes : []) {
     const own = quotas?.loads.filter((one) => one.process === process) ?? [];
@@ -1274,7 +1258,6 @@ const jobsKeepThePace: Law = ({ plan, starts, calls }) => {
   return undefined;
 };
 
-/** Whether a pause of the key may delay a job that comes at `atUs`. */
 function wasPaused({ acts }: Plan, key: string, atUs: number): boolean {
   return acts.some(
     (act) =>
@@ -1341,7 +1324,6 @@ const knownPausesHold: Law = ({ plan, calls, starts, restarts }) => {
   return undefined;
 };
 
-/** Shapers: a job that is aborted before it starts is rejected at once, and never starts. */
 const abortsSettle: Law = ({ outcomes, starts }) => {
   const started = new Map(starts.map(({ act, atUs }) => [act, atUs]));
   for (const { act, process, abortedUs, endUs = Number.POSITIVE_INFINITY } of outcomes) {
@@ -1529,7 +1511,6 @@ export const LAWS: Readonly<Record<string, Law>> = {
   changesApply,
 };
 
-/** The laws that a history breaks, by name, each with a sentence about the violation. */
 export function judge(history: History): ReadonlyMap<string, string> {
   const broken = new Map<string, string>();
   for (const [name, law] of Object.entries(LAWS)) {

@@ -21,15 +21,11 @@ export interface Server {
   readonly writes: number;
 }
 
-/** A request that the server has run. */
 export interface Execution {
   readonly process: Process;
   readonly trueUs: number;
-  /**
-   * The time by the server's clock. Between two restarts, it differs for all executions, unless the clock was set back.
-   */
+  /** The time by the server's clock. It is unique between two restarts, unless the clock was set back. */
   readonly serverUs: number;
-  /** How many changes it made. */
   readonly writes: number;
 }
 
@@ -37,14 +33,12 @@ export interface Execution {
 export interface Restart {
   readonly trueUs: number;
   readonly serverUs: number;
-  /** How many executions there were before the restart. */
   readonly executions: number;
   readonly kept: number;
 }
 
 /** The current network faults, as probabilities for each message. */
 export interface Weather {
-  /** A request never arrives. */
   readonly loseRequest: number;
   /** The probability that the server runs a request, but the reply never arrives. */
   readonly loseReply: number;
@@ -65,7 +59,6 @@ export class Host {
   readonly restarts: Restart[] = [];
   backSteps = 0;
   weather: Weather = FAIR;
-  /** Whether to take snapshots for a later restart. */
   keepsSnapshots = false;
   isDown = false;
   hungUntilUs = 0;
@@ -80,7 +73,6 @@ export class Host {
   readonly world: World;
   readonly server: Server;
 
-  /** @param aheadUs how far the server's clock is ahead of the world's */
   constructor(world: World, server: Server, aheadUs: number) {
     this.world = world;
     this.server = server;
@@ -91,7 +83,6 @@ export class Host {
     return EPOCH_US + this.world.nowUs + this.skewUs;
   }
 
-  /** The true time at which the server's clock shows an instant. */
   trueUs(serverUs: number): number {
     return serverUs - EPOCH_US - this.skewUs;
   }
@@ -139,7 +130,6 @@ export class Host {
     for (const link of this.links) link.drop();
   }
 
-  /** Runs a request now, and calls `then` with a function that returns the reply or throws the error. */
   run(process: Process, request: unknown, then: (reply: () => unknown) => void): void {
     const { server, world } = this;
     this.keepSnapshot(false);

@@ -9,9 +9,7 @@ interface RatePlan {
   readonly limit: number;
   readonly windowMs: number;
   readonly burst: number | undefined;
-  /** Only for token buckets: units beyond the limit that may be charged after the work. */
   readonly debt: number | undefined;
-  /** How long the locks of the limit's penalty last; undefined without a penalty. */
   readonly locksMs: readonly number[] | undefined;
   readonly mode: 'enforce' | 'shadow';
 }
@@ -22,7 +20,6 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       readonly kind: 'consume' | 'peek';
       readonly key: string;
       readonly cost: number;
-      /** The items of the request, for limits on distinct items. */
       readonly items: readonly string[];
       readonly asks: readonly number[];
       /**
@@ -50,7 +47,6 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       /** How long the job runs, in plans with `jobsAtOnce`. */
       readonly holdUs: number;
     }
-  /** Pauses the key in all processes. */
   | { readonly kind: 'pause'; readonly key: string; readonly forMs: number }
   /** A request whose cost is known at its end. */
   | {
@@ -67,9 +63,7 @@ export type Act = { readonly atUs: number; readonly process: number } & (
       /** How long after its end the request is settled. If undefined, it is settled just before its end. */
       readonly lateUs: number | undefined;
     }
-  /** Requests with many new keys at once. */
   | { readonly kind: 'flood'; readonly rate: number; readonly keys: number }
-  /** Changes a limit live, in all processes. */
   | {
       readonly kind: 'change';
       readonly rate: number;
@@ -108,11 +102,10 @@ export type FaultKind =
 interface SpendPlan {
   readonly limit: number;
   readonly debt: number;
-  /** If a client leaves: whether its request costs only the units added, even if it reserved more. */
+  /** Whether a request whose client leaves costs only the units added, even if it reserved more. */
   readonly isPartial: boolean;
 }
 
-/** The limit of `quota` acts. */
 export interface QuotaPlan {
   readonly limit: number;
   readonly period: 'day' | 'month' | 'billing';
@@ -136,9 +129,7 @@ export interface Plan {
   readonly pace: { readonly limit: number; readonly windowMs: number; readonly burst: number };
   /** How many jobs of a key may run at once; undefined means any number. */
   readonly jobsAtOnce: number | undefined;
-  /** Undefined without `spend` acts. */
   readonly spend: SpendPlan | undefined;
-  /** Undefined without `quota` acts. */
   readonly quota: QuotaPlan | undefined;
   readonly acts: readonly Act[];
   readonly faults: readonly Fault[];
@@ -156,7 +147,6 @@ const KEYS = ['ada', 'bob', 'eve'] as const;
 /** Keys for histories with outages. There are so many that most have units left when an outage begins. */
 const MANY_KEYS = Array.from({ length: 16 }, (_, at) => `key-${at}`);
 
-/** The main activity of processes. */
 type Activity =
   | 'rates'
   | 'changes'
@@ -176,7 +166,6 @@ export interface Focus {
   readonly faults?: readonly FaultKind[] | undefined;
 }
 
-/** The plan of a seed, with about `size` acts. */
 export function planOf(seed: number, size: number, chosen: Focus = {}): Plan {
   const random = new Random(seed);
   const lengthUs = random.pick([2, 8, 20]) * SECOND_US;
@@ -305,14 +294,13 @@ function quotaOf(random: Random, lengthUs: number): QuotaPlan {
   };
 }
 
-/** Turns some sliding limits into limits on distinct items. */
 function onItems(rate: RatePlan, random: Random): RatePlan {
   const isSliding = rate.algorithm === 'slidingLog' || rate.algorithm === 'slidingWindow';
   return isSliding && random.chance(0.4) ? { ...rate, algorithm: 'distinct' } : rate;
 }
 
 /**
- * Gives some limits a debt. Uses separate random numbers, so that the rest of each seed's plan stays as it was before
+ * Gives some limits a debt. Uses separate random numbers, because the rest of a seed's plan must stay as it was before
  * debts were added.
  */
 function withDebt(rate: RatePlan, random: Random): RatePlan {
@@ -320,7 +308,6 @@ function withDebt(rate: RatePlan, random: Random): RatePlan {
   return { ...rate, debt: random.pick([1, 3, rate.limit, 5 * rate.limit]) };
 }
 
-/** Gives a limit locks, and makes it so low that it is often reached. */
 function withPenalty(rate: RatePlan, random: Random): RatePlan {
   return {
     ...rate,
@@ -335,8 +322,8 @@ function withPenalty(rate: RatePlan, random: Random): RatePlan {
 }
 
 /**
- * One job in five is aborted. Uses separate random numbers, so that the rest of each seed's plan stays as it was before
- * aborts were added.
+ * One job in five is aborted. Uses separate random numbers, because the rest of a seed's plan must stay as it was
+ * before aborts were added.
  */
 function jobAt(atUs: number): { abortUs: number | undefined; holdUs: number } {
   const random = new Random(atUs + 2 ** 25);
@@ -403,7 +390,6 @@ function actsOf(random: Random, shape: Shape): Act[] {
   return acts;
 }
 
-/** One to four of twelve items, some of them twice. */
 function itemsAt(atUs: number): string[] {
   const random = new Random(atUs + 2 ** 27);
   return Array.from(
@@ -528,7 +514,6 @@ function faultsOf(
 
 const FAULT_LENGTHS_US = [30_000, 300_000, 1_500_000, 3_000_000] as const;
 
-/** Random faults of the chosen kinds only. */
 function faultsAmong(
   kinds: readonly FaultKind[],
   random: Random,
@@ -586,7 +571,6 @@ function faultOf(
   }
 }
 
-/** A fault during which the store answers no process. */
 function outageOf(random: Random, atUs: number): Fault {
   const forUs = random.pick([500_000, 1_500_000, 3_000_000]);
   const kind = random.pick(['down', 'hang', 'weather'] as const);

@@ -1,5 +1,3 @@
-/** Quotas by calendar: the guard of a simulated process, with its observers, and the records of its app. */
-
 import type { Crossed, Guard, LimitRequest, Store } from '@spillway/core';
 import type { QuotaPlan } from './plan.js';
 import { EPOCH_US, type Process, type World } from './world.js';
@@ -8,18 +6,15 @@ const DAY_US = 86_400_000_000;
 /** Billing periods whose starts are at most this far apart count as one. */
 const SAME_US = 3_600_000_000;
 
-/** A record of the app: a request was admitted, and used these units. */
 export interface UsageRecord {
   readonly key: string;
   readonly units: number;
-  /** The start of the period in which the units count. */
   readonly startUs: number;
   readonly trueUs: number;
   /** Whether the process admitted the request without the store. */
   readonly isLocal: boolean;
 }
 
-/** A call of `onCrossed`. */
 export interface Told extends Crossed {
   readonly process: Process;
   readonly trueUs: number;
@@ -86,7 +81,6 @@ export class QuotaBooks {
     );
   }
 
-  /** The start of the period at an instant of the store's clock. */
   startAt(serverUs: number): number {
     const lengthUs = this.plan.period === 'day' ? DAY_US : 31 * DAY_US;
     return serverUs < EPOCH_US ? EPOCH_US - lengthUs : EPOCH_US;
@@ -143,7 +137,6 @@ export function startOf({ startUs, endUs = 0 }: StartAndEnd): number {
 }
 
 export const SHARES: readonly number[] = [0.5, 1];
-/** How long a load takes in a database that hangs. */
 const HANGS_US = 9_000_000;
 
 export function isSamePeriod(startUs: number, otherUs: number): boolean {

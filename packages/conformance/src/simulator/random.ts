@@ -15,7 +15,6 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number from `least` to `most`. */
   between(least: number, most: number): number {
     return least + Math.floor(this.uniform() * (most - least + 1));
   }
@@ -28,7 +27,6 @@ export class Random {
     return values[Math.floor(this.uniform() * values.length)] as Value;
   }
 
-  /** A whole number, exponentially distributed around `mean`. */
   around(mean: number): number {
     return Math.floor(-mean * Math.log(1 - this.uniform()));
   }

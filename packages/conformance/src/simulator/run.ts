@@ -1,5 +1,3 @@
-/** Runs a plan: boots processes, performs acts, injects faults, and records the history. */
-
 import type {
   Answer,
   Control,
@@ -92,7 +90,6 @@ const SPEND_MS = 86_400_000;
 /** More than two periods of the `quota` limit. After this time, its counts have expired. */
 const MONTHS_US = 70 * SPEND_MS * 1_000;
 
-/** The time after which all counts except those of quotas have expired. */
 function forgottenUs({ rates, spend }: Plan): number {
   const longest = rates.map(({ limit, windowMs, burst = limit, debt = 0 }) => {
     return windowMs * (2 + (burst + debt) / limit);
@@ -118,11 +115,9 @@ interface App {
   readonly control: LiveControl | undefined;
   /** Whether the app has limits on distinct items. The build of an older release may lack them. */
   readonly hasDistinct: boolean;
-  /** Decisions that can be refunded, newest last. */
   readonly granted: { readonly decisions: Readonly<Record<string, Decision>> }[];
 }
 
-/** The wait after which a rejected step should be retried, in microseconds. */
 function waitUs({ rule, cost }: Step, answer: Answer | undefined): number {
   if (!answer || answer.allowed) return 0;
   return Math.round(seen(rule, answer, cost).retryAfterMs * 1_000);
@@ -145,7 +140,6 @@ interface Handling {
   readonly status: number;
 }
 
-/** Runs a plan to its end. The same plan on the same subject gives the same history. */
 export async function run(plan: Plan, subject: Subject): Promise<History> {
   return new Running(plan, subject).toEnd();
 }
@@ -164,7 +158,6 @@ class Running {
   private readonly units: Units[] = [];
   private readonly books: QuotaBooks | undefined;
   private readonly refunds = new Map<object, number>();
-  /** How often each process was replaced by a process with the other build. */
   private readonly deploys = new Map<number, number>();
   private acting: number | undefined;
 
@@ -218,7 +211,6 @@ class Running {
     };
   }
 
-  /** Boots a process, at the start or in place of a process that has ended. */
   private boot(at: number): void {
     const { plan, world, host, subject } = this;
     const clock = plan.clocks[at];
@@ -343,7 +335,6 @@ class Running {
     return { guard, meter };
   }
 
-  /** Wraps a store to record its calls. */
   private recorded(store: Store, process: Process): Store {
     const { world, host, calls } = this;
     const apply = store.apply.bind(store);
@@ -374,7 +365,6 @@ class Running {
     });
   }
 
-  /** Performs an act in its process, if the process is alive. */
   private begin(act: Act, at: number): void {
     const app = this.apps[act.process];
     if (!app || app.process.isDead) return;
@@ -498,7 +488,6 @@ class Running {
     return app.hasDistinct && this.plan.rates[rate]?.algorithm === 'distinct';
   }
 
-  /** The keys and options of a call. Limits on items get items instead of a cost. */
   private asked(app: App, { asks, key, cost, items }: Extract<Act, { asks: unknown }>) {
     const of = <Value>(rates: readonly number[], value: Value): Record<string, Value> =>
       Object.fromEntries(rates.map((rate) => [this.plan.rates[rate]?.name as string, value]));
@@ -704,7 +693,6 @@ class Running {
     world.at(world.nowUs + RESTART_US, () => this.boot(at));
   }
 
-  /** Whether the store answers all live processes again. */
   private async recovers(): Promise<boolean> {
     const { world, apps } = this;
     const living = apps.filter(({ process }) => !process.isDead);

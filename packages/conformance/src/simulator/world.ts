@@ -31,7 +31,7 @@ export class World {
     this.random = new Random(seed);
   }
 
-  /** Runs a function at an instant, in a process or outside of all processes. Returns a function that cancels it. */
+  /** Returns a function that cancels the event. */
   at(atUs: number, run: () => void, process?: Process, phase: Phase = 'input'): () => void {
     this.order += 1;
     const event: Event = {
@@ -125,7 +125,6 @@ export class Process {
   readonly name: string;
   isDead = false;
   frozenUntilUs = 0;
-  /** How many timers are set. */
   timers = 0;
   /** An entry for each timer that was set while at least twelve others ran: the time, and how many timers then ran. */
   readonly manyTimers: { readonly atUs: number; readonly timers: number }[] = [];
@@ -139,12 +138,10 @@ export class Process {
     this.clock = clock;
   }
 
-  /** The time by the process's clock, in microseconds since the world began. */
   localUs(): number {
     return this.world.nowUs * this.rate;
   }
 
-  /** The time that the process's clock shows. */
   epochUs(): number {
     return EPOCH_US + this.clock.offsetUs + this.localUs();
   }
@@ -214,7 +211,6 @@ function makeOf(program: string, names: readonly string[]): (...args: unknown[])
   return code;
 }
 
-/** What `setTimeout` returns. */
 class Timer {
   private readonly process: Process;
   private readonly cancel: () => void;

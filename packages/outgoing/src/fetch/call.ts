@@ -1,5 +1,3 @@
-/** One outgoing call: a snapshot of the arguments of `fetch`, and what is read from them. */
-
 import type { WebRequest, WebResponse, WebSignal } from '@spillway/core/fetch';
 import type { ScheduleOptions } from '../shaper/contract.js';
 
@@ -26,7 +24,6 @@ export type HostRequest = typeof globalThis extends { Request: { prototype: infe
   ? Own
   : WebRequest;
 
-/** The part of `RequestInit` that is read here. */
 export interface WebInit {
   readonly method?: string | undefined;
   readonly headers?: unknown;
@@ -34,7 +31,10 @@ export interface WebInit {
   readonly signal?: WebSignal | null | undefined;
   readonly redirect?: 'error' | 'follow' | 'manual' | undefined;
   readonly integrity?: string | undefined;
-  /** How the call waits for its slot. Not called `priority`, because that is the connection's in `RequestInit`. */
+  /**
+   * How the call waits for its slot. The name is not `priority`, because `RequestInit` has a `priority` with another
+   * meaning.
+   */
   readonly pace?: CallPace<string> | undefined;
 }
 
@@ -52,7 +52,7 @@ interface HostClasses {
   };
 }
 
-/** Returns the runtime's classes. Call it at each use, because frameworks and tests replace the classes. */
+/** Call it at each use, because frameworks and tests replace these globals. */
 export function hostClasses(): HostClasses {
   return globalThis as unknown as HostClasses;
 }
@@ -60,7 +60,6 @@ export function hostClasses(): HostClasses {
 export interface Call {
   readonly input: unknown;
   readonly init: WebInit | undefined;
-  /** Method, address and headers, without the body. */
   readonly request: HostRequest;
   /**
    * The host, with its port if that is not the default port; `''` for an address such as `data:`, which has no host.
@@ -69,11 +68,10 @@ export interface Call {
   readonly signal: WebSignal | undefined;
   readonly pace: CallPace<string> | undefined;
   readonly isBodyOneShot: boolean;
-  /** Whether redirects are followed, each hop in its own slot. */
+  /** Whether `pacedFetch`, not the runtime, follows redirects. */
   readonly followsRedirects: boolean;
 }
 
-/** The part of a `Request` that is read here. */
 interface RequestLike extends WebInit {
   readonly url?: unknown;
 }
@@ -88,7 +86,7 @@ declare const URL: new (url: string) => { readonly host: string };
  */
 export function readCall(input: unknown, withPace: WebInit | undefined): Call {
   const { Request } = hostClasses();
-  // A Request may be passed as the options. It has no own properties that could be copied.
+  // The options may be a Request, which has no own properties that could be copied.
   if (isRequest(withPace)) {
     return readCall(new Request(isRequest(input) ? input : String(input), withPace), undefined);
   }
@@ -120,9 +118,8 @@ export function readCall(input: unknown, withPace: WebInit | undefined): Call {
 }
 
 /**
- * Whether `pacedFetch` follows redirects itself. In browsers, `fetch` follows them, because browsers hide the target.
- * It also follows redirects of calls with `integrity`, because only the runtime knows to which response `integrity`
- * applies.
+ * Browsers hide the target of a redirect, and only the runtime knows to which response `integrity` applies. In both
+ * cases, `fetch` follows the redirects.
  */
 function mayFollow({ redirect = 'follow', integrity = '' }: WebInit): boolean {
   const isBrowser = 'document' in globalThis || 'importScripts' in globalThis;
@@ -133,7 +130,6 @@ function isRequest(input: unknown): input is RequestLike {
   return typeof input === 'object' && input !== null && 'url' in input;
 }
 
-/** Whether a body can be read only once, as a web stream or a `Readable` of Node.js. */
 function isStream(body: unknown): boolean {
   return (
     typeof body === 'object' &&
@@ -167,7 +163,6 @@ function copyHeaders(headers: unknown): unknown {
   return Array.from(headers as Iterable<Iterable<string>>, (pair) => Array.from(pair));
 }
 
-/** Copies a body that the caller could change later. Streams and strings are passed on as they are. */
 function copyBody(body: unknown): unknown {
   if (body instanceof ArrayBuffer) return body.slice(0);
   if (ArrayBuffer.isView(body)) {

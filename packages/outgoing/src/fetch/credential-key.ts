@@ -1,9 +1,6 @@
-/** Keys for calls with several credentials, if the API limits each credential separately. */
-
 import { newDigest, utf8Bytes } from '@spillway/core/direct';
 import type { WebRequest } from '@spillway/core/fetch';
 
-/** The headers in which APIs take credentials. */
 const CREDENTIALS = ['authorization', 'x-api-key', 'api-key'];
 
 /** This length is enough to distinguish the credentials of one process. */

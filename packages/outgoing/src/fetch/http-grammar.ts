@@ -14,10 +14,6 @@ const ASCTIME_DATE = new RegExp(`^${DAY} ([A-Z][a-z]{2}) ([ \\d]\\d) ${TIME} (\\
 
 const FIFTY_YEARS_MS = 50 * 365.25 * 86_400_000;
 
-/**
- * Parses an HTTP date into milliseconds since the epoch. Returns undefined for other texts. `nowMs` decides which
- * century a two-digit year belongs to.
- */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   let parts = IMF_DATE.exec(text);
   if (parts) return instantOf(parts[3], parts[2], parts[1], parts.slice(4));
@@ -36,7 +32,6 @@ function withCentury(parts: RegExpExecArray, nowMs: number): number | undefined 
   return instantOf(`${century - 1}${year}`, month, day, parts.slice(4));
 }
 
-/** Returns undefined for a day or time that does not exist. A leap second is treated as the second after it. */
 function instantOf(
   year: string | undefined,
   month: string | undefined,
@@ -52,7 +47,6 @@ function instantOf(
   return midnight + ((hour * 60 + minute) * 60 + second) * 1000;
 }
 
-/** A string or a token, with its unparsed parameters. */
 interface Item {
   readonly name: string;
   readonly parameters: ReadonlyMap<string | undefined, string | undefined>;
@@ -66,7 +60,6 @@ const NAME = new RegExp(`${STRING}|${TOKEN}`, 'y');
 const PARAMETER = new RegExp(`; *([a-z*][a-z0-9_.*-]*)(?:=(${BARE_ITEM}))?`, 'y');
 const COMMA = /[ \t]*,[ \t]*/y;
 
-/** Parses a list of strings and tokens. Returns undefined if any part of the list is invalid. */
 export function parseList(field: string): readonly Item[] | undefined {
   const items: Item[] = [];
   let at = 0;

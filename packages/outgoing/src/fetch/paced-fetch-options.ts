@@ -1,5 +1,3 @@
-/** The options of `pacedFetch`, checked. */
-
 import type { Clock, Duration, Fault, HintOptions, Logger } from '@spillway/core';
 import { checkOptions, mustBe, type NamesOf, tellFault } from '@spillway/core/adapter';
 import {
@@ -20,15 +18,15 @@ import { type PauseEvent, Pauses } from './pauses.js';
 /** Options of {@link pacedFetch}. */
 export interface PacedFetchOptions extends Pick<HintOptions, 'random'> {
   /**
-   * Returns the key of a call, from the request without its body; undefined means the default. Default: the host with
+   * Returns the key of a call from its request (without the body), or undefined for the default. Default: the host with
    * its port, such as `api.example.com` or `localhost:8080`. With your own keys, a 429 pauses the key, and a 503 pauses
    * all keys of the host. Your keys must differ from host names.
    */
   readonly key?: ((request: HostRequest) => string | undefined) | undefined;
   /**
    * How often a call is retried after a 429, a 503, or a 403 with `Retry-After`, 0 to 100. Each retry waits for a new
-   * slot. If a retry gets no slot, the call returns its last response. A call and its redirects share these retries.
-   * Default 0. Calls whose body is a stream, or a `Request` with a body, are never retried.
+   * slot; if there is none, the call returns its last response. Calls whose body is a stream, and calls of a `Request`
+   * with a body, are never retried. Default 0.
    */
   readonly retries?: number | undefined;
   /**
@@ -93,7 +91,6 @@ export interface PacedFetchConfig {
   readonly pauses: Pauses;
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function readFetchOptions<Pace extends string>(
   shaper: Shaper<Pace>,
   options: PacedFetchOptions,
@@ -139,7 +136,6 @@ function makePauses<Pace extends string>(shaper: Shaper<Pace>, options: PacedFet
   });
 }
 
-/** Returns 0 if `random` throws or returns an invalid number. */
 function safeRandom(random: () => number, onError: (error: unknown) => void): () => number {
   return () => {
     try {

@@ -1,5 +1,3 @@
-/** `pacedFetch`: a `fetch` whose calls wait for slots of a shaper, and which obeys the limits that responses state. */
-
 import { isSpillwayError } from '@spillway/core';
 import { checkKey, disregard } from '@spillway/core/direct';
 import type { WebResponse, WebSignal } from '@spillway/core/fetch';
@@ -14,22 +12,19 @@ import { isRejection } from './pauses.js';
 import { markRedirected, redirectedCall } from './redirects.js';
 
 /**
- * Makes a `fetch` whose calls start at the pace of `shaper`, by default with one pace for each host, over all processes
- * that share the store of the shaper. Responses pause calls in all these processes:
+ * Makes a `fetch` whose calls start at the pace of `shaper`, by default with one pace for each host. All processes that
+ * share the store of the shaper share the pace. Responses pause calls in all these processes:
  *
- * - A 429 pauses the key, and a 503 pauses the host, for as long as `retry-after-ms` or `Retry-After` says. Without
- *   these, a 429 pauses until the reset in the `RateLimit` headers. Without any of them, the pause lasts 1 s, doubled
- *   with each such rejection in a row. A pause lasts at most `maxPause`, and at least one period. A 403 with
+ * - A 429 pauses the key, and a 503 pauses the host, for as long as `retry-after-ms` or `Retry-After` says. A 403 with
  *   `Retry-After` is handled like a 429, because GitHub limits rates with it.
+ * - A 429 without these headers pauses the key until the reset in the `RateLimit` headers. If a 429 or 503 states no
+ *   time, the pause lasts 1 s, doubled with each such rejection in a row.
  * - If the `RateLimit` headers (drafts 6 to 11) of another response show no remaining units, the key is paused until
  *   the reset.
  *
- * Redirects are followed as in `fetch`, but each hop waits for a slot of its target host.
- *
- * Otherwise it behaves like `fetch`. It takes the same arguments, plus `pace` with the priority and cost of the call.
- * It reads the arguments at once, and returns the response with its body unread. A signal also aborts the wait for the
- * slot. If a call gets no slot, it rejects as `shaper.schedule` does. Addresses without a host, such as `data:`, need
- * no slot.
+ * Calls take the arguments of `fetch`, plus `pace` with the priority and cost of the call. A signal also aborts the
+ * wait for the slot. If a call gets no slot, it rejects as `shaper.schedule` does. Addresses without a host, such as
+ * `data:`, need no slot. Redirects are followed as in `fetch`, but each hop waits for a slot of its target host.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`. A call rejects with `SPW_KEY_INVALID` if `key` returns an invalid key.
  * @example
@@ -57,14 +52,12 @@ export function pacedFetch<Pace extends string = never>(
 
 type TryResult = { readonly response: WebResponse } | { readonly error: unknown };
 
-/** A call with its retries and redirects. */
 class PacedCall {
   private readonly config: PacedFetchConfig;
   private call: Call;
   private key: string;
   private redirectCount = 0;
 
-  /** @throws SpillwayError `SPW_KEY_INVALID` */
   constructor(config: PacedFetchConfig, call: Call) {
     this.config = config;
     this.call = call;
@@ -89,7 +82,7 @@ class PacedCall {
   }
 
   /**
-   * Returns whether the result is a redirect to follow. If so, the next try calls its target.
+   * Returns false if the result is not a redirect to follow. Otherwise, the next try calls the target.
    *
    * @throws TypeError for redirects that make `fetch` reject
    */
@@ -116,7 +109,6 @@ class PacedCall {
     return result.response;
   }
 
-  /** Waits for a slot and makes the call. Returns undefined if a retry of `last` gets no slot. */
   private async tryOnce(last: TryResult | undefined): Promise<TryResult | undefined> {
     const { call, key, config } = this;
     const job = { ...call.pace, signal: call.signal } as ScheduleOptions;
@@ -155,7 +147,6 @@ class PacedCall {
   }
 }
 
-/** @throws SpillwayError `SPW_KEY_INVALID` */
 function keyOf(call: Call, config: PacedFetchConfig): string {
   const key: unknown = config.key(call.request) ?? call.host;
   checkKey(key);
@@ -183,8 +174,8 @@ function withTimeout(signal: WebSignal | undefined, ms: number | undefined): Web
 }
 
 /**
- * Whether a timeout or an abort ended the try. An abort with a custom reason is not recognized. The call may then be
- * retried, and the shaper rejects the retry with that reason.
+ * Does not recognize an abort with a custom reason. Such a call may be retried, but the shaper rejects the retry,
+ * because its signal is aborted.
  */
 function wasAborted(error: unknown): boolean {
   const name = (error as { readonly name?: unknown } | null | undefined)?.name;

@@ -18,9 +18,7 @@ import {
 export interface PauseEvent {
   /** The key that is paused. For a 503 this is the host, whatever the key of the call. */
   readonly key: string;
-  /** How long the pause is, in milliseconds. */
   readonly pauseMs: number;
-  /** The status of the response. */
   readonly status: number;
   /**
    * `retry-after`: a rejection that stated how long to wait · `quota`: headers that show too few remaining units ·
@@ -33,12 +31,9 @@ interface PausesOptions {
   readonly clock: Clock;
   readonly maxPauseMs: number;
   readonly jitter: number;
-  /** A number from 0 to 1. Never throws. */
   readonly random: () => number;
   readonly withX: boolean;
-  /** Never throws. */
   readonly onPause: (event: PauseEvent) => void;
-  /** Called when the shaper fails. Never throws. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -56,15 +51,13 @@ type AnyShaper = Pick<
 
 interface KeyState {
   readonly quota: Quota;
-  /** The end of the latest pause that this process requested for the key. */
   pausedUntilMs: number;
-  /** How many rejections in a row did not state how long to wait. */
   untimedRejections: number;
 }
 
 /**
- * The first pause after a rejection that does not state how long to wait. Each further such rejection in a row doubles
- * the pause.
+ * The pause after the first rejection that does not state how long to wait. Each further one in a row doubles the
+ * pause.
  */
 const FIRST_BACKOFF_MS = 1000;
 
@@ -81,7 +74,7 @@ export class Pauses {
   private readonly hostPauses: HostPauses;
   private readonly shaper: AnyShaper;
   private readonly options: PausesOptions;
-  /** How long it took to store the pause after the last response that showed a spent quota. */
+  /** The time from the last response that showed a spent quota until its pause was stored. */
   private pauseLagMs = 0;
   /** How long the store took to save the last pause; undefined before the first pause. */
   private storeMs: number | undefined;
@@ -96,7 +89,7 @@ export class Pauses {
     return this.options.clock.nowUs() / 1000;
   }
 
-  /** If the response is a rejection or shows a spent quota, pauses the key or, for a 503, the host. Never throws. */
+  /** Pauses the key, or for a 503 the host, if the response is a rejection or shows a spent quota. Never throws. */
   async handleResponse(
     key: string,
     host: string,
@@ -140,7 +133,6 @@ export class Pauses {
     }
   }
 
-  /** See {@link HostPauses.copyTo}. */
   copyHostPause(host: string, key: string): Promise<boolean> {
     const ownMs = this.keys.get(host).pausedUntilMs - this.nowMs();
     return this.hostPauses.copyTo(key, host, ownMs);
@@ -168,8 +160,8 @@ export class Pauses {
   }
 
   /**
-   * How long until the limit with the fewest units left resets. Undefined for a 503, because it says nothing about a
-   * quota.
+   * The time until the reset of the limit with the fewest units left. Undefined for a 503, because a 503 says nothing
+   * about a quota.
    */
   private resetMs(headers: ResponseHeaders, status: number, trip: RoundTrip): number | undefined {
     if (status === 503) return undefined;
@@ -192,8 +184,8 @@ export class Pauses {
     const others = (maxConcurrent ?? Infinity) - 1;
     const spent = state.quota.update(remaining, trip, periodMs, this.propagationMs(), others);
     if (!spent) return;
-    // If units remain, the quota counts as spent only because other calls may be in flight. If no call waits, there may
-    // be no other calls, so no pause is needed.
+    // If units remain, the quota counts as spent only because of calls that may be in flight. If no call waits, no
+    // pause is needed.
     const isQueued = this.shaper.queueLength(key) > 0 || (await this.waitOf(key)) > 0;
     if (spent.units > 0 && !isQueued) return;
     // After the pause the shaper spaces the calls, so a jitter of one period is enough.
@@ -202,7 +194,6 @@ export class Pauses {
     if (isStored) this.pauseLagMs = this.nowMs() - trip.endMs;
   }
 
-  /** How long a call for the key would wait; 0 if the shaper fails. */
   private async waitOf(key: string): Promise<number> {
     try {
       return await this.shaper.waitOf(key);
@@ -213,7 +204,7 @@ export class Pauses {
   }
 
   /**
-   * For how long after a response other processes may start calls, because they don't know yet that it causes a pause.
+   * How long other processes may go on starting calls after a response, because they don't know about its pause yet.
    */
   private propagationMs(): number {
     const { pauseLagMs, storeMs } = this;
@@ -258,11 +249,8 @@ function newKeyState(): KeyState {
 }
 
 interface HostState {
-  /** When this process last asked the store whether the host is paused. */
   askedMs: number;
-  /** Resolves when that request is answered. */
   answered: Promise<void>;
-  /** When this process sent the request whose answer is the newest. */
   answerAskedMs: number;
   pausedUntilMs: number;
 }
@@ -281,9 +269,8 @@ const PATIENCE = 1 / 4;
 /**
  * Finds out whether hosts are paused, for calls whose key is not the host.
  *
- * If a call asked the store only when its slot has come, the call would start late, and the next call would follow too
- * soon. So the store is asked while the call waits, and for a short time one answer serves all calls to the host. If
- * the slot comes before the answer, the call waits for the answer at most a fraction of a period.
+ * If a call asked the store only when its slot has come, it would start late. So the store is asked while calls wait,
+ * and for a short time one answer serves all calls to the host.
  */
 class HostPauses {
   private readonly hosts: LruMap<HostState>;
@@ -316,8 +303,7 @@ class HostPauses {
   }
 
   /**
-   * Pauses a key in all processes for as long as its host is paused. Returns false if the host is not paused, or if the
-   * key can't be paused. Never rejects.
+   * Pauses a key in all processes for as long as its host is paused. Returns whether the key was paused. Never rejects.
    *
    * @param ownMs the remaining time of the pause that this process set for the host
    */
@@ -351,7 +337,6 @@ class HostPauses {
   }
 }
 
-/** Resolves when `promise` does, or after this many milliseconds. */
 function withTimeout(ms: number, promise: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
     const cancel = after(ms, resolve);
@@ -364,7 +349,6 @@ function withTimeout(ms: number, promise: Promise<void>): Promise<void> {
 
 const MAX_KEYS = 10_000;
 
-/** Creates the value of a new key, and evicts the least recently used key when the map is full. */
 class LruMap<Value> {
   private readonly values = new Map<string, Value>();
   private readonly makeValue: () => Value;

@@ -1,40 +1,32 @@
 /**
  * Decides from the remaining units in responses when a quota of the server is spent, and for how long to pause.
  *
- * Many processes call the server, and none of them sees the responses of the others. So four corrections are applied to
- * what a response states.
+ * This process does not see the responses to other processes, so it corrects what a response states:
  *
  * 1. *Calls that the response does not count yet.* While the response was in flight, the shaper started other calls: at
  *    most one per period, and fewer than `maxConcurrent`. More calls start until all processes know about a pause. The
  *    quota counts as spent when these calls can use all remaining units.
- * 2. *Time in flight.* The server counts a call when it arrives, and then works on it. The fastest call so far shows
- *    the latency of the network. If this call took longer, the difference is subtracted from the time that the response
- *    states.
- * 3. *Rounded seconds.* Headers state whole seconds: a window of one second always states `t=1`. A client that waits a
- *    whole second after the last unit of each window uses only half of the quota. But the shaper starts at most one
- *    call per period: if a response shows 9 more used units than the first response of its window, at least 9 periods
- *    of the window have passed. The wait is shortened by that time, but by no more than rounding can have added: one
+ * 2. *Time in flight.* The fastest call so far shows the latency of the network. If this call took longer, the
+ *    difference is subtracted from the time that the response states.
+ * 3. *Rounded seconds.* Headers state whole seconds, so a client that waits as stated wastes a part of each window. But
+ *    the shaper starts at most one call per period: if a response shows 9 more used units than the first response of
+ *    its window, at least 9 periods of the window have passed. The wait is shortened by that time, but by at most one
  *    second, or two seconds between two dates.
- * 4. *The pace is a wait, too.* At its own pace, the shaper may need the rest of the window to use up the remaining
- *    units and start one more call. Then no pause is needed. So a shaper with the pace of the server is not slowed down
- *    at the end of each window.
+ * 4. *The pace is a wait, too.* No pause is needed if the shaper needs the rest of the window anyway, because it starts
+ *    the calls for the remaining units, and one more, at its own pace.
  *
- * The third correction is slightly wrong if calls arrive late, and very wrong if other clients use the same quota or if
- * a call costs several units. Then the server rejects calls. One rejection can be bad luck. After a second one within
- * thirty windows, a margin of a quarter of a period is added to each wait, for thirty windows. Each rejection in that
- * time makes the margin four times as long, up to the wait that the response states, and restarts the thirty windows.
- * If the next rejection comes soon after they end, the margin lasts for sixty windows, and so on.
+ * The third correction is wrong if other clients use the same quota, or if a call costs several units. Then the server
+ * rejects calls. After a second rejection within thirty windows, each wait gets a margin for thirty windows. Each
+ * rejection in that time multiplies the margin, and restarts the thirty windows.
  */
 
 import type { Remaining } from './response-headers.js';
 
-/** The start and end of one call, in milliseconds of one clock. */
 export interface RoundTrip {
   readonly startMs: number;
   readonly endMs: number;
 }
 
-/** The largest values that responses have stated for a limit. */
 interface Maximum {
   readonly units: number;
   readonly seconds: number;
@@ -42,11 +34,9 @@ interface Maximum {
 
 interface SpentQuota {
   readonly pauseMs: number;
-  /** The remaining units of the quota. Calls in flight may still use them. */
   readonly units: number;
 }
 
-/** At most this many limits of a response are used. */
 const MAX_LIMITS = 8;
 
 /**
@@ -60,7 +50,6 @@ const MAX_MARGIN_WINDOWS = 1000;
 const FIRST_MARGIN = 1 / 4;
 const MARGIN_FACTOR = 4;
 
-/** What the responses for one key have stated. */
 export class Quota {
   private maxima = new Map<string, Maximum>();
   private fastestMs = Number.POSITIVE_INFINITY;
@@ -70,7 +59,6 @@ export class Quota {
   private marginLastsMs = 0;
   private margin = FIRST_MARGIN;
 
-  /** Call it after a rejection, which can mean that a pause was too short. */
   addRejection({ startMs, endMs }: RoundTrip): void {
     // Calls that were in flight together count as one rejection.
     if (startMs < this.rejectedMs || this.maxima.size === 0) return;
@@ -95,8 +83,7 @@ export class Quota {
   /**
    * Returns the longest pause that a spent limit requires; undefined if no limit requires one.
    *
-   * @param propagationMs for how long after the response other processes may start calls, because they don't know the
-   * pause yet
+   * @param propagationMs how long other processes may go on starting calls, because they don't know the pause yet
    * @param others the largest number of other calls that may be in flight
    */
   update(
@@ -135,7 +122,6 @@ export class Quota {
     };
   }
 
-  /** How long to wait from the moment at which the server counted the call. */
   private waitMs(
     { units, seconds, excess }: Remaining,
     maximum: Maximum,

@@ -1,18 +1,15 @@
 /**
  * Follows redirects as the Fetch standard does ("HTTP-redirect fetch"), but each hop is a call that waits for a slot of
- * its target host. Otherwise redirects from one host could lead to calls to another host that are faster than that
- * host's pace.
+ * its target host. Otherwise redirects from one host could exceed the pace of another host.
  */
 
 import type { WebResponse } from '@spillway/core/fetch';
 import { type Call, hostClasses, readCall } from './call.js';
 
-/** The most redirects that `fetch` follows. */
 const MAX_REDIRECTS = 20;
 
 const REDIRECT_STATUSES: ReadonlySet<unknown> = new Set([301, 302, 303, 307, 308]);
 
-/** Headers that describe the body, and are removed with it. */
 const BODY_HEADERS = [
   'content-encoding',
   'content-language',
@@ -80,7 +77,6 @@ export function redirectedCall(call: Call, response: WebResponse, count: number)
   return readCall(to.href, init);
 }
 
-/** Sets `redirected` of the result, as `fetch` does. */
 export function markRedirected(response: WebResponse): void {
   try {
     Object.defineProperty(response, 'redirected', { value: true, configurable: true });

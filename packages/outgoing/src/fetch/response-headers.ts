@@ -1,17 +1,12 @@
-/** Reads the headers of a response: how long to wait, and how many units of its limits remain. */
-
 import { parseHttpDate, parseList } from './http-grammar.js';
 
-/** The headers of a response. `get` returns null for a header that cannot be read. */
 export interface ResponseHeaders {
   get(name: string): string | null;
 }
 
-/** The remaining units of one limit of the server. */
 export interface Remaining {
   /** The name of the limit. It is only used to find the same limit in the next response. */
   readonly name: string;
-  /** An integer from 0. */
   readonly units: number;
   /** Seconds until more units are available, or until the remaining units expire: from 0, possibly Infinity. */
   readonly seconds: number;
@@ -61,7 +56,6 @@ function serverTimeMs(headers: ResponseHeaders, nowMs: number): number {
   return parseHttpDate(headers.get('date') ?? '', nowMs) ?? nowMs;
 }
 
-/** Reads the `RateLimit` headers of all drafts, and `X-RateLimit-*` with `withX`. */
 export function readRemaining(
   headers: ResponseHeaders,
   nowMs: number,

@@ -1,5 +1,3 @@
-/** The public interface of a shaper. */
-
 import type { Duration, HostSignal } from '@spillway/core';
 
 export type { HostSignal } from '@spillway/core';
@@ -37,8 +35,8 @@ export interface Unreserved {
 /** How waiting jobs are ranked. */
 export interface WaitOptions {
   /**
-   * Jobs with a higher priority go before other jobs of the same cost that wait in this process, as long as each job
-   * that they overtake still starts within its `maxWait`. Default 0.
+   * Jobs with a higher priority start before other jobs of the same cost that wait in this process. They overtake a job
+   * only if it can still start within its `maxWait`. Default 0.
    */
   readonly priority?: number | undefined;
 }
@@ -68,9 +66,9 @@ export interface ScheduleOptions<Pace extends string = never>
 /** A running job, passed to its work as the second argument. */
 export interface RunningJob<Pace extends string = never> {
   /**
-   * Corrects the cost of the job when its real units are known. With several paces, it corrects only the paces that
-   * `units` names. Each pace is settled once; later calls do nothing. Units above the cost are charged, and delay later
-   * jobs by at most `maxWait`. Unused units are given back, unless a later slot of that pace is already taken.
+   * Corrects the cost of the job when its real units are known. Units above the cost are charged, and delay later jobs
+   * by at most `maxWait`. Unused units are given back, unless a later slot of that pace is already taken. With several
+   * paces, only those that `units` names are corrected. Each pace can be settled once; later calls do nothing.
    *
    * @throws SpillwayError `SPW_COST_INVALID` unless units are integers from 0 to 1,000,000,000; `SPW_OPTION_UNKNOWN`
    */
@@ -140,9 +138,8 @@ export interface Shaper<Pace extends string = never> {
    * Waits for a slot, runs the work, and settles as the work does. The work receives `signal` (or a signal that is
    * never aborted), and the job, whose cost it can correct.
    *
-   * Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`, `SPW_SHAPER_BLOCKED` or `SPW_SHAPER_CLOSED` if there is no slot.
-   * It also rejects with `SPW_SHAPER_WAIT` if a pause or an outage keeps the job from starting within `maxWait`, and
-   * with the reason of `signal` if the signal is aborted first.
+   * Rejects with `SPW_SHAPER_FULL`, `SPW_SHAPER_WAIT`, `SPW_SHAPER_BLOCKED`, `SPW_SHAPER_CLOSED` or
+   * `SPW_STORE_UNAVAILABLE` if the job cannot start. If `signal` is aborted, it rejects with the reason of the signal.
    */
   schedule<T>(
     key: string,
@@ -150,9 +147,8 @@ export interface Shaper<Pace extends string = never> {
     options?: ScheduleOptions<Pace>,
   ): Promise<T>;
   /**
-   * How long a job of one unit and this priority would wait if it came now and no other job came later, in
-   * milliseconds. The result includes pauses, but not the wait for a permit, which is unknown. It assumes that the job
-   * overtakes no jobs of other processes. Takes no slot.
+   * How long a job of one unit and this priority would wait if it came now, in milliseconds. The result includes
+   * pauses, but not the wait for a permit, which is unknown. Takes no slot.
    */
   waitOf(key: string, options?: WaitOptions): Promise<number>;
   /** How much longer the key is paused, in milliseconds; 0 if it is not paused, or if the store does not answer. */

@@ -1,4 +1,4 @@
-/** A binary heap with removal of any item: adding, removing and finding the first item take logarithmic time. */
+/** A binary heap from which any item can be removed in logarithmic time. */
 
 export class Heap<Item> {
   /** No item goes before its parent, which is at (index - 1) / 2. */
@@ -23,7 +23,6 @@ export class Heap<Item> {
     this.siftUp(item, this.items.length);
   }
 
-  /** Returns false if the item is not in the heap. */
   remove(item: Item): boolean {
     const { items, indexes } = this;
     const index = indexes.get(item);

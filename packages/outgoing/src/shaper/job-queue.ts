@@ -2,14 +2,14 @@
  * The queue of one key in this process. A job passes through it in four steps:
  *
  * 1. *Admission.* The queue uses a spare slot, or asks the store for one. If it gets no slot within `maxWait`, the job
- *    is rejected. With `maxConcurrent`, the job is accepted without a slot. When the job is the first in line and a
- *    slot is due, the queue takes the slot and a permit in one call.
- * 2. *Waiting.* The job waits for its start in the {@link Schedule}. A pause or an outage can void its slot. Then the
- *    queue asks the store for another slot, until the deadline of the job.
+ *    is rejected. With `maxConcurrent`, the job is accepted without a slot. When it is the first in line and a slot is
+ *    due, it gets the slot and a permit in one call.
+ * 2. *Waiting.* The job waits for its start in the {@link Schedule}. If a pause or an outage voids its slot, the queue
+ *    asks the store for another one.
  * 3. *Check.* Shortly before the start, the queue asks the store whether the key is paused.
- * 4. *Start*, or expiry: a job that is kept from starting for too long is rejected.
+ * 4. *Start*, or expiry: a job that could not start in time is rejected.
  *
- * {@link JobQueue.runDue} does everything that is due; a timer, each answer and each change call it.
+ * {@link JobQueue.runDue} does what is due. A timer, each answer and each change call it.
  */
 
 import { isLater } from '@spillway/core/adapter';
@@ -44,22 +44,17 @@ const CONTENDED_US = 1_000_000;
  */
 const DUE_PAUSE_US = 25_000;
 
-/** What the queues of a shaper share. */
 export interface JobQueueHost {
   readonly paces: Paces;
   readonly slots: SlotClient;
-  /** Set only with `maxConcurrent`. */
   readonly permits: Permits | undefined;
   startJob(job: Job, slot: Slot): void;
-  /** Rejects a job that was accepted and has not started in time. */
   expireJob(job: Job, key: string, waitMs: number): void;
-  /** Called when the time of the next {@link JobQueue.runDue} may have changed. */
   queueChanged(queue: JobQueue): void;
 }
 
 export class JobQueue {
   readonly key: string;
-  /** When to call {@link runDue}. {@link Queues} orders queues by this time. */
   wakeUs: number = Infinity;
   private readonly host: JobQueueHost;
   private readonly paces: Paces;
@@ -67,19 +62,17 @@ export class JobQueue {
   private readonly permits: Permits | undefined;
   /** Permits of ended jobs, for the next jobs. */
   private readonly freePermits: Permit[] = [];
-  /** Until this instant, other processes probably want permits, because they held some when this process got none. */
   private contendedUntilUs = -Infinity;
   private readonly schedule: Schedule;
   private readonly pause: KeyPause;
   private readonly localPaces: readonly LocalPace[];
   /** Jobs that are neither accepted nor rejected yet. */
   private readonly undecided = new Set<Job>();
-  /** How many store calls for undecided jobs are pending. Calls for jobs that were aborted meanwhile count, too. */
+  /** Also counts calls for jobs that were aborted meanwhile. */
   private pendingTakes = 0;
   private isChecking = false;
   private lastStartUs = -Infinity;
   private isRefilling = false;
-  /** Before this instant, the store is not asked for slots of accepted jobs. */
   private refillFromUs = -Infinity;
   private isCancelling = false;
   private cancelling: Promise<void> | undefined;
@@ -101,7 +94,6 @@ export class JobQueue {
     return this.schedule.length + this.undecided.size;
   }
 
-  /** Whether the queue can be dropped, because it holds no more state than a new queue. */
   isIdle(nowUs: number): boolean {
     const { schedule, pause, pendingTakes } = this;
     const isEmpty = this.length === 0 && schedule.firstSlot === undefined;
@@ -183,7 +175,6 @@ export class JobQueue {
     this.schedule.addJob(job);
   }
 
-  /** Removes an aborted job. The next job of the same cost gets its slot. */
   drop(job: Job): void {
     this.undecided.delete(job);
     if (!this.schedule.removeJob(job)) return;
@@ -192,7 +183,7 @@ export class JobQueue {
   }
 
   /**
-   * How long a job of one unit would wait if it came now and no other job came later, in milliseconds.
+   * How long a job of one unit would wait if it came now, in milliseconds.
    *
    * @param storeMs the wait in the newest answer of the store
    */
@@ -204,7 +195,6 @@ export class JobQueue {
     return Math.max(0, this.schedule.startUs(one, priority, ownUs) - nowUs) / 1_000;
   }
 
-  /** Removes and returns a slot that no job needs, for a reservation. */
   takeSpareSlot(cost: Cost): Slot | undefined {
     this.dropPassedSlots();
     const slot = this.schedule.spareSlot(cost);
@@ -220,7 +210,7 @@ export class JobQueue {
     return startUs;
   }
 
-  /** Adds a slot, such as that of a cancelled reservation. If no job needs the slot, it is cancelled in the store. */
+  /** If no job needs the slot, cancels it in the store. */
   addSlot(slot: Slot): void {
     for (const pace of this.localPaces) pace.uncount(slot);
     this.schedule.addSlot(slot);
@@ -228,13 +218,11 @@ export class JobQueue {
     this.runDue();
   }
 
-  /** How much longer the key is paused, as far as this process knows, in milliseconds. */
   get pausedMs(): number {
     const nowUs = this.slots.nowUs();
     return (this.pause.endUs(nowUs) - nowUs) / 1_000;
   }
 
-  /** Pauses the key, in this process at once, in others as soon as the store has the pause. */
   async beginPause(holdUs: number): Promise<SlotAnswer> {
     const sending = this.pause.beginPause(holdUs);
     this.runDue();
@@ -243,7 +231,6 @@ export class JobQueue {
     return answer;
   }
 
-  /** Updates the state of the key from an answer, and does what is due. */
   handle(answer: SlotAnswer): void {
     this.learnFromStore(answer);
     this.runDue();
@@ -313,9 +300,7 @@ export class JobQueue {
     }
   }
 
-  /**
-   * Drops void slots, and past slots that no job needs. A new job must not use them, and the timer may run too late.
-   */
+  /** A new job must not use a void or past slot. The timer that removes these slots may run too late. */
   private dropPassedSlots(): void {
     const nowUs = this.slots.nowUs();
     this.dropVoidSlots(nowUs);
@@ -353,7 +338,6 @@ export class JobQueue {
     return oldestJob.deadlineUs + Math.max(CHECK_AHEAD_US, this.paces.periodUs);
   }
 
-  /** Rejects jobs that a pause, an outage or a stall of this process has kept from starting for too long. */
   private expireDue(nowUs: number): void {
     const { schedule, paces } = this;
     // No deadline can be this far ahead, so this process's clock was set back.
@@ -376,7 +360,6 @@ export class JobQueue {
     return this.pause.isChecked(this.startUs(slot));
   }
 
-  /** The first slot that no check for a pause covers yet. Undefined if there is none, or while a check is pending. */
   private uncheckedSlot(): Slot | undefined {
     if (this.schedule.length === 0 || this.isChecking) return undefined;
     return this.schedule.firstSlotNot((slot) => this.isChecked(slot));
@@ -389,7 +372,7 @@ export class JobQueue {
 
   private checkUs(slot: Slot): number {
     const startUs = this.startUs(slot);
-    // A check for a later slot is made as late as possible, so that it covers more of the starts after it.
+    // The check for a later slot is made as late as possible, because it then covers more of the starts after it.
     const isFirst = slot === this.schedule.firstSlot;
     return isFirst ? this.pause.checkUs(startUs) : this.pause.latestCheckUs(startUs);
   }
@@ -417,7 +400,6 @@ export class JobQueue {
     return Math.max(this.refillFromUs, this.pause.unknownToStoreUs);
   }
 
-  /** The costs of jobs for which a slot must be taken. */
   private nextCosts(max: number): readonly Cost[] {
     return this.permits ? this.schedule.nextCosts(max) : this.schedule.missingCosts(max);
   }
@@ -463,17 +445,16 @@ export class JobQueue {
     return Math.min(Math.max(isContended ? half : left, freePermits.length, 0), MAX_REFILL);
   }
 
-  /** Takes slots of these costs, and sets when to ask the store for more. Resolves to the last answer. */
   private async takeEach(costs: readonly Cost[]): Promise<SlotAnswer> {
     const { lastSlot } = this.schedule;
     const takes = costs.map((cost) => this.takeOne(cost));
-    // A store in memory answers without a promise. Then nothing is awaited, so that a job starts at once.
+    // A store in memory answers without a promise. Then nothing is awaited, and a job starts at once.
     const taken = takes.some(isLater) ? await Promise.all(takes) : (takes as SlotAnswer[]);
     for (const answer of taken) this.handle(answer);
     const before = this.permits ? undefined : lastSlot;
     const answers = taken.map((answer) => this.delaySlot(answer, before));
     const slots = answers.flatMap(({ slot }) => slot ?? []);
-    // Cancelled from the last to the first, because the fallback cancels only the last slot that it granted.
+    // The last slot is cancelled first, because the fallback cancels only the last slot that it granted.
     const useless = slots.filter((slot) => this.isUseless(slot)).reverse();
     for (const slot of useless) void this.slots.cancel(slot);
     for (const slot of slots) if (!useless.includes(slot)) this.addSlot(slot);
@@ -504,7 +485,6 @@ export class JobQueue {
     });
   }
 
-  /** Takes back the permit of an ended job. The next job reuses it, or it is released for other processes. */
   returnPermit(permit: Permit): void {
     const nowUs = this.slots.nowUs();
     const isWanted = this.nextCosts(1).length > 0;
@@ -521,7 +501,7 @@ export class JobQueue {
       } else if (isWanted) this.refillFromUs = askUs;
     }
     this.runDue();
-    // If no refill runs, a pause delays it, and the jobs may be aborted before that.
+    // If no refill runs, a pause delays the next one. Until then, other processes can use the permits.
     if (!this.isRefilling) this.releaseFreePermits();
   }
 
@@ -529,12 +509,11 @@ export class JobQueue {
     for (const permit of this.freePermits.splice(0)) permit.release();
   }
 
-  /** Whether the fallback, which does not know the pauses of other processes, granted a slot inside a pause. */
+  /** The fallback does not know the pauses of other processes, so it may grant a slot inside a pause. */
   private isUseless(slot: Slot): boolean {
     return slot.isLocal && this.pause.isPaused(slot);
   }
 
-  /** When the store can be asked for another slot. */
   private nextTakeUs({ slot, steps, waitMs, lacksPermit }: SlotAnswer): number {
     const { pause, permits } = this;
     const nowUs = this.slots.nowUs();
@@ -573,9 +552,8 @@ export class JobQueue {
   }
 
   /**
-   * Only a store that has lost its data grants a slot that starts before slots granted earlier. After such a loss, the
-   * queue delays all slots of the store by the same time, so that they come after the slots granted earlier. So all
-   * processes together keep the pace.
+   * A store that grants a slot before slots granted earlier has lost its data. Then the queue delays all later slots of
+   * the store by the same time, because they must come after the slots granted earlier.
    */
   private detectLoss(slot: Slot, before: Slot): void {
     // After a change of the pace, a burst may begin before earlier slots. That is no loss.
@@ -588,7 +566,7 @@ export class JobQueue {
     this.lostUs = Math.ceil(before.at.localUs - slot.at.localUs + costUs);
   }
 
-  /** Cancels spare slots, from the last on. Resolves when no more can be cancelled; never rejects. */
+  /** Cancels spare slots, the last one first. Resolves when no more can be cancelled; never rejects. */
   private cancelSpareSlots(): Promise<void> {
     // All callers share the promise, but must not share the async context of the first one.
     if (!this.isCancelling || !this.cancelling) {
@@ -610,14 +588,12 @@ export class JobQueue {
       if (cancelled === 'done') continue;
       if (cancelled === 'kept' && !slot.permit) schedule.addSlot(slot); // for the next job of this cost
       if (cancelled === 'unknown' || schedule.lastSlot === slot) break;
-      // A later slot was added meanwhile.
     }
     this.isCancelling = false;
     this.runDue();
   }
 }
 
-/** Returns the first costs, as many as these units of each pace allow, but at least one. */
 function firstWithin(units: readonly number[], costs: readonly Cost[]): readonly Cost[] {
   const left = [...units];
   const end = costs.findIndex((cost) => {

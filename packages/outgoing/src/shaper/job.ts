@@ -1,5 +1,3 @@
-/** A job of a shaper: its options, its signal, and its life from waiting to the end of its work. */
-
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
 import { checkHas } from '@spillway/core/direct';
 import type { HostSignal, RunningJob, ScheduleOptions, WaitOptions } from './contract.js';
@@ -9,7 +7,6 @@ export type Work = (signal: HostSignal, job: RunningJob) => unknown;
 
 declare const AbortController: new () => { readonly signal: HostSignal };
 
-/** The part of `AbortSignal` that jobs use. */
 interface Signal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -21,7 +18,6 @@ interface JobOptions {
   readonly key: string;
   readonly cost: Cost;
   readonly priority: number;
-  /** Among jobs of one priority, the lowest number goes first. */
   readonly order: number;
   readonly signal: Signal | undefined;
 }
@@ -35,7 +31,6 @@ export class Job {
   deadlineUs: number = Infinity;
   /** Resolves when the slot of the job has come; rejects if the job is rejected or aborted before. */
   readonly ready: Promise<void>;
-  /** Resolves when the work has ended, whatever its result. */
   readonly ended: Promise<void>;
   private readonly work: Work;
   private readonly signal: Signal | undefined;
@@ -47,7 +42,6 @@ export class Job {
   private running: RunningJob | undefined;
   private readonly onAborted: () => void;
 
-  /** @param onAborted called if the job is aborted while it waits or runs */
   constructor(
     work: Work,
     { key, cost, priority, order, signal }: JobOptions,
@@ -70,7 +64,6 @@ export class Job {
     if (signal) addAbortListener(signal, this.abort);
   }
 
-  /** False once the job was started, rejected or aborted. */
   get isWaiting(): boolean {
     return this.waits;
   }
@@ -84,7 +77,6 @@ export class Job {
     this.rejectResult(error);
   }
 
-  /** Call it when the slot of the job has come. Resolves {@link ready}; then {@link runJob} is called. */
   start(running: RunningJob): void {
     this.waits = false;
     this.running = running;
@@ -92,10 +84,8 @@ export class Job {
   }
 
   /**
-   * Runs the work. Settles as the work does, or as soon as the job is aborted.
-   *
-   * Only the function that awaited {@link ready} may call it, because the work must run in the async context of the
-   * job's caller. {@link start} runs in a timer or in another caller's request.
+   * Settles as the work does, or as soon as the job is aborted. Only the function that awaited {@link ready} may call
+   * it, because the work must run in the async context of the job's caller.
    */
   runJob(): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -129,7 +119,6 @@ export class Job {
 
 type Rank = Pick<Job, 'priority' | 'order'>;
 
-/** Orders jobs by priority, highest first, then by arrival. */
 export function goesBefore(job: Rank, other: Rank): boolean {
   return (
     job.priority > other.priority || (job.priority === other.priority && job.order < other.order)
@@ -169,12 +158,10 @@ const WAIT_OPTIONS: NamesOf<WaitOptions> = { priority: 1 };
 
 const SCHEDULE_OPTIONS: NamesOf<ScheduleOptions<string>> = { cost: 1, signal: 1, priority: 1 };
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function checkJobOptions(options: ScheduleOptions<string> | undefined): void {
   if (options !== undefined) checkOptions(options, 'a job', SCHEDULE_OPTIONS);
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function readPriority(options: WaitOptions | undefined): number {
   if (options === undefined) return 0;
   checkOptions(options, 'waitOf', WAIT_OPTIONS);
@@ -186,7 +173,6 @@ function checkPriority({ priority = 0 }: WaitOptions): number {
   return priority;
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function readJobOptions(
   options: ScheduleOptions<string>,
 ): Pick<JobOptions, 'priority' | 'signal'> {

@@ -1,5 +1,3 @@
-/** The jobs of a shaper in this process: those that wait, and those that run. */
-
 import type { Job } from './job.js';
 import { PendingCalls } from './pending-calls.js';
 
@@ -34,7 +32,6 @@ export class Jobs {
     void job.ended.then(() => this.runningJobs.delete(job));
   }
 
-  /** Call it when a waiting job was rejected or aborted. */
   stopWaiting(job: Job): void {
     this.waitingJobs.delete(job);
   }

@@ -1,5 +1,3 @@
-/** The pause of a key, as the store's answers state it, and the pauses that this process sends to the store. */
-
 import type { PauseCheckTime } from './pause-check-time.js';
 import type { Instant, Slot, SlotAnswer, SlotClient } from './slots.js';
 
@@ -7,18 +5,13 @@ import type { Instant, Slot, SlotAnswer, SlotClient } from './slots.js';
 const RESEND_US = 100_000;
 
 export class KeyPause {
-  /** When the call with the newest answer was sent, and how long the answer took. */
   private askedUs = -Infinity;
   private latencyUs = 0;
   private pausedUntil: Instant | undefined;
-  /**
-   * A check found no pause for starts up to this instant. They need no second check, even if {@link checkUs} would now
-   * ask for one.
-   */
+  /** A check found no pause for starts up to this instant, so these starts need no second check. */
   private checkedUs = -Infinity;
   /** The end of the pause that this process began; -Infinity once an answer of the store includes the pause. */
   private ownUs = -Infinity;
-  /** The end of the pause that must be sent to the store. */
   private sendUntilUs = -Infinity;
   /** When to resend the pause that the store failed to save; Infinity if the store has it, or a call is pending. */
   private resendUs = Infinity;
@@ -51,7 +44,6 @@ export class KeyPause {
     return at.localUs < ownUs || (pausedUntil !== undefined && at.isBefore(pausedUntil));
   }
 
-  /** When the pause ends, by this process's clock; `nowUs` if the key is not paused. */
   endUs(nowUs: number): number {
     return Math.max(nowUs, this.ownUs, this.pausedUntil?.localUs ?? nowUs);
   }
@@ -61,7 +53,6 @@ export class KeyPause {
     return this.ownUs;
   }
 
-  /** When to check for a pause if a job is to start at `startUs`. */
   checkUs(startUs: number): number {
     return this.checkTime.checkUs(startUs);
   }
@@ -70,14 +61,10 @@ export class KeyPause {
     return this.checkTime.latestUs(startUs);
   }
 
-  /** Call it when a check found no pause for starts up to this instant. */
   passCheck(startUs: number): void {
     this.checkedUs = Math.max(this.checkedUs, startUs);
   }
 
-  /**
-   * Whether a start at this instant needs no further check for a pause, because a check or a recent answer covers it.
-   */
   isChecked(startUs: number): boolean {
     return startUs <= this.checkedUs || this.checkUs(startUs) <= this.askedUs;
   }
@@ -87,7 +74,7 @@ export class KeyPause {
     return lateUs <= this.latencyUs;
   }
 
-  /** Begins a pause in this process, and sends it to the store. A longer active pause is not shortened. */
+  /** A longer active pause is not shortened. */
   async beginPause(holdUs: number): Promise<SlotAnswer> {
     const untilUs = this.slots.nowUs() + holdUs;
     this.ownUs = Math.max(this.ownUs, untilUs);
@@ -95,28 +82,23 @@ export class KeyPause {
     return this.sendPause(holdUs);
   }
 
-  /** Sends the pause again if the store failed to save it. Otherwise returns undefined. */
   async resend(): Promise<SlotAnswer | undefined> {
     const leftUs = this.sendUntilUs - this.slots.nowUs();
     return this.resendUs !== Infinity && leftUs > 0 ? this.sendPause(leftUs) : undefined;
   }
 
-  /** When to call {@link resend}; Infinity if there is nothing to resend. */
   get resendDueUs(): number {
     return this.resendUs < this.sendUntilUs ? this.resendUs : Infinity;
   }
 
-  /** The end of a pause that the store failed to save; -Infinity if there is no such pause. */
   get unsentUntilUs(): number {
     return this.resendUs === Infinity ? -Infinity : this.sendUntilUs;
   }
 
-  /** Whether no pause is being sent or must be resent. */
   isSent(nowUs: number): boolean {
     return this.pendingCalls === 0 && this.unsentUntilUs <= nowUs;
   }
 
-  /** Forgets all pauses, because nothing starts any more. */
   forget(): void {
     this.sendUntilUs = -Infinity;
     this.ownUs = -Infinity;

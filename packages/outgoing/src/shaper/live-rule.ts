@@ -13,7 +13,6 @@ export interface RuleNumbers {
   readonly burst?: number | undefined;
 }
 
-/** A rule, and how to decide while the store fails. */
 export interface RuleInForce<R extends Rule> {
   readonly rule: R;
   readonly onStoreError: StoreErrorPolicy;
@@ -25,22 +24,18 @@ interface Plan {
   readonly pick: (plan: ShaperPlan) => Partial<RuleNumbers> | undefined;
 }
 
-/** How many rules made from plans are cached, at most. */
 const MAX_PLANS = 256;
 
 export class LiveRule<R extends Rule> {
-  /** The name of the rule in the store and in live settings. */
   readonly name: string;
   readonly declared: RuleInForce<R>;
   private readonly numbers: RuleNumbers;
   private readonly make: (numbers: RuleNumbers) => R;
   private readonly plan: Plan | undefined;
   private readonly client: DirectClient;
-  /** Rules made from live limits. */
   private readonly live = new WeakMap<LiveLimits, RuleInForce<R>>();
   private readonly planned = new Map<string, RuleInForce<R>>();
 
-  /** @param make throws for invalid numbers */
   constructor(
     name: string,
     numbers: RuleNumbers,
@@ -77,7 +72,6 @@ export class LiveRule<R extends Rule> {
     return limits ? this.changedRule(plan.numbers, limits) : plan.inForce;
   }
 
-  /** How much longer an operator blocks the key, in milliseconds; 0 if it is not blocked. */
   blockedMs(key: string): number {
     const override: KeyOverride | undefined = this.client.control?.overrideOf(this.name, key);
     return override?.verdict === 'block' ? override.endsInMs : 0;
@@ -93,10 +87,7 @@ export class LiveRule<R extends Rule> {
     return found;
   }
 
-  /**
-   * The numbers from the plan of the key; undefined if it has no plan. For an error or invalid numbers, reports a fault
-   * and returns undefined.
-   */
+  /** Reports an error or invalid numbers of the plan as a fault, and returns undefined. */
   private readPlan(
     { of, pick }: Plan,
     key: string,
@@ -127,7 +118,7 @@ export class LiveRule<R extends Rule> {
     }
   }
 
-  /** The rule with these live limits. If their numbers are invalid, reports a fault and returns the declared rule. */
+  /** If the numbers are invalid, reports a fault and returns the declared rule. */
   private changedRule(numbers: RuleNumbers, limits: LiveLimits): RuleInForce<R> {
     try {
       return this.withPolicy(this.make(this.changed(numbers, limits)));

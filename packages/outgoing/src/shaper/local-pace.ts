@@ -9,20 +9,16 @@ import type { Slot } from './slots.js';
 interface CountedStart {
   readonly startUs: number;
   readonly costUs: number;
-  /** When the bucket is full again after this start and the starts before it. */
   fullUs: number;
 }
 
 export class LocalPace {
   private readonly starts = new Map<Slot, CountedStart>();
-  /** When the bucket is full again after the evicted starts. */
   private beforeUs = -Infinity;
   private lastUs = -Infinity;
-  /** Whether `lastUs` and each `fullUs` must be computed again, because a start was removed. */
   private isStale = false;
   private readonly index: number;
 
-  /** @param index the place of the pace in the shaper's list */
   constructor(index: number) {
     this.index = index;
   }

@@ -1,5 +1,3 @@
-/** How jobs and reservations end: errors and values for callers, decisions for observers. */
-
 import {
   type Decision,
   type Observer,
@@ -76,7 +74,6 @@ export function unreserved(
   return { allowed: false, key, reason, wouldWaitMs };
 }
 
-/** Calls a callback of the app, and passes its error or rejection to `onError`. */
 export function callSafely(call: () => unknown, onError: (error: unknown) => void): void {
   try {
     const returned = call();
@@ -86,14 +83,12 @@ export function callSafely(call: () => unknown, onError: (error: unknown) => voi
   }
 }
 
-/** Reports decisions to observers: one for each job that starts or is rejected, and one for each reservation. */
 export class DecisionReporter {
   private readonly name: string;
   private readonly client: DirectClient;
   private readonly ruleOf: (key: string) => Rule;
   private readonly waitObservers: readonly Observer[];
 
-  /** @param ruleOf returns the rule that a decision shows if no slot was requested */
   constructor(
     name: string,
     client: DirectClient,
@@ -125,7 +120,6 @@ export class DecisionReporter {
     this.report(key, cost, rule, isLocal ? 'error' : 'allowed', null, 0);
   }
 
-  /** Reports that the key got no slot: the wait is too long, or the store failed. */
   reportAnswer({ key, cost, steps, isUnknown, failure, waitMs }: SlotAnswer): void {
     if (!this.client.isObserved) return;
     const rule = slowestOf(steps);
@@ -136,7 +130,6 @@ export class DecisionReporter {
     }
   }
 
-  /** @param retryAfterMs NaN if unknown */
   reportRejection(key: string, cost: Cost, reason: Reason, retryAfterMs: number): void {
     if (!this.client.isObserved) return;
     this.report(key, cost, this.ruleOf(key), 'denied', reason, retryAfterMs);
@@ -161,7 +154,6 @@ export class DecisionReporter {
   }
 }
 
-/** The rule with the longest time per unit. */
 function slowestOf(steps: readonly Step[]): QueueRule {
   const rules = steps.map(({ rule }) => rule as QueueRule);
   return rules.reduce((one, other) => (periodOf(other) > periodOf(one) ? other : one));

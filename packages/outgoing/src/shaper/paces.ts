@@ -1,5 +1,3 @@
-/** The paces of a shaper, the costs of jobs, and the steps that take slots. */
-
 import type { Duration, Step } from '@spillway/core';
 import { checkOptions, mustBe } from '@spillway/core/adapter';
 import {
@@ -22,14 +20,12 @@ import type { DeclaredPace, ShaperConfig, ShaperPlan } from './shaper-options.js
 /** What a job costs in each pace, in the order of the paces. */
 export interface Cost {
   readonly units: readonly number[];
-  /** Costs with the same units have the same id. */
   readonly id: string;
 }
 
 /** With `maxConcurrent`, a job that costs one unit takes its slot at most this long before its start. */
 const AHEAD_US = 50_000;
 
-/** The most units with which a job can be settled. */
 const MAX_SETTLED = 1_000_000_000;
 
 interface Pace {
@@ -39,9 +35,7 @@ interface Pace {
 }
 
 export class Paces {
-  /** The smallest cost of a job: one unit in each pace. */
   readonly one: Cost;
-  /** The longest time per unit among the declared paces. */
   readonly periodUs: number;
   readonly waitUs: number;
   private readonly all: readonly Pace[];
@@ -77,7 +71,6 @@ export class Paces {
     return this.first.live.ruleFor(key);
   }
 
-  /** @throws SpillwayError `SPW_KEY_INVALID` */
   stepsOf(op: Op, key: string, { units }: Cost): readonly Step[] {
     const { all } = this;
     if (all.length === 1) return [stepOf(this.first, op, key, units[0] as number)];
@@ -98,12 +91,10 @@ export class Paces {
     return this.stepsOf('take', key, cost).map(dueSoon);
   }
 
-  /** The step that charges units of a started job, even if the pace has no room for them. */
   recordStep(key: string, at: number, units: number): Step {
     return stepOf(this.all[at] as Pace, 'record', key, units);
   }
 
-  /** @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN` */
   cost(cost: unknown, key: string): Cost {
     if (cost === undefined) return this.one;
     const units = this.all.map(() => 1);
@@ -113,11 +104,7 @@ export class Paces {
     return costOf(units);
   }
 
-  /**
-   * Returns the index and the units of each pace that `units` names.
-   *
-   * @throws SpillwayError `SPW_COST_INVALID`, `SPW_OPTION_UNKNOWN`
-   */
+  /** Returns the index and the units of each pace that `units` names. */
   settledUnits(units: unknown): readonly (readonly [number, number])[] {
     const given = this.unitsIn('units', units);
     return given.map(([at, name, own]) => [
@@ -126,7 +113,6 @@ export class Paces {
     ]);
   }
 
-  /** Returns the index, the name for messages and the units of each pace that an argument names. */
   private unitsIn(option: string, given: unknown): readonly (readonly [number, string, unknown])[] {
     const { label } = this.first;
     if (label === undefined) return [[0, option, given]];
@@ -170,7 +156,6 @@ function costOf(units: readonly number[]): Cost {
   return { units, id: units.join() };
 }
 
-/** The time per unit. */
 export function periodOf({ windowUs, limit }: QueueRule): number {
   return windowUs / limit;
 }

@@ -17,14 +17,12 @@ const LIKELY_US = 60_000_000;
  */
 const FASTER = 1 / 8;
 
-/** How long a check takes, at most. */
 export function checkDurationUs(latencyUs: number): number {
   return SLOWER * latencyUs + LATE_US;
 }
 
 export class PauseCheckTime {
   private latencyUs = 0;
-  /** When the last pause ended or will end, by this process's clock. */
   private lastPauseUs = -Infinity;
 
   learn(latencyUs: number, pausedUntilUs: number): void {
@@ -43,7 +41,6 @@ export class PauseCheckTime {
     return isLikely ? latestUs : Math.min(startUs - CHECK_AHEAD_US, latestUs);
   }
 
-  /** The latest time for a check whose answer arrives before the start. */
   latestUs(startUs: number): number {
     return startUs - checkDurationUs(this.latencyUs);
   }

@@ -3,10 +3,8 @@
 import type { DirectClient } from '@spillway/core/direct';
 import { type ValueName, type Values, within } from '@spillway/core/store';
 
-/** Longer notes are cut to this length. */
 const MAX_LENGTH = 256;
 
-/** The longest time that a health page waits for a note. */
 const READ_MS = 1_000;
 
 declare const TextEncoder: new () => { encode(text: string): Uint8Array };
@@ -21,7 +19,7 @@ export class PauseNotes {
   private readonly limiter: string;
   private readonly client: DirectClient['store'];
   private readonly values: Values | undefined;
-  /** The notes of this process. They are used if the store has no `values` to save them in. */
+  /** The notes of this process, for stores without `values`. */
   private readonly local = new Map<string, LocalNote>();
 
   constructor(limiter: string, client: DirectClient['store']) {

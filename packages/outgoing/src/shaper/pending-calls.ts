@@ -1,5 +1,3 @@
-/** Counts promises until they settle. */
-
 import { type Eventually, isThenable } from '@spillway/core/direct';
 
 export class PendingCalls {

@@ -33,7 +33,6 @@ const NEWER = 1 / 8;
 /** The timeout after which a release is considered lost, and is sent again. */
 const RELEASE_US = 1_000_000;
 
-/** The right to run one job. */
 export class Permit {
   readonly step: Step;
   readonly sinceUs: number;
@@ -84,14 +83,12 @@ export class Permits {
     this.upkeep = (upkeep as NonNullable<typeof upkeep>)(client.store, track);
   }
 
-  /** A step that looks at the permits of a key, or takes a new one. */
   permitStep(op: 'look' | 'take', key: string): Step {
     this.upkeep.keepUp();
     const step: Step = { ...this.limit.step(op, key, 1), ...this.live.ruleFor(key) };
     return op === 'look' ? step : { ...step, lease: { id: newLeaseId(), critical: false } };
   }
 
-  /** The permit that an answer grants. `isGranted` says whether all steps of the call pass. */
   readPermit(step: Step, answer: Answer, isGranted: boolean): Permit | undefined {
     if (step.op !== 'take') return undefined;
     if (isGranted) {
@@ -155,7 +152,6 @@ export class Permits {
     this.upkeep.catchUp();
   }
 
-  /** Releases the permits that jobs still hold, and stops renewals. */
   async close(): Promise<void> {
     this.held.clear();
     this.heldByKey.clear();

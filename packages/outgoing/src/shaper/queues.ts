@@ -1,5 +1,3 @@
-/** The job queues of a shaper in this process, by key, and one timer for all of them. */
-
 import type { Clock } from '@spillway/core';
 import { after, afterIdly } from '@spillway/core/store';
 import { Heap } from './heap.js';
@@ -31,7 +29,7 @@ export class Queues {
   }
 
   queueOf(key: string): JobQueue | undefined {
-    // Usually no job waits, so this saves a lookup. It would take as long as finding a count in memory.
+    // Usually no job waits. Then this saves a lookup that takes as long as finding a count in memory.
     return this.byKey.size === 0 ? undefined : this.byKey.get(key);
   }
 
@@ -44,11 +42,6 @@ export class Queues {
     return queue;
   }
 
-  /**
-   * Sets the timer after a change of a queue, and drops the queue if it is idle.
-   *
-   * @param keepsAlive whether the timer keeps the process alive
-   */
   update(queue: JobQueue, keepsAlive: boolean): void {
     this.keepsAlive = keepsAlive;
     if (this.byKey.get(queue.key) === queue) this.reorder(queue);

@@ -1,5 +1,3 @@
-/** Reservations: slots for work that the caller starts. */
-
 import { isLater } from '@spillway/core/adapter';
 import type { Eventually, WallTime } from '@spillway/core/direct';
 import { delayOf, type QueueRule } from '@spillway/core/store';
@@ -19,7 +17,7 @@ export class Reservations {
   private readonly reporter: DecisionReporter;
   private readonly wallTime: WallTime;
   private isClosed = false;
-  /** A field, so that reservations share one callback. */
+  /** A field, because all reservations share this closure. */
   private readonly onTaken = (answer: SlotAnswer): Reserved => this.handle(answer);
 
   constructor(
@@ -36,7 +34,6 @@ export class Reservations {
     this.wallTime = wallTime;
   }
 
-  /** Rejects all later reservations. */
   stopReserving(): void {
     this.isClosed = true;
   }
@@ -53,10 +50,6 @@ export class Reservations {
     return queue && spare ? this.takeSpare(queue, spare) : this.takeFromStore(key, cost);
   }
 
-  /**
-   * Takes a slot of the first key that has one. If no key has a slot, returns the shortest wait. Needs at least one
-   * key.
-   */
   takeFirst([key, ...others]: readonly string[], cost: Cost): Eventually<Reserved> {
     const next = (own: Reserved): Eventually<Reserved> => {
       if (own.allowed || others.length === 0) return own;
@@ -69,7 +62,6 @@ export class Reservations {
     return isLater(own) ? own.then(next) : next(own);
   }
 
-  /** Uses a slot that this process already has, after a check that the key is not paused. */
   private takeSpare(queue: JobQueue, spare: Slot): Eventually<Reserved> {
     const { key, cost, isLocal } = spare;
     return this.slots.peek(key, (answer): Eventually<Reserved> => {

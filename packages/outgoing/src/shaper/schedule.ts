@@ -2,9 +2,9 @@
  * The waiting jobs of a key in this process, and the slots on which they will start. A slot serves one job of its cost.
  *
  * Invariant: if the jobs of one cost took their slots in order of arrival, each would start before its deadline. A new
- * job keeps this true, because it is accepted only if there is a free slot before its deadline, and deadlines are in
- * order of arrival. A job of higher priority keeps it true, because it overtakes an older job only if that job can
- * still start before its deadline on the next slot. So no job starves. With `isStrict`, jobs start by rank instead.
+ * job is accepted only if there is a free slot before its deadline. A job of higher priority overtakes an older job
+ * only if that job can still start before its deadline on the next slot. So no job starves. With `isStrict`, jobs start
+ * by rank instead.
  */
 
 import { Heap } from './heap.js';
@@ -12,7 +12,6 @@ import { goesBefore, type Job } from './job.js';
 import type { Cost } from './paces.js';
 import type { Slot } from './slots.js';
 
-/** The waiting jobs of one cost, and the number of slots of that cost. */
 interface CostClass {
   readonly cost: Cost;
   readonly byRank: Heap<Job>;
@@ -26,7 +25,6 @@ type Waiting = Pick<Job, 'priority' | 'order' | 'deadlineUs'>;
 const MAX_COMPARED = 1_000;
 
 export class Schedule {
-  /** The classes by the id of their cost. Classes without jobs and slots are deleted. */
   private readonly classes = new Map<string, CostClass>();
   private readonly slots = new SlotList();
   private jobCount = 0;
@@ -71,7 +69,6 @@ export class Schedule {
     this.jobCount += 1;
   }
 
-  /** Returns false if the job does not wait here. */
   removeJob(job: Job): boolean {
     const own = this.classes.get(job.cost.id);
     if (!own?.byRank.remove(job)) return false;
@@ -104,7 +101,6 @@ export class Schedule {
     slot.permit?.release();
   }
 
-  /** Drops the slots that the in-process fallback granted. */
   dropLocalSlots(): void {
     if (this.localSlotCount === 0) return;
     for (const slot of [...this.slots]) if (slot.isLocal) this.dropSlot(slot);
@@ -142,7 +138,6 @@ export class Schedule {
     return costs;
   }
 
-  /** Whether there is a slot of this cost that no job needs. */
   hasSpare({ id }: Cost): boolean {
     const own = this.classes.get(id);
     return own !== undefined && own.slots > own.byRank.size;
@@ -161,7 +156,6 @@ export class Schedule {
     }
   }
 
-  /** Removes the slot, and the job that starts on it. Returns the job. */
   startJob(slot: Slot): Job | undefined {
     this.removeSlot(slot);
     const own = this.classes.get(slot.cost.id);
@@ -268,7 +262,6 @@ class SlotList {
     return this.slots.at(-1);
   }
 
-  /** Adds a slot after other slots of the same time. */
   add(slot: Slot): void {
     const { slots, head } = this;
     let index = slots.length;
@@ -282,7 +275,7 @@ class SlotList {
     if (slot === this.first) this.head += 1;
     else if (slot === slots.at(-1)) slots.pop();
     else slots.splice(slots.indexOf(slot, this.head), 1);
-    // Compacted only when half of it is empty, so that each slot is moved once on average.
+    // The list is compacted only when half of it is empty. Then each slot is moved once on average.
     if (2 * this.head < slots.length) return;
     this.slots = slots.slice(this.head);
     this.head = 0;
@@ -305,7 +298,6 @@ class SlotList {
     for (let index = this.head; index < slots.length; index += 1) yield slots[index] as Slot;
   }
 
-  /** The times of the slots of one cost, in order. */
   *timesOf(id: string): Generator<number, void> {
     for (const slot of this) if (slot.cost.id === id) yield slot.at.localUs;
   }

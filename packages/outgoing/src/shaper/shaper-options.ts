@@ -1,5 +1,3 @@
-/** The options of a shaper, checked. */
-
 import {
   type Control,
   type DecisionEvent,
@@ -45,9 +43,9 @@ export interface PaceNumbers {
 /** Options of every shaper: how many jobs run at once, and how long and how many jobs may wait. */
 export interface QueueOptions {
   /**
-   * Identifies the shaper in the store, together with the key: 1 to 64 printable ASCII characters. Required with a
-   * store. Default: the numbers, as in `4-per-1s`. A pace named `tokens` is stored as `<name>/tokens`, and
-   * `maxConcurrent` as `<name>/permits`. These names, too, have at most 64 characters.
+   * Identifies the shaper in the store: 1 to 64 printable ASCII characters. Required with a store. Default: the
+   * numbers, as in `4-per-1s`. A pace `tokens` is stored as `<name>/tokens`, and permits as `<name>/permits`; these
+   * names, too, have at most 64 characters.
    */
   readonly name?: string | undefined;
   /**
@@ -68,8 +66,8 @@ export interface QueueOptions {
   /** How many jobs may wait in this process, over all keys: an integer from 1 to 1,000,000. Default 1,000. */
   readonly maxQueue?: number | undefined;
   /**
-   * Returns other numbers for a key, from its next job on. Numbers left out stay as declared. Errors and invalid
-   * numbers are faults; then the declared numbers apply. It is called often, so it must be fast.
+   * Returns other numbers for a key. Numbers left out stay as declared. Errors and invalid numbers are faults; then the
+   * declared numbers apply. It is called often, so it must be fast.
    */
   readonly plan?: ((key: string) => ShaperPlan | undefined) | undefined;
 }
@@ -186,15 +184,11 @@ export interface ShaperConfig {
   readonly random: () => number;
 }
 
-/** A pace too fast to delay anything. A shaper without a declared pace needs it for pauses. */
+/** A pace too fast to delay anything. */
 const UNLIMITED: PaceNumbers = { limit: 1_000_000_000, window: 1, burst: 1_000_000_000 };
 
 const MAX_PACES = 8;
 
-/**
- * @throws SpillwayError `SPW_LIMIT_INVALID`, `SPW_WINDOW_INVALID`, `SPW_BURST_INVALID`, `SPW_NAME_INVALID`,
- * `SPW_NAME_REQUIRED`, `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
- */
 export function readOptions(options: ShaperOptions, settings: ShaperSettings): ShaperConfig {
   checkOptions(options, 'createShaper()', SHAPER_OPTIONS, ['its second argument', SHAPER_SETTINGS]);
   const { maxConcurrent, lease = '30s', maxWait = '30s', maxQueue = 1_000, plan } = options;

@@ -1,5 +1,3 @@
-/** The shaper: starts work at a pace, by key, over all processes that share a store. */
-
 import type { BreakerEvent, Duration } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import {
@@ -60,27 +58,18 @@ import { type Slot, type SlotAnswer, SlotClient } from './slots.js';
  * starts every 250 ms. Work that comes too early is not rejected, but waits for its slot, at most `maxWait`.
  *
  * - `schedule` waits for a slot, runs the work and settles as the work does. A waiting job keeps the process alive.
- *   Jobs with the same key and cost start by priority, then in order of arrival, as long as each accepted job still
- *   starts within `maxWait`. If a pause or an outage prevents that, the job is rejected with `SPW_SHAPER_WAIT`. An
- *   aborted job settles at once, and the next job of the same cost gets its slot.
  * - `reserve` returns when work may start, and leaves the start to you. `reserveFirst` tries several keys, and reserves
  *   a slot of the first key whose wait is at most `maxWait`. A rejected reservation takes nothing.
- * - `pause` holds back all starts of a key in every process. Waiting jobs check for a pause 50 ms before their start,
- *   or earlier if the store takes longer than 24 ms to answer.
+ * - `pause` holds back all starts of a key in every process.
  *
- * A job starts at its slot by the clock of the store, never before. If this process was stalled and is late by more
- * than one period, and by more than 50 ms, the job gets another slot. Work starts after the call of `schedule` has
- * returned, and runs in the async context of that call.
+ * Jobs with the same key and cost start by priority, then in order of arrival, as long as each accepted job still
+ * starts within `maxWait`. If a pause or an outage prevents that, the job is rejected with `SPW_SHAPER_WAIT`.
  *
- * When the store fails, this process keeps `localShare` of the pace. When the store is back, waiting jobs get slots of
- * the store. If a pause cannot be stored, `pause` rejects. The pause still applies in this process, and is sent again
- * while it lasts.
+ * With `maxConcurrent`, at most that many jobs of a key run at once, in all processes, and priority is strict. With
+ * `paces`, a job starts when all of them allow it. When the store fails, this process keeps `localShare` of the pace.
  *
  * Observers get a decision for each job that starts or is rejected, and for each reservation. Aborted jobs, and jobs
  * that are rejected because the shaper was closed, cause no decision.
- *
- * With `maxConcurrent`, at most that many jobs of a key run at once, in all processes. A job then takes its slot and a
- * permit when it is the first in line, and priority is strict. With `paces` a job starts when all of them allow it.
  *
  * Methods that return promises also reject for invalid arguments:
  *
@@ -371,7 +360,6 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.reservations.stopReserving();
   }
 
-  /** Rejects all waiting jobs. Resolves when their slots are cancelled. */
   private stop(): Promise<void> {
     this.stopping ??= this.cancelAll();
     return this.stopping;
@@ -430,7 +418,6 @@ class KeyedShaper implements Shaper, JobQueueHost {
     this.reporter.reportAnswer(answer);
   }
 
-  /** When the store is back, renews the leases of permits and resends releases. */
   private readonly onBreaker = ({ state }: BreakerEvent): void => {
     if (state !== 'open') this.permits?.catchUp();
   };

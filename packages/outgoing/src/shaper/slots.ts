@@ -1,5 +1,3 @@
-/** Takes slots from the store, cancels them, and reads what the store answers about a key. */
-
 import type { Answer, Step } from '@spillway/core';
 import type { DirectClient, Eventually } from '@spillway/core/direct';
 import {
@@ -15,12 +13,10 @@ import type { PendingCalls } from './pending-calls.js';
 import type { Permit, Permits } from './permits.js';
 import { type StoreTime, StoreTimes } from './store-time.js';
 
-/** An instant by the clock of a store or of this process. */
 export class Instant {
   private readonly us: number;
   private readonly time: StoreTime | undefined;
 
-  /** @param time the clock of the store that `us` refers to; undefined for the clock of this process */
   constructor(us: number, time: StoreTime | undefined) {
     this.us = us;
     this.time = time;
@@ -51,10 +47,8 @@ export interface Slot {
   readonly at: Instant;
   /** Whether the in-process fallback granted the slot, because the store did not answer. */
   readonly isLocal: boolean;
-  /** The steps that took the slot, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
-  /** With `maxConcurrent`, the permit of the job that starts on the slot. */
   readonly permit: Permit | undefined;
 }
 
@@ -66,23 +60,18 @@ export function periodUsOf({ steps }: Pick<Slot, 'steps'>): number {
   return Math.max(...steps.map(({ rule }) => periodOf(rule as QueueRule)));
 }
 
-/** An answer about a key, from the store or from the in-process fallback. */
 export interface SlotAnswer {
   readonly key: string;
   readonly cost: Cost;
-  /** The steps, one for each pace, and their answers. */
   readonly steps: readonly Step[];
   readonly answers: readonly Answer[];
   /** When the steps were sent, by this process's clock. The store decided at this time or later. */
   readonly askedUs: number;
-  /** When the answer arrived, by this process's clock. */
   readonly receivedUs: number;
-  /** Why the store did not answer; undefined if it did. */
   readonly failure: Error | undefined;
   /** Whether the store failed and there is no fallback. */
   readonly isUnknown: boolean;
   readonly pausedUntil: Instant | undefined;
-  /** The slot that was granted; undefined if none was granted, or none was requested. */
   readonly slot: Slot | undefined;
   /** How long until a job of this cost may start; Infinity if unknown. */
   readonly waitMs: number;
@@ -94,13 +83,11 @@ export interface SlotAnswer {
 /** `kept`: the slot stays taken, because later slots of its key are taken. `unknown`: the store did not answer. */
 type Cancelled = 'done' | 'kept' | 'unknown';
 
-/** The content of one call: a step for each pace, and possibly one for a permit. */
 interface Question {
   readonly key: string;
   readonly cost: Cost;
   readonly steps: readonly Step[];
   readonly permitStep?: Step | undefined;
-  /** A permit that this process already holds. */
   readonly permit?: Permit | undefined;
 }
 
@@ -118,7 +105,6 @@ export class SlotClient {
   private readonly client: DirectClient;
   private readonly paces: Paces;
   private readonly permits: Permits | undefined;
-  /** The clocks of the store; undefined if the store uses this process's clock. */
   private readonly times: StoreTimes | undefined;
   private readonly phase: number;
 
@@ -161,16 +147,11 @@ export class SlotClient {
     return { key, cost, step, answer };
   }
 
-  /** @throws SpillwayError `SPW_KEY_INVALID` */
   takeSlot<Value>(key: string, cost: Cost, then: (answer: SlotAnswer) => Value): Eventually<Value> {
     return this.sendSteps({ key, cost, steps: this.paces.stepsOf('take', key, cost) }, then);
   }
 
-  /**
-   * Takes a slot that is due soon, together with a permit unless `permit` is given. Takes both or neither.
-   *
-   * @throws SpillwayError `SPW_KEY_INVALID`
-   */
+  /** Takes a slot that is due soon, together with a permit unless `permit` is given. Takes both or neither. */
   takeDueSlot<Value>(
     key: string,
     cost: Cost,
@@ -184,17 +165,12 @@ export class SlotClient {
     );
   }
 
-  /**
-   * Reads the queue and the pause of a key, and takes nothing.
-   *
-   * @throws SpillwayError `SPW_KEY_INVALID`
-   */
+  /** Reads the queue and the pause of a key, and takes nothing. */
   peek<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
     const { one } = this.paces;
     return this.sendSteps({ key, cost: one, steps: this.paces.stepsOf('look', key, one) }, then);
   }
 
-  /** Like {@link peek}, and also reads the permits. */
   peekAll<Value>(key: string, then: (answer: SlotAnswer) => Value): Eventually<Value> {
     const { one } = this.paces;
     const steps = this.paces.stepsOf('look', key, one);
@@ -204,7 +180,6 @@ export class SlotClient {
     );
   }
 
-  /** @throws SpillwayError `SPW_KEY_INVALID` */
   pause<Value>(
     key: string,
     holdUs: number,
@@ -217,7 +192,6 @@ export class SlotClient {
     return this.sendSteps({ key, cost: one, steps }, then);
   }
 
-  /** Cancels a slot in all paces, and releases its permit. */
   cancel(slot: Slot): Eventually<Cancelled> {
     slot.permit?.release();
     const puts = slot.steps.map(({ cost }, at) => putOf(slot, at, cost));
@@ -228,7 +202,6 @@ export class SlotClient {
     return this.pending.track(cancelled);
   }
 
-  /** Corrects the cost of a started job in one pace: charges more units, or gives back those that were not used. */
   settle(slot: Slot, at: number, units: number): void {
     const more = units - (slot.steps[at] as Step).cost;
     if (more > 0) {
@@ -338,7 +311,6 @@ export class SlotClient {
   }
 }
 
-/** The slot that starts at `atUs`, as {@link SlotClient.takeSlot} would answer it. */
 export function slotOf({ key, cost, step, answer }: TakenNow, atUs: number): Slot {
   const at = new Instant(atUs, undefined);
   return { key, cost, at, isLocal: false, steps: [step], answers: [answer], permit: undefined };
@@ -350,7 +322,6 @@ function putOf({ steps, answers }: Slot, at: number, units: number): Step {
   return { ...step, op: 'put', cost: units, receipt };
 }
 
-/** The rule by which a step was decided. */
 function ruleIn({ rule, onStoreError }: Step, isLocal: boolean): QueueRule {
   return (isLocal ? onStoreError : rule) as QueueRule;
 }

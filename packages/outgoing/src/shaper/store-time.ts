@@ -7,7 +7,7 @@ import { domainOf } from '@spillway/core/direct';
 const MEMORY_US = 10_000_000;
 
 /**
- * More servers than any store has. Beyond this number, all entries are dropped, so that old addresses do not
+ * More servers than any store has. Beyond this number, all entries are dropped, because addresses of old servers
  * accumulate.
  */
 const MAX_DOMAINS = 1_000;
@@ -15,10 +15,10 @@ const MAX_DOMAINS = 1_000;
 /**
  * How far the clock of one server is ahead of this process's clock.
  *
- * The offset is the largest difference between the store's time at a decision and the process's time when the answer
- * arrived. It is too small by the latency of the fastest answer, so an instant of the store is never converted to a
- * time that is too early. The true offset is at most the store's time minus the process's time when the request was
- * sent. If that is less than the known offset, the store's clock was set back.
+ * The offset is the largest difference between the store's time at a decision and this process's time when the answer
+ * arrived. It is too small by the latency of the fastest answer, so a converted instant is never too early. The
+ * difference between the store's time and this process's time when the request was sent is at least the true offset. If
+ * it is smaller than the known offset, the store's clock was set back.
  */
 export class StoreTime {
   private latest = -Infinity;

@@ -1,5 +1,3 @@
-/** Statuses, headers and bodies, byte for byte. */
-
 import { memoryStore } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { expect, it } from 'vitest';
@@ -11,7 +9,6 @@ const PROBLEM =
 
 const POLICY = ['RateLimit-Policy', '"2-per-1m";q=2;w=60'] as const;
 
-/** Tests for every adapter. */
 export function answers<Guard>(driver: Driver<Guard>): void {
   it('answers up to the limit, then refuses with 429, all fields and a problem document', async () => {
     const store = memoryStore({ clock: new ManualClock() });
@@ -150,7 +147,6 @@ export function answers<Guard>(driver: Driver<Guard>): void {
   });
 }
 
-/** Tests for adapters with `onRejected`. */
 export function ownAnswers(driver: MiddlewareDriver): void {
   it('counts what no route answers', async () => {
     const guard = driver.guard(driver.rateLimit({ limit: 1, window: '1h' }));

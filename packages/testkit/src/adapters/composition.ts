@@ -1,12 +1,9 @@
-/** Several guards for one request, and exemptions. */
-
 import { type DecisionEvent, type GuardOptions, memoryStore } from '@spillway/core';
 import { ManualClock } from '@spillway/core/testing';
 import { expect, it } from 'vitest';
 import type { Reply } from '../http.js';
 import { type App, type Driver, HELLO, type MiddlewareDriver, serveLimit } from './driver.js';
 
-/** Tests for every adapter. */
 export function exemptions<Guard>(driver: Driver<Guard>): void {
   it('charges none of the limiters of one guard when one refuses', async () => {
     const decisions: DecisionEvent[] = [];

@@ -13,7 +13,6 @@ import type {
 } from '@spillway/core';
 import type { Service } from '../http.js';
 
-/** A request as its handler sees it. */
 export interface Visit {
   readonly method: string;
   readonly path: string;
@@ -46,7 +45,6 @@ export type OnRejected = (
   next: ((error?: unknown) => unknown) | undefined,
 ) => OwnAnswer | Promise<OwnAnswer>;
 
-/** Sends the app's answer with the driver's `send`, if there is an answer. */
 export function sendOwn<Result>(
   own: ReturnType<OnRejected>,
   send: (sent: Sent) => Result,
@@ -55,7 +53,6 @@ export function sendOwn<Result>(
   return own && send(own);
 }
 
-/** The result of an adapter's `spillway(limiters, options)`. */
 export interface Mounted {
   close(): Promise<void>;
 }
@@ -69,29 +66,24 @@ export interface Route<Guard> {
 }
 
 export interface App<Guard> {
-  /** Guards that are mounted before everything else, in this order. */
   readonly guards?: readonly Guard[];
   /** Routes, mounted in this order. Default: `hello` for every path. */
   readonly routes?: readonly Route<Guard>[];
   /** Middleware before the guards that receives Node's response. */
   readonly before?: (res: ServerResponse) => void;
-  /** Answers an error of a handler or of `onRejected`. */
   readonly onError?: (error: Error) => Sent;
 }
 
-/** The driver for the simplest tests, which need one guard before all routes. */
 export interface Driver<Guard = unknown> {
   /** Makes a limiter. Adds options that the adapter requires, such as a key if addresses are unknown. */
   rateLimit(options: RateLimitOptions): Limiter;
   concurrencyLimit(options: ConcurrencyLimitOptions): Limiter;
   guard(limiters: Limiter | readonly Limiter[], options?: GuardOptions): Guard;
-  /** Serves an app until the end of the test. */
   serve(app: App<Guard>): Promise<Service>;
   /** Normalizes headers for a comparison, if the framework loses their order or the case of their names. */
   shown(fields: Fields): Fields;
 }
 
-/** A driver for adapters with `onRejected`. */
 export interface RefusingDriver<Guard = unknown> extends Driver<Guard> {
   guard(
     limiters: Limiter | readonly Limiter[],
@@ -105,10 +97,8 @@ export type MiddlewareDriver<Guard extends Mounted = Mounted> = RefusingDriver<G
 
 export type Fields = readonly (readonly [string, string])[];
 
-/** Answers every path with `hello`. */
 export const HELLO: Route<never> = { path: '*', handle: () => ({ body: 'hello' }) };
 
-/** A guard that records how each request ended, and refunds nothing. */
 export function noting<Guard>(driver: Driver<Guard>): { outcomes: ResponseEnd[]; guard: Guard } {
   const outcomes: ResponseEnd[] = [];
   const refundIf = (_request: unknown, { durationMs: _, ...end }: RequestOutcome): boolean => {
@@ -119,7 +109,6 @@ export function noting<Guard>(driver: Driver<Guard>): { outcomes: ResponseEnd[];
   return { outcomes, guard: driver.guard(limiter) };
 }
 
-/** Serves `hello` behind one guard with one limiter. */
 export function serveLimit<Guard>(
   driver: Driver<Guard>,
   limit: RateLimitOptions,
@@ -128,7 +117,6 @@ export function serveLimit<Guard>(
   return driver.serve({ guards: [driver.guard(driver.rateLimit(limit), options)] });
 }
 
-/** A promise, and the function that fulfils it. */
 export function latch(): { readonly opened: Promise<void>; open(): void } {
   let open = (): void => undefined;
   const opened = new Promise<void>((resolve) => {

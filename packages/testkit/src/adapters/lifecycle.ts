@@ -10,7 +10,6 @@ import { until } from '../index.js';
 import { SlowStore } from '../stores.js';
 import { type Driver, HELLO, latch, type MiddlewareDriver, noting } from './driver.js';
 
-/** Tests for every adapter. */
 export function lifecycle<Guard>(driver: Driver<Guard>): void {
   it('lets a stream through as it is written, and releases at its end', async () => {
     const { outcomes, guard } = noting(driver);

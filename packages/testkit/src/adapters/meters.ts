@@ -7,7 +7,6 @@ import { expect, it } from 'vitest';
 import { until } from '../index.js';
 import type { Driver, Handler } from './driver.js';
 
-/** Tests for every adapter. */
 export function meters<Guard>(driver: Driver<Guard>): void {
   it('settles what a handler says, by the object that it has', async () => {
     const { usage, events, get } = await serve(driver, ({ holder }, rows) => {

@@ -1,5 +1,3 @@
-/** Mistakes in the setup of an app: they are reported, but fail no request. */
-
 import { expect, it } from 'vitest';
 import { failing, HELLO, type MiddlewareDriver } from './driver.js';
 

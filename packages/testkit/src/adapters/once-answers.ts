@@ -1,5 +1,3 @@
-/** The parts of a response that are stored, and replayed byte for byte. */
-
 import { Readable } from 'node:stream';
 import { gunzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
@@ -25,10 +23,8 @@ const ANSWERS: readonly [string, () => OnceAnswer][] = [
   ],
 ];
 
-/** Headers that a replay must share with the first response. */
 const SAME = ['content-type', 'location', 'etag', 'link', 'content-length', 'cache-control'];
 
-/** Tests for every adapter. */
 export function keepsAnswers(world: OnceWorld): void {
   it.each(ANSWERS)('gives a repeat %s as the first time', async (_, answer) => {
     const { ask, runs } = await start(world, async ({ read }) => {

@@ -1,5 +1,3 @@
-/** Which requests with an idempotency key run, wait or are rejected. */
-
 import type { IdempotencyOptions } from '@spillway/core';
 import { expect, it } from 'vitest';
 import { until } from '../index.js';
@@ -7,7 +5,6 @@ import { latch } from './driver.js';
 import { isRepeat, problem, remaining, start } from './once-service.js';
 import type { OnceAnswer, OnceService, OnceWorld } from './once-world.js';
 
-/** Tests for every adapter. */
 export function claimsKeys(world: OnceWorld): void {
   it('answers 409 while the first is running, with a time to come back', async () => {
     const finish = latch();

@@ -1,15 +1,11 @@
-/** A service for the tests of idempotency keys, and accessors for its replies. */
-
 import type { IdempotencyOptions, RequestOutcome, ResponseEnd } from '@spillway/core';
 import type { OnceAnswer, OnceApp, OnceReply, OnceService, OnceWorld } from './once-world.js';
 
 export interface Started extends OnceService {
   runs(): number;
-  /** How the responses of admitted requests have ended. */
   readonly ends: readonly ResponseEnd[];
 }
 
-/** Serves a handler behind idempotency keys and a rate limit. */
 export async function start(
   world: OnceWorld,
   answer: (visit: Parameters<OnceApp['handle']>[0]) => OnceAnswer | Promise<OnceAnswer>,

@@ -5,7 +5,6 @@ import http from 'node:http';
 import type { Readable } from 'node:stream';
 import type { IdempotencyOptions, Limiter, RateLimitOptions, RequestClaim } from '@spillway/core';
 
-/** A request, as its handler sees it. */
 export interface OnceVisit {
   readonly path: string;
   /** The result of the adapter's `claimOf`. */
@@ -27,11 +26,8 @@ export interface OnceApp {
   readonly limiters: readonly Limiter[];
   /** Whether compression is mounted before or behind the guard; undefined without compression. */
   readonly compression?: 'before' | 'behind' | undefined;
-  /** Whether a parser before the guard reads JSON. */
   readonly parses?: boolean | undefined;
-  /** Rewrites a request's target, before the guard. */
   readonly rewrite?: ((target: string) => string) | undefined;
-  /** Answers POST and HEAD of every path. */
   handle(visit: OnceVisit): Promise<OnceAnswer>;
 }
 
@@ -47,7 +43,6 @@ export interface OnceAsk {
 
 export interface OnceReply {
   readonly status: number;
-  /** The headers, by lower-case name. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly bytes: Buffer;
 }
@@ -58,15 +53,11 @@ export interface OnceService {
   open?(ask?: OnceAsk): http.ClientRequest;
 }
 
-/** The interface to one framework, on one kind of server. */
 export interface OnceWorld {
   idempotency(options: Partial<IdempotencyOptions>): Limiter;
   rateLimit(options: RateLimitOptions): Limiter;
-  /** Serves an app until the end of the test. */
   serve(app: OnceApp): Promise<OnceService>;
-  /** The positions in which compression can be mounted. */
   readonly compressions: readonly NonNullable<OnceApp['compression']>[];
-  /** The supported values of `parses`. */
   readonly parsers: readonly boolean[];
 }
 
@@ -86,7 +77,6 @@ export function askAt(port: number): OnceService {
   return { ask, open };
 }
 
-/** Sends requests to a fetch handler, without a connection. */
 export function askFetch(fetch: (request: Request) => Response | Promise<Response>): OnceService {
   return {
     async ask({ path = '/charges', ...ask } = {}) {

@@ -42,7 +42,6 @@ const WRONG: readonly [string, OnRejected, RegExp, RegExp?][] = [
   ['never ends', never, LATE],
 ];
 
-/** Tests for adapters with `onRejected`. */
 export function ownAnswersEnd<Guard>(
   driver: RefusingDriver<Guard>,
   { handsNext }: { readonly handsNext: boolean },

@@ -1,5 +1,3 @@
-/** Many requests over one connection: each is answered, counted and released separately. */
-
 import type { ServerResponse } from 'node:http';
 import net from 'node:net';
 import { expect, it } from 'vitest';

@@ -1,5 +1,3 @@
-/** Limiters see the same request in every framework. */
-
 import type { LimitRequest } from '@spillway/core';
 import { expect, it } from 'vitest';
 import type { Service } from '../http.js';
@@ -7,7 +5,6 @@ import type { Driver } from './driver.js';
 
 type Seen = readonly [method: string, path: string, field: string | undefined];
 
-/** Serves `hello` behind a limiter that records what it sees, including the header `x-own`. */
 async function watching<Guard>(driver: Driver<Guard>): Promise<{ seen: Seen[]; service: Service }> {
   const seen: Seen[] = [];
   const key = (request: LimitRequest): string => {
@@ -18,7 +15,6 @@ async function watching<Guard>(driver: Driver<Guard>): Promise<{ seen: Seen[]; s
   return { seen, service: await driver.serve({ guards: [driver.guard(limiter)] }) };
 }
 
-/** Tests for every adapter. */
 export function requests<Guard>(driver: Driver<Guard>): void {
   it.each([
     ['/', '/'],

@@ -1,5 +1,3 @@
-/** Stores that answer late or not at all, and app code that throws. */
-
 import type { Decision, Fault, GuardOptions, Limiter } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { expect, it } from 'vitest';
@@ -13,7 +11,6 @@ const fails = (): never => {
   throw new Error('not mine');
 };
 
-/** Tests for every adapter. */
 export function stores<Guard>(driver: Driver<Guard>): void {
   it('waits for a store that answers later', async () => {
     const store = remoteStore(new SlowStore());

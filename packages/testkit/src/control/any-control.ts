@@ -1,5 +1,3 @@
-/** Helpers for the tests of every control. */
-
 import {
   type Admission,
   type Control,
@@ -17,7 +15,6 @@ import { request } from '../request.js';
 
 type Methods = Omit<MemoryControl, keyof Control>;
 
-/** The methods of a control, synchronous or not. */
 export type AnyControl = Control & {
   [Name in keyof Methods]: (
     ...args: Parameters<Methods[Name]>
@@ -30,7 +27,6 @@ export const byUser = {
   key: (of: { header(name: string): string | undefined }) => of.header('x-user'),
 };
 
-/** A guard with a memory store and a control. */
 export function guarded(
   control: Control,
   limiters: Limiter | Limiter[],
@@ -58,5 +54,4 @@ export function guarded(
   return { clock, admit, policy, times, events, faults };
 }
 
-/** Creates a control without settings, for one test. */
 export type Make = () => AnyControl | Promise<AnyControl>;

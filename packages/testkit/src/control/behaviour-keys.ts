@@ -1,5 +1,3 @@
-/** Tests of single keys for any control, through guards. */
-
 import { createGuard, fixedWindow, memoryStore, rateLimit, type Store } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { ManualClock } from '@spillway/core/testing';

@@ -1,5 +1,3 @@
-/** Tests of factors and of limits for single keys, for any control, through guards. */
-
 import { concurrencyLimit, rateLimit } from '@spillway/core';
 import { describe, expect, it } from 'vitest';
 import { ada, byUser, guarded, type Make, two } from './any-control.js';

@@ -1,5 +1,3 @@
-/** Tests of the history and of invalid changes, for any control. */
-
 import { describe, expect, it } from 'vitest';
 import { ada, type Make } from './any-control.js';
 

@@ -1,5 +1,3 @@
-/** Tests of modes, limits and shares for any control, through guards. */
-
 import { type Algorithm, concurrencyLimit, fixedWindow, rateLimit } from '@spillway/core';
 import { algorithmByName } from '@spillway/core/algorithms';
 import { describe, expect, it } from 'vitest';

@@ -1,5 +1,3 @@
-/** The tests of every control: in memory and in Redis. */
-
 import type { Make } from './any-control.js';
 import { controlsKeys } from './behaviour-keys.js';
 import { controlsLimits } from './behaviour-limits.js';

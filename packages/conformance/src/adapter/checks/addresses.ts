@@ -1,11 +1,8 @@
-/** Checks of the client's address: spellings are normalized, and forwarded addresses come from trusted proxies only. */
-
 import { after } from '../policies.js';
 import { FORWARDED } from '../target.js';
 import { newIPv4, newIPv6, type Visit } from '../visit.js';
 import type { Sentence } from './sentence.js';
 
-/** The checks of addresses; `addressHeader` decides how forwarded addresses are read. */
 export function addresses(addressHeader: string): readonly Sentence[] {
   return [
     ['counts an IPv6 network of 64 bits as one client', countsNetworks],
@@ -21,7 +18,7 @@ const forwarded: readonly Sentence[] = [
   ['ignores empty elements of X-Forwarded-For', ignoresEmpty],
 ];
 
-/** Sends a request from each spelling of an address, each with a new API key. Asserts that all count as one address. */
+/** Asserts that all spellings count as one address. */
 async function areOne(visit: Visit, ...spellings: readonly string[]): Promise<void> {
   for (const [index, address] of spellings.entries()) {
     await visit.caller({ address }).passes('/', after(index + 1));

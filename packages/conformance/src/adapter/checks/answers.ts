@@ -1,5 +1,3 @@
-/** Checks of the bytes of replies: statuses, headers and bodies. */
-
 import { claim, field, hasFields, hasStatus, same } from '../claims.js';
 import {
   after,
@@ -46,7 +44,6 @@ async function answersOfRoutes(visit: Visit): Promise<void> {
   same('GET /report, body', report.body, 'done\n');
 }
 
-/** Asserts that the body answers a charge, with an id. */
 export function isCharge({ body }: Reply): void {
   claim(/^\{"charged":true,"id":"[^"]{8,}"/.test(body), () => `POST /charges, body: ${body}`);
 }
@@ -144,7 +141,6 @@ async function keepsConnection(visit: Visit): Promise<void> {
   );
   await socket.ended();
   const statuses = [...socket.received().matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code);
-  // The platform may instead close the connection, because it hasn't read the body.
   const expected = statuses.length === 1 ? ['429'] : ['429', '200'];
   same('statuses of a rejected POST and of the next request', statuses, expected);
 }

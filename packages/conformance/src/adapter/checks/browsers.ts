@@ -1,5 +1,3 @@
-/** Checks of CORS: what a page of another origin may read. */
-
 import { claim, field } from '../claims.js';
 import { after, RATE_BY_KEY, refusedByKey } from '../policies.js';
 import type { Visit } from '../visit.js';
@@ -12,10 +10,8 @@ export const browsers: readonly Sentence[] = [
   ['takes no request without Origin for a preflight', countsTheRest],
 ];
 
-/** The headers of a request by a page of another origin. */
 export const ORIGIN: Readonly<Record<string, string>> = { origin: 'https://page.example' };
 
-/** Asserts that a page may read a reply, its rate limit headers, and the headers in `more`. */
 export function isExposed(reply: Reply, more: readonly string[] = []): void {
   const origin = field(reply, 'access-control-allow-origin');
   claim(

@@ -1,5 +1,3 @@
-/** Checks of idempotency keys: a request with a key runs once, and retries get the stored response. */
-
 import { claim, eventually, field, hasFields, hasStatus, same } from '../claims.js';
 import { after, FULL, RATE_BY_ADDRESS } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
@@ -32,7 +30,6 @@ function newKey(): string {
   return `once-${crypto.randomUUID()}`;
 }
 
-/** A charge with an idempotency key. */
 function charge(key: string, body = '{"amount":10}', headers: Ask['headers'] = {}): Ask {
   const own = { 'idempotency-key': key, 'content-type': 'application/json' };
   const length = { 'content-length': String(body.length) };
@@ -55,7 +52,6 @@ function untilRepeated(caller: Caller, path: string, ask: Ask): Promise<Reply> {
   });
 }
 
-/** Asserts a rejection with a problem document, sent by the guard and not by a handler. */
 function isProblem(reply: Reply, status: number): void {
   hasStatus(reply, status);
   hasFields(reply, {

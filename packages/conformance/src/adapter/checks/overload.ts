@@ -1,5 +1,3 @@
-/** Checks of load shedders: which requests get 503 while the service is overloaded. */
-
 import { claim, eventually, hasStatus } from '../claims.js';
 import { after, CONCURRENCY, FLEET, FULL, refusedInFront, WORKERS } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
@@ -52,7 +50,6 @@ async function refusesWhenFull(visit: Visit): Promise<void> {
 async function passesCritical(visit: Visit): Promise<void> {
   await fill(visit);
   const caller = visit.caller();
-  // The rejected request was charged nothing: no unit of the rate, and no permit.
   await caller.refused('/', FLEET, FULL);
   for (const index of times(6)) {
     const reply = await caller.passes('/charges', after(index + 1), { method: 'POST' }, 201);

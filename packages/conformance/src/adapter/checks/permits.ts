@@ -1,5 +1,3 @@
-/** Checks of permits: held until the reply ends, and released even if it fails or is aborted. */
-
 import { claim, eventually, hasStatus, same } from '../claims.js';
 import {
   after,
@@ -34,7 +32,6 @@ function beside(inProgress: number): Quotas {
   return { inFlight: 4 - inProgress, perAddress: 59 };
 }
 
-/** A caller with the same key and a new address. */
 function elsewhere(visit: Visit, caller: Caller): Caller {
   return visit.caller({ key: caller.key });
 }
@@ -110,7 +107,6 @@ async function freesWaiting(visit: Visit): Promise<void> {
   await isFree(visit, other);
 }
 
-/** Sends a request and aborts it before a reply can come. */
 async function abandon(visit: Visit, caller: Caller, path: string, method: string): Promise<void> {
   const request = await visit.wire.sendRequest(path, { method, headers: caller.headers });
   await new Promise<void>((resolve) => request.once('finish', () => resolve()));

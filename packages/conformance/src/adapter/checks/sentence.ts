@@ -4,7 +4,6 @@ import type { Visit } from '../visit.js';
 
 export type Sentence = readonly [name: string, prove: (visit: Visit) => Promise<void>];
 
-/** 0 to `count` - 1. */
 export function times(count: number): readonly number[] {
   return Array.from({ length: count }, (_, index) => index);
 }

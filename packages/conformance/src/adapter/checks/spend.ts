@@ -1,5 +1,3 @@
-/** Uses up limits, for checks of rejections. */
-
 import { hasStatus } from '../claims.js';
 import { after } from '../policies.js';
 import type { Caller, Visit } from '../visit.js';
@@ -11,7 +9,6 @@ export async function spendKey(caller: Caller): Promise<void> {
   }
 }
 
-/** Uses up the limit of an address, by callers with new API keys. */
 export async function spendAddress(visit: Visit, address: string): Promise<void> {
   const askTen = async (): Promise<void> => {
     const other = visit.caller({ address });
