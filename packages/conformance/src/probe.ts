@@ -11,7 +11,7 @@ import {
 } from '@spillway/core/store';
 import type { Check, Harness, OpenStore } from './harness.js';
 import { mergedSteps, placesOf } from './oracle/group.js';
-import { claimIn, type Subject, type Verdict } from './oracle.js';
+import { claimIn, type Subject } from './oracle.js';
 
 /** 2026-01-01T00:00:00Z, the time at which checks start. */
 const START_US = 1_767_225_600_000_000;
