@@ -1,5 +1,3 @@
-/** The only list of the codecs. Calls, replies and the script are based on this list. */
-
 import type { Rule } from '@spillway/core/store';
 import { bucket } from './bucket/bucket-codec.js';
 import { calendar } from './calendar/calendar-codec.js';

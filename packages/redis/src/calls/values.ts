@@ -1,8 +1,4 @@
 /// <reference path="../lua.d.ts" />
-/**
- * Keeps the values of the store, such as the responses of idempotency keys, as Redis strings with an expiry. Each is in
- * the hash slot of its key's counts.
- */
 
 import type { Clock } from '@spillway/core';
 import {

@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The scripts of live settings, and their keys. A store without a control does not load them. */
+/** A store without a control does not load these scripts. */
 
 import { scriptOf } from '../codec/script.js';
 import follow from '../lua/control-follow.lua';

@@ -4,10 +4,7 @@ import { systemClock } from '@spillway/core/store';
 import type { Transport } from '../calls/transport.js';
 import type { Script } from '../codec/script.js';
 
-/**
- * Puts all keys in one hash slot. No count can have such a name: in names of counts, `%` is never followed by these
- * letters.
- */
+/** Puts all keys in one hash slot. A count can't have such a name, because there these letters never follow `%`. */
 const TAG = '{%control}';
 
 /** The default timeout of a call, including the time to connect. */
