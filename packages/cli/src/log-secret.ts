@@ -1,5 +1,3 @@
-/** The secret that hides keys in logs and reports. */
-
 import { readFileSync } from 'node:fs';
 import { UsageError } from './usage-error.js';
 
@@ -11,7 +9,7 @@ export const SECRET_FILE = '--secret-file <path>';
 export const SECRET_HELP = 'a file with the secret (default: SPILLWAY_LOG_SECRET)';
 
 /**
- * Reads the secret from a file or the environment, never from an argument, which other users of the machine can see.
+ * Reads no argument, because other users of the machine can see arguments.
  *
  * @param hint what to do without a secret
  * @throws UsageError

@@ -1,5 +1,3 @@
-/** The command `shapers`, which shows the stored state of a shaper's key. */
-
 import {
   type DeclaredNumbers,
   delayOf,
@@ -18,9 +16,7 @@ import { table, untilOf } from './table.js';
 
 const PERMITS = '/permits';
 
-/**
- * A row of the table: a pace of a key, or its permits. Times are milliseconds since the epoch, by the clock of Redis.
- */
+/** A pace of a key, or its permits. Times are milliseconds since the epoch, by the clock of Redis. */
 interface Shown {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
@@ -33,7 +29,6 @@ interface Shown {
   readonly nowMs: number;
 }
 
-/** Prints the next start of a key, its pause, and the permits held. Changes nothing. */
 export function showShapers(
   shaper: string,
   key: string | undefined,
@@ -88,8 +83,8 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
 }
 
 /**
- * Who paused the key. A shaper with several paces has a name for each, such as `name/pace`, but the pause is stored
- * under the shaper's name alone.
+ * A shaper with several paces has a name for each, such as `name/pace`, but the pause is stored under the shaper's name
+ * alone.
  */
 async function noteOf(
   limiter: string,

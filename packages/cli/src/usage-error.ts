@@ -1,3 +1,3 @@
-/** The error for a wrong command line. */
+/** The command line is wrong. */
 
 export class UsageError extends Error {}

@@ -1,5 +1,3 @@
-/** Presents Fastify's request to limiters. */
-
 import { canonicalAddress } from '@spillway/core';
 import {
   type Addressing,
@@ -52,8 +50,8 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
 }
 
 /**
- * Returns a function that says how to find the client address of a request: by our options, otherwise by Fastify's own
- * `trustProxy`. If Fastify's setting trusts everyone, no proxy is trusted and `notices` gets a warning.
+ * Returns a function that says how to find the client address of a request. If Fastify's own `trustProxy` is used and
+ * trusts everyone, no proxy is trusted and `notices` gets a warning.
  *
  * @throws SpillwayError as `compileAddressing` does
  */
@@ -73,8 +71,8 @@ export function addressingFinder(
 }
 
 /**
- * Two fake requests, each sent through 100 proxies that no real service has. One has proxies at IPv4 documentation
- * addresses, the other at addresses all over public IPv6.
+ * Two fake requests, each sent through 100 proxies that no real service has. The proxies have IPv4 documentation
+ * addresses in one, and addresses all over public IPv6 in the other.
  */
 const PROBES = [
   { peer: '203.0.113.1', hops: hundred((at) => `198.51.100.${at}`) },
@@ -85,7 +83,10 @@ function hundred(address: (at: number) => string): string[] {
   return Array.from({ length: 100 }, (_, at) => address(at));
 }
 
-/** Fastify doesn't expose its option, so we probe it: an app that trusts these 100 proxies trusts every address. */
+/**
+ * An app that trusts all proxies of a probe trusts every address. A probe is needed, because Fastify doesn't expose its
+ * option.
+ */
 function believesEveryone(request: FastifyRequest): boolean {
   return PROBES.some(({ peer, hops }) => {
     const headers = { 'x-forwarded-for': hops.join(', ') };

@@ -1,5 +1,3 @@
-/** One registration of the plugin, with a gate for each distinct set of limiters among its routes. */
-
 import { type Limiter, SpillwayError } from '@spillway/core';
 import {
   checkGateOptions,
@@ -27,12 +25,12 @@ const TWICE =
 export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
   private readonly limiters: readonly FastifyLimiter[];
-  /** The limiters that this registration leaves out, because outer registrations run them. */
+  /** Left out, because outer registrations run them. */
   private readonly outside = new Set<FastifyLimiter>();
   private readonly groups: ReadonlyMap<string, Limiters>;
   private readonly addressingOf: ReturnType<typeof addressingFinder>;
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
-  /** The gates by `config.spillway` of routes; null if no limiter is left. */
+  /** By `config.spillway` of the route; null if no limiter is left. */
   private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>();
   /**
    * Requests that `preHandler` has decided. If a handler calls `reply.callNotFound()`, the hook runs again, and must
@@ -66,9 +64,7 @@ export class Registration implements GuardHandle {
     await Promise.all(this.made.map(({ gate }) => gate.close()));
   }
 
-  /**
-   * Doesn't run limiters that `others` or a registration outside it already runs. Call it before the first request.
-   */
+  /** Leaves out limiters that `others` or a registration outside it runs. Call this before the first request. */
   leaveTo(others: Registration | undefined): void {
     for (let other = others; other; other = other.outer) {
       for (const limiter of other.limiters) this.outside.add(limiter);
@@ -79,7 +75,6 @@ export class Registration implements GuardHandle {
     }
   }
 
-  /** The hook: decides on a request, and continues with `done` or answers it. */
   enter(request: FastifyRequest, reply: FastifyReply, done: Done): void {
     const gate = this.gateFor(request);
     if (!gate) {
@@ -94,8 +89,7 @@ export class Registration implements GuardHandle {
   }
 
   /**
-   * The gate of a route with this `config.spillway`; null if nothing limits it. Routes with equal limiters share a
-   * gate.
+   * The gate of a route with this `config.spillway`; null if nothing limits it.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group, and as `createGuard` does
    */

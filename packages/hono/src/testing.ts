@@ -1,3 +1,3 @@
-/** @spillway/hono/testing: a test clock, which moves only when a test advances it. */
+/** Test clocks, which move only when a test advances them. */
 
 export * from '@spillway/core/testing';

@@ -1,4 +1,4 @@
-/** The exchange of Koa: the guard answers through the context, where outer middleware sees the response. */
+/** The guard answers through the context, where outer middleware sees the response. */
 
 import type { Admission } from '@spillway/core';
 import type { Recorder, Recorders, ResponseWatcher, StoredResponse } from '@spillway/core/adapter';
@@ -81,8 +81,8 @@ export class KoaExchange extends NodeExchange {
 }
 
 /**
- * Gives the body the form in which handlers set bodies, an object or text, because outer middleware may wrap JSON or
- * change text. The body stays bytes if Koa would turn that form into other bytes.
+ * Gives the body the form in which handlers set bodies, an object or text, because outer middleware may change only
+ * these. The body stays bytes if Koa would turn that form into other bytes.
  */
 function asHandlersGive(bytes: Buffer, type: string): unknown {
   const text = bytes.toString();

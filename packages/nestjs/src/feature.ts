@@ -1,5 +1,3 @@
-/** Shapers and limiters that an app injects by name. They use the module's store and are closed with the app. */
-
 import {
   type DynamicModule,
   Inject,
@@ -62,7 +60,7 @@ export function InjectShaper(name: string): PropertyDecorator & ParameterDecorat
 
 /**
  * Injects the `KeyedLimiter` that `SpillwayModule.forFeature` declares under this name, or the `Limiters` if it
- * declares several. Whether they return promises depends on the store: with Redis they do.
+ * declares several. With a store such as Redis, their methods return promises.
  *
  * @example
  * ```ts
@@ -80,7 +78,10 @@ export function InjectLimiter(name: string): PropertyDecorator & ParameterDecora
   return Inject(getLimiterToken(name));
 }
 
-/** A separate class, because the module of `forRoot` may exist only once, but this one exists once per feature. */
+/**
+ * One class cannot serve both, because the module of `forRoot` may exist only once, and this one exists once per
+ * feature.
+ */
 class SpillwayFeatureModule {}
 
 Module({})(SpillwayFeatureModule);
@@ -113,7 +114,6 @@ const FEATURE: unique symbol = Symbol.for('spillway.nestjs.feature');
 /** How long a closing app waits for running jobs. */
 const LONGEST_SHUTDOWN_MS = 5_000;
 
-/** The shapers and limiters of one feature. */
 class Made implements OnApplicationShutdown {
   readonly byToken = new Map<
     string,
@@ -124,8 +124,7 @@ class Made implements OnApplicationShutdown {
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
     const { storeTimeout, breaker, logger, validate, clock, control, observers, onFault } = module;
-    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait. They have a separate
-    // option.
+    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait.
     const reporting = { logger, validate, observers, onFault };
     const forShapers = { storeTimeout, breaker, clock, control, store, ...reporting };
     const { onStoreError, denialCache } = module;

@@ -1,4 +1,4 @@
-/** Marks a call as decided, so that it is counted once even if guards and interceptors are bound several times. */
+/** A call is counted once even if guards and interceptors are bound several times. */
 
 import type { ExecutionContext } from '@nestjs/common';
 
@@ -8,7 +8,7 @@ type Stage = 'judged' | 'deferred' | undefined;
 // In the global symbol registry, because another copy of this package must see the mark, too.
 const STAGE = Symbol.for('spillway.nestjs.stage');
 
-/** The stage is stored on the argument list, the only object that all guards and interceptors of a call share. */
+/** The list of arguments is the only object that all guards and interceptors of a call share. */
 type Arguments = unknown[] & { [STAGE]?: Stage };
 
 export function stageOf(context: ExecutionContext): Stage {
