@@ -1,36 +1,30 @@
-/** A request, parsed from a line of a log, in the shape that limiters expect. */
-
 import type { LimitRequest } from '@spillway/core';
 import { pathOf } from '@spillway/core/adapter';
 
-/** Reads the lines of one format. */
 export interface LineFormat {
   readonly name: string;
-  /** Parses the bytes from `start` to `end`; undefined if they are not a line of this format. */
+  /** Returns undefined if the bytes from `start` to `end` are not a line of this format. */
   parse(line: Buffer, start: number, end: number): LogEntry | undefined;
-  /** The value of a variable such as `http_referer` in the line of an entry. */
+  /** The value of an nginx variable, such as `http_referer`. */
   read(entry: LogEntry, name: string): string | undefined;
 }
 
 /** A request of a log. The functions of a policy receive it in place of the request, and also as its `raw` member. */
 export class LogEntry implements LimitRequest<LogEntry> {
   /**
-   * The stamp of the line, in microseconds since the epoch. For a line out of order, this is the latest stamp before
-   * it.
+   * The stamp of the line, in microseconds since the epoch. If the line is out of order, the latest stamp before it.
    */
   timeUs: number;
   /** The status of the response; undefined if it is not in the log. */
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
-  /**
-   * When the request is decided, if the requests with the same whole-second stamp are spread evenly over that second.
-   */
+  /** When the request is decided if requests with the same whole-second stamp are spread evenly over that second. */
   spreadUs: number;
   /** Whether the time of the request is known only to the second. */
   isWholeSecond = false;
   private readonly format: LineFormat;
-  /** The line as its format needs it: bytes from `start` to `end`, or the parsed object. */
+  /** The bytes from `start` to `end`, or the parsed JSON object. */
   readonly line: unknown;
   readonly start: number;
   readonly end: number;
@@ -77,7 +71,6 @@ export class LogEntry implements LimitRequest<LogEntry> {
   }
 }
 
-/** The request target, such as `/path` in `GET /path HTTP/1.1`. */
 function targetIn(request = ''): string {
   return request.split(' ')[1] ?? '/';
 }

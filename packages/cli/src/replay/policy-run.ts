@@ -1,4 +1,4 @@
-/** Runs a policy over the requests of a log, once for each timing, and collects the numbers of its limiters. */
+/** Runs a policy over the requests of a log, once for each {@link Timing}. */
 
 import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
@@ -11,8 +11,8 @@ import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
 /**
- * The shortest window to judge if stamps are whole seconds. In a shorter window, too much depends on fractions of a
- * second, which the log doesn't have.
+ * The shortest window that a log with whole-second stamps can judge. In a shorter one, too much depends on fractions of
+ * a second.
  */
 const SHORTEST_MS = 10_000;
 
@@ -30,7 +30,7 @@ interface Judged {
 }
 
 export class PolicyRun {
-  /** The caller of the latest request, and whether the request would be rejected with stamps evenly spread. */
+  /** `isRejected` is the result with stamps evenly spread. */
   readonly latest: { caller: string | undefined; isRejected: boolean } = {
     caller: undefined,
     isRejected: false,
@@ -60,7 +60,7 @@ export class PolicyRun {
     }
   }
 
-  /** Decides on the request with both {@link Timing}s. Returns a promise if the policy's functions are async. */
+  /** Returns a promise if the policy's functions are async. */
   decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);
@@ -146,17 +146,13 @@ export class PolicyRun {
 
 const HAS_PLANS = 'its callers have plans or overage';
 
-/**
- * Why trials with other limits are impossible. A trial only charges the recorded costs: it can't refund units, apply
- * plans or distinguish items.
- */
+/** A trial only charges the recorded costs. It can't refund units, apply plans or distinguish items. */
 function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;
   return rule?.machine === 'distinct' ? 'it counts different things' : undefined;
 }
 
-/** Why a log cannot judge a limiter that has no window of a fixed length. */
 function whyNot(rule: GuardLimiter['rule']): string {
   if (rule?.machine === 'calendar') return 'Limits by calendar are not judged.';
   if (rule?.machine === 'lock') return 'Limits that lock callers are not judged.';

@@ -1,5 +1,3 @@
-/** Counts what one limiter of a policy would have rejected, while the log is read. */
-
 import type { DecisionEvent } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { CallerTable, firstOf, type Timing } from './caller-table.js';
