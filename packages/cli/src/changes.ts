@@ -28,7 +28,6 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
 }
 
 interface About {
-  /** Omitted if the change is for one key. */
   readonly what?: Setting['what'];
   readonly limits?: LiveLimits;
   /** The key whose limits the command changes. With `resets`, the command then deletes the counts of the key. */

@@ -17,7 +17,7 @@ export interface CommonOptions {
 interface ConnectionOptions extends CommonOptions {
   /** Whether to reconnect if Redis goes away. The deadline then covers only connecting. */
   readonly patient?: boolean;
-  /** The error for a timeout then says that the change may have been made. */
+  /** If true, the error for a timeout says that the change may have been made. */
   readonly isChange?: boolean;
 }
 
@@ -180,7 +180,7 @@ function refuses({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
   });
 }
 
-/** Contains no user and password. */
+/** The message must not contain the user or the password. */
 function unreachable(
   place: RedisPlace,
   sentinelMaster: string | undefined,

@@ -4,7 +4,6 @@ interface Deadline {
   clearTimer(): void;
 }
 
-/** After `ms`, unfinished work rejects with `late`. */
 export function deadline(ms: number, late: Error): Deadline {
   let clearTimer = (): void => {};
   const expired = new Promise<never>((_, reject) => {

@@ -3,11 +3,10 @@ import { isSpillwayError } from '@spillway/core';
 import type { Follower, RedisControl } from '@spillway/redis';
 import { type Followed, followedBy } from './in-force.js';
 
-/** By default, processes poll twice a second, so this is enough. */
+/** Processes poll twice a second by default, so this wait is enough. */
 const WAIT_MS = 2_000;
 const LOOK_EVERY_MS = 100;
 
-/** Returns undefined if the followers can't be read. */
 export async function followersOf(control: RedisControl): Promise<readonly Follower[] | undefined> {
   try {
     return await control.followers();

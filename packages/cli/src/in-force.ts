@@ -70,7 +70,6 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
-/** Undefined if the algorithm has no maximum of its own. */
 export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined {
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }
@@ -80,7 +79,6 @@ export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimi
   return limit > (highestLimit(numbers) ?? limit);
 }
 
-/** Calculates live limits like the limiter. Numbers to which they can't be applied stay unchanged. */
 export function liveOf(numbers: DeclaredNumbers, live: LiveLimits | undefined): DeclaredNumbers {
   if (!live || lackedBy(numbers, live) || exceedsHighest(numbers, live)) return numbers;
   const { algorithm, windowMs } = numbers;

@@ -88,7 +88,6 @@ export function keyFrom(
   return ADDRESS_MARK + canonical;
 }
 
-/** @throws UsageError if the key is not a JSON list of non-empty strings */
 function partsIn(key: string): readonly string[] {
   try {
     const parts: unknown = JSON.parse(key);
@@ -133,7 +132,7 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/** Empty for algorithms other than rate limits and limits on distinct items. */
+/** Returns an empty list for algorithms other than rate limits and limits on distinct items. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -146,7 +145,10 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
   ];
 }
 
-/** Empty for claims, because each id has a separate count, and for algorithms that only a later release knows. */
+/**
+ * Returns an empty list for claims, because each id has a separate count, and for algorithms that only a later release
+ * knows.
+ */
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
   const [, calendar] = algorithm.split('calendar:');

@@ -1,4 +1,4 @@
-/** A name that no process has announced is probably misspelt. */
+/** A limiter name that no process has announced is probably misspelt. */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
@@ -20,7 +20,7 @@ export interface AnywayOption {
 }
 
 export class UnknownLimiterError extends UsageError {
-  /** The most similar name first. */
+  /** The most similar name comes first. */
   readonly known: readonly string[];
 
   constructor(limiter: string, known: readonly string[]) {

@@ -12,7 +12,6 @@ const UNITS = [
   [1_000, 's'],
 ] as const;
 
-/** @param followers undefined if they cannot be read */
 export function limitersTable(
   limiters: readonly KnownLimiter[],
   overrides: readonly Override[],
@@ -90,7 +89,7 @@ export function rateOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): 
   return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }
 
-/** In the largest unit that divides it, as in `15m`. */
+/** Uses the largest unit that divides the duration, as in `15m`. */
 export function durationOf(ms: number): string {
   const unit = UNITS.find(([length]) => ms >= length && ms % length === 0);
   return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`;

@@ -1,5 +1,3 @@
-/** Redis loses live settings when it is flushed, restarted or replaced. */
-
 import type { RedisControl, Restored } from '@spillway/redis';
 import type { Command } from 'commander';
 import { type NoteOptions, noteOf } from './changes.js';

@@ -3,12 +3,12 @@ export function nearestFirst(name: string, names: readonly string[]): string[] {
   return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));
 }
 
-/** People mix up case and separators. */
+/** Removes case and separators, because people mix them up. */
 function simple(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }
 
-/** The distance of V. I. Levenshtein (1965). */
+/** The edit distance of V. I. Levenshtein (1965). */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i += 1) {

@@ -6,12 +6,11 @@ import { plain } from './plain.js';
 import { table, timeOf, untilOf } from './table.js';
 import { UsageError } from './usage-error.js';
 
-/** The only function that prints to standard output. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Control characters are escaped, because some strings come from clients. */
+/** Escapes control characters, because some strings come from clients. */
 export function printJson(value: unknown): void {
   print(jsonOf(value));
 }

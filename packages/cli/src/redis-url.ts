@@ -3,7 +3,6 @@ import { UsageError } from './usage-error.js';
 /** `url` has only the first address, `at` has all. */
 export interface RedisPlace {
   readonly url: URL;
-  /** Only sentinels have several addresses. */
   readonly at: readonly { readonly host: string; readonly port: number }[];
 }
 

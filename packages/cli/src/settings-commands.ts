@@ -161,7 +161,6 @@ function factorOf(text: string): number {
   return given(fractionOf(text.replace(/^x/i, '')), '--factor must be like 2, 0.5 or 150%', text);
 }
 
-/** @throws UsageError, with the user's text, if the value is NaN */
 function given(value: number, must: string, text: string): number {
   if (Number.isNaN(value)) throw new UsageError(`${must}, got ${text}`);
   return value;
@@ -171,7 +170,6 @@ export function fractionOf(text: string): number {
   return text.endsWith('%') ? numberOf(text.slice(0, -1)) / 100 : numberOf(text);
 }
 
-/** Returns NaN if the text is not a number. */
 function numberOf(text: string): number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }

@@ -15,7 +15,7 @@ interface Count {
   readonly numbers: DeclaredNumbers;
   readonly used: number;
   readonly remaining: number;
-  /** NaN if it can't be known. */
+  /** NaN if the time until the reset can't be known. */
   readonly resetMs: number;
 }
 

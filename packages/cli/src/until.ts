@@ -19,7 +19,6 @@ export function instantFrom(text: string): number {
   );
 }
 
-/** @throws UsageError if a change can't last that long */
 export function durationUntil(untilMs: number, nowMs: number): number {
   const ms = untilMs - nowMs;
   const at = new Date(untilMs).toISOString();

@@ -1,3 +1,1 @@
-/** The command line is wrong. */
-
 export class UsageError extends Error {}

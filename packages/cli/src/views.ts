@@ -58,7 +58,6 @@ export function status(
   });
 }
 
-/** `followed` is null if the followers can't be read. */
 function limiterJson(
   limiter: KnownLimiter,
   overrides: readonly Override[],
@@ -72,7 +71,6 @@ function limiterJson(
   return { ...limiter, inForce: own, followed };
 }
 
-/** Names that have live settings, but which no process has announced. */
 function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]): string[] {
   const names = new Set(overrides.map(({ limiter }) => limiter));
   for (const { name } of known) names.delete(name);
@@ -107,7 +105,6 @@ export function watchChanges(options: CommonOptions): Promise<void> {
   });
 }
 
-/** Oldest first. */
 async function changesSince(control: RedisControl, id: number): Promise<readonly Change[]> {
   const history = await control.history();
   return history.filter((change) => change.id > id).reverse();

@@ -93,7 +93,6 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly notices: StoredLimiter['notices'];
   private readonly binding: RateLimitBinding;
   private readonly periodMs: number;
-  /** Reads the key, and checks name, limit and mode. */
   private readonly inner: StoredLimiter<Raw>;
   private readonly digestOf: (key: string) => string = objectNamer();
   private failuresInARow = 0;

@@ -53,7 +53,6 @@ export class RateLimitObjectAt {
     this.service = new Service(new Rows(state.storage), clock);
   }
 
-  /** Answers a call of {@link durableObjectStoreAt}. Called by the platform. */
   async fetch(request: ObjectRequest): Promise<ObjectReply> {
     const text = await request.text();
     this.nowUs = Number(request.headers.get(NOW_FIELD));

@@ -9,7 +9,6 @@ import {
 import type { Request } from 'express';
 
 export interface ExpressAddressing extends Addressing {
-  /** Whether `trust proxy` is a function, so that Express' `req.ip` is used. */
   readonly byExpress?: boolean;
 }
 

@@ -100,7 +100,6 @@ export class FastifyExchange extends NodeExchange {
     }
   }
 
-  /** Whether the reply can't send any more, because the head was written or the response was hijacked. */
   private isTaken(): boolean {
     return this.reply.sent || this.res.headersSent;
   }

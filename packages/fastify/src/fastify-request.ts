@@ -18,7 +18,6 @@ const UNSAFE =
 const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 interface FastifyAddressing extends Addressing {
-  /** Whether Fastify's own `trustProxy` decides, so that `request.ip` is used. */
   readonly byFastify?: boolean;
 }
 

@@ -14,7 +14,6 @@ import { FastifyExchange } from './fastify-exchange.js';
 import { addressingFinder, FastifyLimitRequest } from './fastify-request.js';
 import { type Limiters, OWN, type RouteLimits, type SpillwayOptions } from './plugin-options.js';
 
-/** Continues the request, or calls the app's error handler. */
 export type Done = (error?: Error) => void;
 type FastifyGate = Gate<FastifyRequest>;
 type FastifyLimiter = Limiter<FastifyRequest>;
@@ -25,12 +24,10 @@ const TWICE =
 export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
   private readonly limiters: readonly FastifyLimiter[];
-  /** Left out, because outer registrations run them. */
   private readonly outside = new Set<FastifyLimiter>();
   private readonly groups: ReadonlyMap<string, Limiters>;
   private readonly addressingOf: ReturnType<typeof addressingFinder>;
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
-  /** By `config.spillway` of the route; null if no limiter is left. */
   private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>();
   /**
    * Requests that `preHandler` has decided. If a handler calls `reply.callNotFound()`, the hook runs again, and must
@@ -40,10 +37,6 @@ export class Registration implements GuardHandle {
   private readonly outer: Registration | undefined;
   private readonly notices: Notices;
 
-  /**
-   * @param outer the previous registration, for this context or an outer one
-   * @throws SpillwayError for wrong options, and as `createGuard` does
-   */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
     checkGateOptions(options, OWN); // without limiters, no gate would check them
     this.options = options;
@@ -143,7 +136,6 @@ export class Registration implements GuardHandle {
   }
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_LIMITER_INVALID` for a group without limiters */
 function groupsOf({ groups = {} }: SpillwayOptions): ReadonlyMap<string, Limiters> {
   if (typeof groups !== 'object' || groups === null || Array.isArray(groups)) {
     throw mustBe('groups', 'an object with limiters by name', groups);

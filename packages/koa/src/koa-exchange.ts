@@ -10,7 +10,6 @@ export class KoaExchange extends NodeExchange {
   /** Receives the response, to store it for an idempotency key; undefined if it isn't stored. */
   watcher: ResponseWatcher | undefined;
   private readonly ctx: Context;
-  /** Status and body of the context before `onRejected` ran. */
   private before: { readonly status: number; readonly body: unknown } | undefined;
 
   constructor(ctx: Context, isOwn: boolean) {

@@ -14,9 +14,7 @@ export interface PlatformRequest {
   /** Only on Express: the path under which the router is mounted. */
   readonly baseUrl?: string;
   readonly route?: { readonly path?: unknown };
-  /** Only on Express. */
   readonly res?: PlatformResponse;
-  /** Only on Fastify. */
   readonly routeOptions?: { readonly url?: string };
   readonly raw?: NodeRequest;
   readonly body?: unknown;
@@ -53,9 +51,9 @@ interface GraphqlContext {
 }
 
 interface SocketClient {
-  /** With socket.io, the request that opened the connection. */
+  /** With socket.io, this is the request that opened the connection. */
   readonly request?: PlatformRequest;
-  /** With ws, the connection. */
+  /** With ws, this is the connection. */
   readonly _socket?: NonNullable<PlatformRequest['socket']>;
 }
 

@@ -86,7 +86,6 @@ class SpillwayFeatureModule {}
 
 Module({})(SpillwayFeatureModule);
 
-/** @throws SpillwayError for wrong numbers and names */
 export function describeFeature(feature: SpillwayFeature): DynamicModule {
   checkOptions(feature, 'forFeature()', FEATURE_OPTIONS);
   new Made(feature, {}, memoryStore()); // wrong options throw here, not when the app is created
@@ -111,7 +110,6 @@ export function describeFeature(feature: SpillwayFeature): DynamicModule {
 
 const FEATURE: unique symbol = Symbol.for('spillway.nestjs.feature');
 
-/** How long a closing app waits for running jobs. */
 const LONGEST_SHUTDOWN_MS = 5_000;
 
 class Made implements OnApplicationShutdown {

@@ -35,7 +35,6 @@ export class NestGate {
   private isTwiceReported = false;
   private readonly options: SpillwayOptions;
 
-  /** @throws SpillwayError for wrong options */
   constructor(options: SpillwayOptions, store: Store) {
     checkModuleOptions(options);
     this.options = options;
@@ -133,7 +132,6 @@ export class NestGate {
 Inject(SPILLWAY_OPTIONS)(NestGate, undefined, 0);
 Inject(SPILLWAY_STORE)(NestGate, undefined, 1);
 
-/** @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function checkModuleOptions(options: SpillwayOptions): void {
   checkGateOptions(options, MODULE_OPTIONS);
   const { limiters = [], rejection = 'answer', exception } = options;

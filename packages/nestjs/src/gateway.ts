@@ -6,7 +6,6 @@ import { catchesError } from './metadata.js';
 
 type Websockets = typeof import('@nestjs/websockets');
 
-/** A `WsException` has `getError`, and an `HttpException` has `getResponse`. */
 interface RejectionError extends Error {
   getError?(): unknown;
   getResponse?(): unknown;
@@ -32,7 +31,8 @@ const MOST_BUFFERED = 65_536;
  */
 export function rejectedMessage(error: RejectionError, context: ExecutionContext): Error {
   if (catchesError(context, error)) return error;
-  // Only apps with gateways have this package. Jest has no import() in CommonJS.
+  // Loaded here, because only apps with gateways have this package. `require` is used, because Jest has no import() in
+  // CommonJS.
   const require = createRequire(import.meta.url);
   const { BaseWsExceptionFilter, WsException } = require('@nestjs/websockets') as Websockets;
   const said = error.getError?.() ?? error.getResponse?.() ?? error.message;

@@ -11,21 +11,21 @@ type NestLimiter = Limiter<ExecutionContext>;
 type Named = { readonly name: string };
 
 export class HandlerGates {
-  /** By handler, then by class, because several classes may inherit a method. */
+  /** Gates are found by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
   /** The class (and method) from which each name was derived, to detect that two of them have the same name. */
   private readonly places = new Map<string, readonly object[]>();
-  /** For undecorated HTTP routes. */
+  /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';
   /**
-   * For undecorated message handlers and resolvers. It has no `idempotency`, because their answers can't be recorded.
+   * The gate of undecorated message handlers and resolvers. It has no `idempotency`, because their answers can't be
+   * recorded.
    */
   private readonly messages: HandlerGate | 'none';
   private readonly limiters: readonly NestLimiter[];
   private readonly options: GuardOptions<ExecutionContext>;
 
-  /** @throws SpillwayError as `createGuard` does */
   constructor(limiters: readonly NestLimiter[], options: GuardOptions<ExecutionContext>) {
     this.limiters = limiters;
     this.options = options;

@@ -2,7 +2,6 @@ import type { ExecutionContext, Type } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { LimitRequest, StoredLimiter } from '@spillway/core';
 
-/** A limit declared by a decorator. It becomes a limiter of each handler that it applies to. */
 export interface Declaration {
   readonly on: object;
   /** If undefined, each handler has a separate limiter, named after the handler plus `suffix`. */
@@ -34,12 +33,12 @@ export function priorityOf({ raw }: LimitRequest<ExecutionContext>): string | un
   return reflector.getAllAndOverride(PRIORITY, [raw.getHandler(), raw.getClass()]);
 }
 
-/** On a class, its own limits come first, then those of the classes that it extends. */
+/** The limits of a class come before those of the classes that it extends. */
 export function declarationsOn(target: object): readonly Declaration[] {
   return reflector.get(LIMITS, target as Target) ?? [];
 }
 
-/** Undefined for none, an empty list for all. */
+/** Returns undefined if nothing is skipped, and an empty list if all is skipped. */
 export function skipsOn(target: object): readonly string[] | undefined {
   return reflector.get(SKIPS, target as Target);
 }

@@ -86,7 +86,6 @@ export class HttpExchange extends NodeExchange {
 
 /** The code that sees the call end must call `releasePermits`. */
 export class MessageExchange implements Exchange {
-  /** A rejection that the gate must throw. */
   unanswered: Admission | undefined;
   private isClosed = false;
   private closed: OnClosed | undefined;

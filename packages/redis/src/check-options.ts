@@ -8,10 +8,7 @@ interface Shared {
   readonly onFault?: unknown;
 }
 
-/**
- * @param of the name of the function that takes these options, for messages
- * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
- */
+/** @param of the name of the function that takes these options, for messages */
 export function checkRedisOptions<Options extends Shared>(
   options: Options,
   of: string,

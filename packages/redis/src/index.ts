@@ -1,3 +1,5 @@
+/** Spillway's store and control on Redis. */
+
 export type { AnyRedisClient } from './clients/as-redis-client.js';
 export type { RedisClient } from './clients/client.js';
 export type { IoredisClient } from './clients/ioredis.js';

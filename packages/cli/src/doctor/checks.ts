@@ -6,7 +6,7 @@ import { isSafeVersion, isSupported, type ServerVersion, versionFrom } from './v
 const OPERATIONS = 'https://github.com/spillway/spillway/blob/main/docs/operations.md';
 const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 
-/** The default of a guard. */
+/** The default of a guard's `storeTimeout`. */
 const STORE_TIMEOUT_MS = 50;
 
 /** A warning is due at this round trip already, because under load it takes several times as long. */
@@ -15,7 +15,7 @@ const SLOW_MS = 10;
 /** Windows in Redis end by its clock, and windows of fallback counters by the clock of the process. */
 const CLOCKS_APART_MS = 1_000;
 
-/** The most fundamental finding comes first. */
+/** Returns the most fundamental finding first. */
 export function findingsOf(facts: Facts): Finding[] {
   return [
     ...facts.servers.flatMap((server) => serverFindings(server, facts)),

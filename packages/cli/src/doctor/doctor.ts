@@ -12,7 +12,6 @@ const MARKS: Readonly<Record<Verdict, string>> = {
   unknown: 'unknown',
 };
 
-/** Thrown after all findings were printed. */
 class ProblemsFound extends Error {}
 
 /**

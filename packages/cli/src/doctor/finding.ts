@@ -4,7 +4,7 @@ export type Verdict = 'ok' | 'warning' | 'problem' | 'unknown';
 export interface Finding {
   readonly check: string;
   readonly verdict: Verdict;
-  /** One sentence without a full stop. */
+  /** What the check found, as one sentence without a full stop. */
   readonly found: string;
   readonly todo?: string;
 }

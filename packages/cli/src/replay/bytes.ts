@@ -15,7 +15,6 @@ const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () =>
 
 export interface Bytes {
   readonly name: string;
-  /** Undefined if it cannot be known. */
   readonly size: number | undefined;
   /** Whether {@link read} can be called more than once. */
   readonly isFile: boolean;
@@ -27,7 +26,6 @@ export interface Bytes {
   read(onBytes: (count: number) => void, onDamage: (why: string) => void): AsyncIterable<Buffer>;
 }
 
-/** @throws UsageError if the path cannot be read */
 export function bytesOf(log: Log): Bytes {
   if (typeof log !== 'string') return unnamed('stream', log);
   if (log === '-') return unnamed('standard input', process.stdin);

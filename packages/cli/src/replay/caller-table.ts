@@ -1,8 +1,5 @@
-/** Typed arrays keep the memory for a million callers small. */
-
 import { Names } from './names.js';
 
-/** The column of a caller's row that counts requests. */
 const REQUESTS = 0;
 /** The first of two columns for rejected requests, one for each {@link Timing}. */
 const REJECTED = 1;
@@ -33,9 +30,9 @@ export interface CallerPeaks {
 }
 
 interface Block {
-  /** In seconds since the epoch, by caller. */
+  /** The times of the callers' latest requests, in seconds since the epoch. */
   readonly latest: Uint32Array;
-  /** In 16 bits until the first number needs more. */
+  /** The columns of each caller, in 16 bits until the first number needs more. */
   numbers: Uint16Array | Uint32Array;
 }
 
@@ -47,7 +44,7 @@ export class CallerTable {
     return this.names.size;
   }
 
-  /** @returns the row of the caller */
+  /** Returns the row of the caller. */
   count(caller: string, timeUs: number): number {
     const id = this.idOf(caller);
     const { latest } = this.blockOf(id);

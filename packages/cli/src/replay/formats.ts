@@ -27,7 +27,6 @@ export function formatOf(text: string, fields: FieldMap): LineFormat {
   throw new UsageError(`format must be ${names}, or a log_format string such as '${COMMON}'`);
 }
 
-/** Chooses the format that can parse most lines. */
 export class FormatFinder {
   private readonly scores: { readonly format: LineFormat; read: number }[];
 

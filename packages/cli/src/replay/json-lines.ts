@@ -9,7 +9,7 @@ export type FieldMap = Readonly<Record<string, string>>;
 
 type Usual = Readonly<Record<string, readonly string[]>>;
 
-/** The fields of the Cloudflare Logpush dataset HTTP requests. */
+/** The fields of the Cloudflare Logpush dataset "HTTP requests". */
 export const CLOUDFLARE: FieldMap = {
   remote_addr: 'ClientIP',
   time: 'EdgeStartTimestamp',

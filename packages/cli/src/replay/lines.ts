@@ -6,7 +6,6 @@ const MARK = Buffer.from('\ufeff');
 const NEWLINE = 10;
 const RETURN = 13;
 
-/** `end` is the index of the line break. */
 export type TakeLine = (bytes: Buffer, start: number, end: number) => void;
 
 export class Lines {

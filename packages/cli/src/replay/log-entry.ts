@@ -3,7 +3,6 @@ import { pathOf } from '@spillway/core/adapter';
 
 export interface LineFormat {
   readonly name: string;
-  /** Returns undefined if the bytes from `start` to `end` are not a line of this format. */
   parse(line: Buffer, start: number, end: number): LogEntry | undefined;
   /** The value of an nginx variable, such as `http_referer`. */
   read(entry: LogEntry, name: string): string | undefined;
@@ -21,7 +20,6 @@ export class LogEntry implements LimitRequest<LogEntry> {
   clientIp: string | undefined;
   /** When the request is decided if requests with the same whole-second stamp are spread evenly over that second. */
   spreadUs: number;
-  /** Whether the time of the request is known only to the second. */
   isWholeSecond = false;
   private readonly format: LineFormat;
   /** The bytes from `start` to `end`, or the parsed JSON object. */

@@ -1,10 +1,8 @@
-/** Compiles an nginx `log_format` string to a scanner that reads each line once, byte by byte. */
-
 import { UsageError } from '../usage-error.js';
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
-/** In order of preference. */
+/** The variables that contain the time of a request, in order of preference. */
 const TIMES = ['msec', 'time_iso8601', 'time_local', 'time'];
 const NUMBER = /(bytes_sent|length|status|request_time)$/;
 const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
@@ -40,9 +38,7 @@ export function compileLogFormat(name: string, format: string): LineFormat {
 class LogFormat implements LineFormat {
   readonly name: string;
   private readonly names: readonly string[];
-  /** The texts before each variable, and after the last one. */
   private readonly gaps: readonly Buffer[];
-  /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;
   /** If the last variable is a number, a value with a space shows that the line has another format. */
   private readonly endsInNumber: boolean;
@@ -115,7 +111,6 @@ class LogFormat implements LineFormat {
     return at === end && !(this.endsInNumber && line.subarray(last, end).includes(SPACE));
   }
 
-  /** Empty if the client sent no request line. */
   private methodIn(line: Buffer): string {
     const from = this.spans[2 * this.request] as number;
     const to = this.spans[2 * this.request + 1] as number;
@@ -129,7 +124,7 @@ class LogFormat implements LineFormat {
   }
 }
 
-/** Undefined for `-`, NaN for anything else than three digits. */
+/** Returns undefined for `-`, and NaN for anything else than three digits. */
 function statusIn(line: Buffer, at: number): number | undefined {
   if (line[at] === 45) return undefined;
   const [a = 0, b = 0, c = 0] = [line[at], line[at + 1], line[at + 2]];

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 
-/** In UTF-16 units. Longer names are cut in their middle. */
+/** The longest name, in UTF-16 units. Longer names are cut in their middle. */
 const LONGEST = 256;
 const BLOCK_BYTES = 1_048_576;
-/** The bytes before a name, which store its length. */
+/** The length of a name is stored in this many bytes before the name. */
 const HEAD_BYTES = 2;
 
 /**
@@ -20,7 +20,7 @@ export class Names {
   private used = BLOCK_BYTES;
   /** Random, so that nobody can craft a log whose names collide. */
   private readonly seed = randomBytes(4).readInt32LE();
-  /** These four are of the last name passed to {@link find}. */
+  /** The bytes and the hash of the last name passed to {@link find}, and the slot where the search ended. */
   private readonly text = Buffer.alloc(3 * LONGEST);
   private length = 0;
   private hash = 0;
@@ -30,7 +30,6 @@ export class Names {
     return this.count;
   }
 
-  /** Returns the number of a name; -1 if it has none. */
   find(name: string): number {
     this.encode(name);
     const mask = this.slots.length - 1;

@@ -5,9 +5,8 @@ const DAY_US = 86_400_000_000;
 
 /**
  * Servers write a line when the response has ended, and buffer lines, so a stamp can be earlier than the one before.
- * Such a request is decided at the latest stamp so far, or left out if it is more than a minute earlier. A request that
- * is more than a day later is left out unless the next line confirms it, because one wrong stamp would move all later
- * requests to one instant.
+ * The request is then decided at the latest stamp so far, or left out if it is more than a minute earlier. A request
+ * that is more than a day later is left out unless the next line confirms it.
  */
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };

@@ -1,4 +1,4 @@
-/** SVG without styles or scripts. */
+/** Draws SVG without styles or scripts. */
 
 import type { JudgedLimiter, TimelineReport } from './report.js';
 import { count, instant } from './words.js';

@@ -18,7 +18,6 @@ const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
   readonly top: number;
-  /** Whether stamps are whole seconds. */
   readonly wholeSeconds: boolean;
 }
 
@@ -42,7 +41,6 @@ export class PolicyRun {
   private readonly latestUs: [number, number] = [0, 0];
   private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
 
-  /** @throws SpillwayError as `createGuard` does */
   constructor(policy: Policy, onDecision?: OnDecision) {
     this.policy = policy;
     const first = new Rehearsal(policy, (event, key) => this.note(0, event, key));
@@ -60,7 +58,6 @@ export class PolicyRun {
     }
   }
 
-  /** Returns a promise if the policy's functions are async. */
   decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);
@@ -74,7 +71,6 @@ export class PolicyRun {
     return { limiters, rejected: rangeOf(this.rejected) };
   }
 
-  /** Sentences about limitations of the result. */
   notes(): string[] {
     const [one, other] = this.rehearsals;
     const notes = [...one.faults].map(

@@ -47,7 +47,6 @@ export function guardOf(policy: Policy, options: GuardOptions): Guard {
   return createGuard(rates.length > 0 ? rates : limiters, options);
 }
 
-/** Includes limiters that a log cannot judge. */
 export function limitersOf(policy: Policy): readonly GuardLimiter[] {
   if ('admit' in policy) return policy.limiters;
   const limiters = (Array.isArray(policy) ? policy : [policy]) as (GuardLimiter & Limiter)[];

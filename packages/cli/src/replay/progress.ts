@@ -14,7 +14,7 @@ interface Progress {
   readonly requests: number;
 }
 
-/** The functions write only to a terminal. */
+/** Shows the bar only on a terminal. */
 export function progressBar(
   terminal: Terminal,
   nowMs: () => number = () => performance.now(),

@@ -17,13 +17,12 @@ import { guardOf, type Policy } from './policy.js';
 export type OnDecision = (event: DecisionEvent, key: string | undefined, request: LogEntry) => void;
 
 export class Rehearsal {
-  /** By limiter and option, as in `per-user: key`. */
+  /** Failures of the policy's functions, by limiter and option, as in `per-user: key`. */
   readonly faults: Map<string, { count: number; readonly first: string }> = new Map();
   private readonly clock = new ManualClock(0);
   private readonly guard: Guard;
   private memory: Overflowing | undefined;
 
-  /** @throws SpillwayError as `createGuard` does */
   constructor(policy: Policy, onDecision: OnDecision) {
     const onStore = (memory: Overflowing): void => {
       this.memory = memory;

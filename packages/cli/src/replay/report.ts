@@ -37,7 +37,7 @@ export interface CallerReport {
 
 /** What a limit with these numbers would have rejected. */
 export interface Trial {
-  /** Such as `token-bucket`. */
+  /** The name of the algorithm, such as `token-bucket`. */
   readonly algorithm: string;
   /** Units per window of the declared length. */
   readonly limit: number;

@@ -1,7 +1,7 @@
 import type { LogEntry } from './log-entry.js';
 
 const SECOND_US = 1_000_000;
-/** Bounds memory: at this number, the held requests of a second are spread without the rest of them. */
+/** Bounds memory. Further requests of the same second are decided at its end. */
 const MAX_HELD = 100_000;
 
 /**

@@ -19,7 +19,6 @@ type LogCounts = { -readonly [Name in keyof LogReport]: LogReport[Name] };
 export interface SourceOptions {
   readonly format?: string | undefined;
   readonly fields: FieldMap;
-  /** Undefined if no proxy is trusted. */
   readonly addressing: Addressing | undefined;
   readonly onBytes: (count: number) => void;
 }
@@ -55,7 +54,7 @@ export class Source {
     else this.format = formatOf(format, fields);
   }
 
-  /** Times never go back. */
+  /** Yields requests whose times never go back. */
   async *requests(): AsyncGenerator<readonly LogEntry[]> {
     const lines = new Lines((bytes, start, end) => this.take(bytes, start, end));
     const onDamage = (why: string): void => {

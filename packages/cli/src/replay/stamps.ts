@@ -1,8 +1,6 @@
-/** Results are in microseconds since the epoch; NaN for invalid stamps. */
-
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 
-/** Such as `20/May/2024:00:00:18 +0000`, as in nginx' `$time_local` and Apache's `%t`. */
+/** Parses `20/May/2024:00:00:18 +0000`, as in nginx' `$time_local` and Apache's `%t`. */
 function clfStampUs(text: string): number {
   const month = MONTHS.indexOf(text.slice(3, 6));
   if (text.length < 20 || month % 3 !== 0 || text[2] !== '/') return Number.NaN;
@@ -10,7 +8,7 @@ function clfStampUs(text: string): number {
   return (ms - zoneMs(text.slice(20).trimStart())) * 1000;
 }
 
-/** RFC 3339 with a `T` or a space, and any number of decimals. Without a zone, the stamp is in UTC. */
+/** Parses RFC 3339 with a `T` or a space, and any number of decimals. Without a zone, the stamp is in UTC. */
 function isoStampUs(text: string): number {
   if (text.length < 19 || text[4] !== '-' || text[13] !== ':') return Number.NaN;
   const month = digits(text, 5, 7) - 1;
@@ -35,7 +33,7 @@ function epochStampUs(number: number): number {
 /** Times of callers are stored as seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
 const END_US = 2 ** 32 * 1e6;
 
-/** Accepts `$time_local`, RFC 3339, and numbers since the epoch, from 1970 to 2106. */
+/** Accepts `$time_local`, RFC 3339, and numbers since the epoch, from 1970 to 2106. Returns NaN for other stamps. */
 export function stampUs(value: unknown): number {
   const us = anyStampUs(value);
   return us >= 0 && us < END_US ? us : Number.NaN;
@@ -52,7 +50,7 @@ function clock(text: string, at: number): [number, number, number] {
   return [digits(text, at, at + 2), digits(text, at + 3, at + 5), digits(text, at + 6, at + 8)];
 }
 
-/** Such as `+0200`, `+02:00`, `Z` or an empty string. */
+/** Parses `+0200`, `+02:00`, `Z` or an empty string. */
 function zoneMs(zone: string): number {
   if (zone === '' || zone === 'Z' || zone === 'z') return 0;
   const minutes = digits(zone, 1, 3) * 60 + digits(zone, zone[3] === ':' ? 4 : 3, zone.length);

@@ -1,5 +1,3 @@
-/** The number of bars is fixed, regardless of the length of the log. */
-
 import type { TimelineReport } from './report.js';
 
 const BARS = 240;

@@ -1,5 +1,3 @@
-/** The text and the page of a replay share these phrases. */
-
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { durationOf, rateOf } from '../limiters-table.js';
 import type { Comparison, JudgedLimiter, Range, ReplayReport, Trial } from './report.js';
@@ -12,7 +10,7 @@ function range({ low, high }: Range): string {
   return low === high ? count(low) : `${count(low)} to ${count(high)}`;
 }
 
-/** Two significant digits, as in `8.6 %` and `0.012 %`. */
+/** Formats with two significant digits, as in `8.6 %` and `0.012 %`. */
 function percent(share: number): string {
   return `${share === 0 ? 0 : Number((share * 100).toPrecision(2))} %`;
 }
@@ -22,7 +20,7 @@ function shareOf({ low, high }: Range, whole: number): string {
   return least === most ? most : `${least} to ${most}`;
 }
 
-/** In UTC, as in most logs of servers. */
+/** Formats in UTC, as in most logs of servers. */
 export function instant(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

@@ -27,13 +27,13 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** The callers of the last minute come first. */
+/** Returns the callers of the last minute first. */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const all = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   return [...new Set(all)].slice(0, SHOWN);
 }
 
-/** `120`, or `110 to 120` if the count is not exact. */
+/** Returns `120`, or `110 to 120` if the count is not exact. */
 export function countText(list: CallerList, caller: string): string {
   const { atLeast, atMost } = find(list, caller);
   return atLeast === atMost
@@ -47,7 +47,7 @@ export function shareText(list: CallerList, caller: string | undefined): string 
   return share === null ? '' : `${Math.round(100 * share)}%`;
 }
 
-/** From 0 to 1; null without rejections. */
+/** Like {@link shareText}, but from 0 to 1; null without rejections. */
 export function shareOf(list: CallerList, caller: string | undefined): number | null {
   if (list.total === 0 || caller === undefined) return null;
   return find(list, caller).atLeast / list.total;

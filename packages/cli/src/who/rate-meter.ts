@@ -1,7 +1,7 @@
 import type { OutcomeCounts } from '@spillway/core/who';
 import type { ProcessReport } from '@spillway/redis';
 
-/** Per second, over all processes. */
+/** Rates per second, over all processes. */
 export interface Rates {
   /** Decisions, except skipped ones. */
   readonly requests: number;
@@ -14,7 +14,6 @@ export interface Rates {
 interface Reading {
   readonly counts: OutcomeCounts;
   readonly forMs: number;
-  /** Since the process's report before this one; undefined for the first report. */
   readonly rates: Rates | undefined;
 }
 

@@ -29,7 +29,6 @@ const HEAD = [
   'FIRST CALLER OF THE LAST MINUTE',
 ];
 
-/** Prints until the user stops it. A terminal is redrawn in place; other outputs get one table after another. */
 export function top(options: TopOptions): Promise<void> {
   const reveal = revealer(options);
   const everyMs = 1_000 * secondsFrom(options.every);

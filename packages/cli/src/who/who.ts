@@ -119,7 +119,6 @@ function topsText(what: string, tops: CallerTops): string {
   return lines.join('\n');
 }
 
-/** Empty if there are no callers. */
 function adviceOn(tops: CallerTops, limiter: string): string {
   const [first] = callersOf(tops);
   const key = first === undefined ? undefined : keyArguments(first);

@@ -1,5 +1,3 @@
-/** Each row in the storage of an object has a name, a text and an expiry. */
-
 import type { StateChanges, StateText } from '@spillway/core/store';
 import type { ObjectStorage } from '../platform.js';
 
@@ -14,7 +12,6 @@ export class Rows {
     return (this.storage.kv.get(name) as StateText | undefined)?.text;
   }
 
-  /** Writes all changes, or none if one fails. */
   writeChanges(changes: StateChanges): void {
     const { kv } = this.storage;
     this.storage.transactionSync(() => {

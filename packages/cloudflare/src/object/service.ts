@@ -28,7 +28,6 @@ export class Service {
   private readonly store: Store;
   private readonly rules = new Rules();
 
-  /** @param sweep deletes expired rows; without it they stay */
   constructor(rows: Rows, clock: Clock, sweep?: Sweep) {
     this.rows = rows;
     this.backend = {

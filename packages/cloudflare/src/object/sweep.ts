@@ -10,7 +10,6 @@ export class Sweep {
   private readonly storage: ObjectStorage;
   private readonly rows: Rows;
   private readonly pauseMs: number;
-  /** When the alarm is due; Infinity if none is set. */
   private alarmMs = Infinity;
 
   constructor(storage: ObjectStorage, rows: Rows, pauseMs: number = PAUSE_MS) {
@@ -24,7 +23,6 @@ export class Sweep {
     this.alarmMs = (await this.storage.getAlarm()) ?? Infinity;
   }
 
-  /** Sets the alarm, unless an alarm is due by then. */
   async scheduleAlarm(endsUs: number, nowUs: number): Promise<void> {
     const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + this.pauseMs));
     if (dueMs >= this.alarmMs) return;

@@ -84,7 +84,6 @@ export function durableObjectStore(
   return remoteStore(new ObjectStore(namespace, options));
 }
 
-/** Decides by the clock of its objects or, in tests, by a clock whose time is sent with each call. */
 export class ObjectStore implements DurableObjectStore {
   readonly sync = false;
   readonly label = 'Durable Objects';

@@ -1,4 +1,4 @@
-/** All numbers are integers and exact. */
+/** All numbers in these messages are integers and exact. */
 
 import { type Answer, SpillwayError, type Step } from '@spillway/core';
 import type { ValueName } from '@spillway/core/store';
@@ -29,7 +29,6 @@ export interface GroupCall {
   readonly known?: readonly string[] | undefined;
 }
 
-/** `answers` to steps, or the `value` for `get` if it exists. */
 export interface Reply {
   readonly answers?: readonly Answer[];
   readonly value?: string | undefined;
@@ -39,7 +38,6 @@ interface Failed {
   readonly error: { readonly code: SpillwayError['code']; readonly text: string; kind?: string };
 }
 
-/** @param nowUs by the Worker's clock */
 export function plainStep(step: Step, key: string, nowUs: number): PlainStep {
   const { onStoreError: _, receipt, rule, ...rest } = step;
   const plain = { ...rest, key, rule: numbersOf(rule, nowUs) };

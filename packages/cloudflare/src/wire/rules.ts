@@ -45,7 +45,6 @@ function calendarOf({ name, periods }: SentCalendar): Calendar {
   };
 }
 
-/** Adds the `logic` of its algorithm to the numbers of a rule. */
 export class Rules {
   private readonly logics: Readonly<Record<Exclude<Rule['machine'], 'calendar'>, Machine>> = {
     bucket: makeRule('token-bucket', 1, 1_000).logic,
@@ -58,7 +57,6 @@ export class Rules {
     distinct: makeDistinctRule(1, 1_000).logic,
   };
 
-  /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
   ruleOf(numbers: RuleNumbers): Rule {
     const { machine, limit, debt, calendar } = numbers;
     if (machine === 'calendar') {

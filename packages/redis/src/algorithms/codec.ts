@@ -1,5 +1,3 @@
-/** A codec encodes the steps of one algorithm for the script, and decodes the script's replies. */
-
 import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
@@ -49,11 +47,9 @@ export interface Codec<R extends Rule = Rule> {
 
 export interface ReplyWords {
   readonly nowUs: number;
-  /** @throws SpillwayError `SPW_STORE_ERROR` if the next word is no integer */
   number(): number;
-  /** @throws SpillwayError `SPW_STORE_ERROR` if the next word is no integer from 0 */
+  /** Reads the next word, which must be a non-negative integer. */
   count(): number;
-  /** @throws SpillwayError `SPW_STORE_ERROR` if the next word does not match */
   text(form: RegExp): readonly string[];
 }
 

@@ -26,7 +26,6 @@ export function codecOf(rule: Rule): Codec {
   return CODECS[rule.machine];
 }
 
-/** All codecs, in the order in which the script contains their Lua code. */
 export function allCodecs(): readonly Codec[] {
   return Object.values(CODECS);
 }

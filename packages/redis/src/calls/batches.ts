@@ -6,7 +6,6 @@ import type { Group } from './group.js';
 interface Sender {
   readonly isIdle: boolean;
   pass(groups: readonly Group[]): void;
-  /** Runs `send`, which makes several calls, and lets the client write them together. */
   together(send: () => void): void;
 }
 

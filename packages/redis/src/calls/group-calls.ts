@@ -36,7 +36,7 @@ export class GroupCalls {
     return this.inFlight === 0;
   }
 
-  /** Each group waits until its own deadline if the client is not ready. Never throws. */
+  /** If the client is not ready, each group waits until its own deadline. Never throws. */
   pass(groups: readonly Group[]): void {
     const { transport, again } = this;
     if (transport.isReady) {
@@ -76,7 +76,6 @@ export class GroupCalls {
     this.inFlight -= 1;
   }
 
-  /** Resends groups that were late by the server's clock, whose new offset is now known. */
   retry(groups: readonly Group[]): void {
     this.sendGroups(groups, true);
   }
@@ -86,7 +85,6 @@ class GroupCall implements ScriptCall {
   readonly script: Script;
   readonly keys: string[];
   readonly args: string[];
-  /** Learns the server's time; undefined with a test clock. */
   clock: ServerTime | undefined;
   private readonly calls: GroupCalls;
   private readonly groups: readonly Group[];

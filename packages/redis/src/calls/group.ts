@@ -5,9 +5,9 @@ export interface Group {
   readonly redisKeys: string[];
   /** The hash slot of all keys; 0 unless on Cluster. */
   readonly slot: number;
-  /** By the process's clock; Infinity if there is no deadline. */
+  /** The deadline by the process's clock; Infinity if there is none. */
   readonly deadlineUs: number;
-  /** True for background work that is never resent. */
+  /** True for background work, which is never resent. */
   readonly isApart: boolean;
   readonly resolve: (answers: readonly Answer[]) => void;
   readonly reject: (error: Error) => void;

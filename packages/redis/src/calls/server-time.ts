@@ -46,7 +46,7 @@ export class ServerTime implements Clock {
     return Number.isFinite(instant) ? Math.max(1, Math.floor(instant)) : 0;
   }
 
-  /** Estimated from the server's last reply; this process's time before the first reply. */
+  /** The server's time, estimated from its last reply; this process's time before the first reply. */
   nowUs(): number {
     return systemClock.nowUs() + this.last;
   }

@@ -17,7 +17,7 @@ const GRACE_MS = 250;
 /** The minimum time between two reconnects to a node, or between two errors about it. */
 const AGAIN_US = 60_000_000;
 
-/** More than any cluster has. */
+/** The maximum number of nodes, more than any cluster has. */
 const MOST_NODES = 1_000;
 
 interface Connection {
@@ -33,7 +33,6 @@ export class Silence {
   private readonly client: Pick<RedisClient, 'reconnect' | 'cure'>;
   private readonly reconnects: boolean;
 
-  /** @param reconnects whether the store may close a connection of the user's client */
   constructor(client: Pick<RedisClient, 'reconnect' | 'cure'>, reconnects: boolean) {
     this.client = client;
     this.reconnects = reconnects;

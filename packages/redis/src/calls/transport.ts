@@ -62,7 +62,7 @@ export class Transport {
     return this.queue.wait(deadlineUs);
   }
 
-  /** `''` if there is only one server, or the client can't tell. */
+  /** Returns `''` if there is only one server, or the client can't tell. */
   nodeOf(slot: number): string {
     return this.client.nodeOf?.(slot) ?? '';
   }
@@ -83,11 +83,11 @@ export class Transport {
       // An async implementation may reject, which must not crash the process.
       if (given) Promise.resolve(given).catch(ignore);
     } catch {
+      // Batching is optional: the calls are sent one by one below.
     }
     once();
   }
 
-  /** @throws SpillwayError `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR` */
   async runScript(
     script: Script,
     keys: string[],

@@ -33,7 +33,6 @@ export class RedisValues implements Values {
     this.testClock = testClock;
   }
 
-  /** @throws SpillwayError `SPW_VALUE_INVALID`, `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR` */
   async set(
     name: ValueName,
     bytes: Uint8Array,
@@ -50,7 +49,6 @@ export class RedisValues implements Values {
     if (Number(reply) !== 1) throw noReply();
   }
 
-  /** @throws SpillwayError `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR` */
   async get(name: ValueName, options?: ApplyOptions): Promise<Uint8Array | undefined> {
     const reply = await this.runScript(this.getting, name, [], options);
     if (reply === null || reply === undefined) return undefined;

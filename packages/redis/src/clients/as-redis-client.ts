@@ -14,7 +14,6 @@ export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster 
 /** Stores and controls on one client share its wrapper, because the wrapper limits how often `hurry` reconnects. */
 const made = new WeakMap<object, RedisClient>();
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function asRedisClient(client: AnyRedisClient): RedisClient {
   const given: unknown = client;
   if (typeof given !== 'object' || given === null) {

@@ -1,6 +1,5 @@
 /** Parts of ioredis that its types do not declare. */
 
-/** It buffers writes between `cork` and `uncork`. */
 interface Stream {
   destroy(): void;
   cork?(): void;
@@ -21,7 +20,6 @@ interface Node {
 export interface Inside extends Node {
   /** The addresses that serve each hash slot of a Cluster, master first. */
   readonly slots?: readonly (readonly string[] | undefined)[];
-  /** Exists only on Cluster. */
   nodes?(role: 'all' | 'master'): readonly Node[];
 }
 

@@ -23,7 +23,6 @@ export interface IoredisClient {
   removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
 }
 
-/** Members that the types of ioredis do not declare. */
 interface Reconnecting {
   reconnectTimeout?: unknown;
   retryAttempts?: unknown;

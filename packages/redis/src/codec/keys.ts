@@ -24,7 +24,6 @@ function hash(text: string): string {
   return bytesToHex(sha256(unitsOf(text)));
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function keyHasher(secret: string | Uint8Array): (key: string) => string {
   if (secret.length === 0) {
     throw new SpillwayError('SPW_OPTION_INVALID', 'hashKeys must be a secret, got an empty one');

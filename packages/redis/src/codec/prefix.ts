@@ -5,7 +5,6 @@ export const DEFAULT_PREFIX = 'spw:';
 /** Allows no braces. A prefix ends at the first brace, so Redis keys with different prefixes never collide. */
 const PREFIX = /^[A-Za-z0-9:_.,-]{1,32}$/;
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function prefixFrom(prefix: unknown = DEFAULT_PREFIX): string {
   if (typeof prefix === 'string' && PREFIX.test(prefix)) return prefix;
   const got = typeof prefix === 'string' ? JSON.stringify(prefix.slice(0, 40)) : typeof prefix;

@@ -69,7 +69,6 @@ function takeAlone(steps: readonly Step[], words: readonly string[]): string[] |
   return rule.den > 1 ? numbers : numbers.slice(0, 2);
 }
 
-/** Whether two groups differ only in limiters, keys and ids. */
 function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i += 1) {

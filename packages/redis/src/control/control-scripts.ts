@@ -25,7 +25,6 @@ export class ControlScripts extends LimiterScripts {
   private readonly dataSet = this.keyOf('dataset');
   private readonly kept = this.keyOf('kept');
 
-  /** @param follower the id of this process among the followers */
   readSettings(knownRevision: string, follower: string): Promise<unknown> {
     const { settings, revision, dataSet, kept, processes } = this;
     const keys = [settings, revision, dataSet, kept, processes];

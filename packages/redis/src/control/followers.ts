@@ -29,7 +29,6 @@ export class Following {
   private hasRoom = false;
   private closed = false;
 
-  /** @param trouble called with the error if Redis cannot store the registration */
   constructor(
     scripts: ControlScripts,
     names: () => readonly string[],
@@ -40,7 +39,7 @@ export class Following {
     this.trouble = trouble;
   }
 
-  /** Whether Redis had an entry of this process and has it no more. If so, Redis has probably lost all data. */
+  /** Whether Redis has no entry of this process, although it had one. If so, Redis has probably lost all data. */
   isMissing(isFound: boolean): boolean {
     return this.hasRoom && !isFound && !this.closed;
   }

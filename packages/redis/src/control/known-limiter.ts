@@ -34,7 +34,6 @@ export interface Announced {
   readonly isFollowed: boolean;
 }
 
-/** The arguments of control-announce.lua. */
 export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
   const args = [`${MAX_LIMITERS}`, `${MAX_CODES}`];
   for (const { name, rules, isFollowed } of limiters) {
@@ -53,7 +52,6 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
   return args;
 }
 
-/** The limiters in a reply of control-limiters.lua, by name. */
 export function decodeLimiters(reply: unknown): KnownLimiter[] {
   const [now, ...texts] = (reply as readonly unknown[]).map(String);
   const limiters: KnownLimiter[] = [];
@@ -90,7 +88,7 @@ function itemsOf(stored = ''): { readonly text: string; readonly untilMs: number
   return [...found].map(([, text = '', until]) => ({ text, untilMs: Number(until) }));
 }
 
-/** Empty if the text is invalid or was written by a later release. */
+/** Returns an empty list if the text is invalid or was written by a later release. */
 function decodeNumbers(text: string): DeclaredNumbers[] {
   try {
     const numbers = JSON.parse(text) as DeclaredNumbers;

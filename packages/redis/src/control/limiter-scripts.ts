@@ -14,7 +14,6 @@ export class LimiterScripts extends TaggedScripts {
     return this.runScript(this.announcing, [this.names], args);
   }
 
-  /** The entries of these limiters, or of all limiters if `names` is empty. */
   limiters(names: string[] = [], deadlineUs?: number): Promise<unknown> {
     return this.runScript(this.naming, [this.names], names, deadlineUs);
   }

@@ -34,7 +34,6 @@ export function encodeChange(change: CheckedChange, dataSet: string): string[] {
  */
 const STORED = /^1 (\d{1,16}) (\d{1,16}) (\{.*\})$/s;
 
-/** @throws Error that says what is wrong with the text */
 export function decodeOverride(field: string, text: string): Override {
   const target = decodeField(field);
   const [, at, until, json] = STORED.exec(text) ?? [];
@@ -57,7 +56,6 @@ export function decodeOverride(field: string, text: string): Override {
   };
 }
 
-/** Returns undefined if the entry has another format. */
 export function decodeEntry(text: string): Change | undefined {
   try {
     const [id, at, field, before, after, who] = JSON.parse(text.replace(/^1 /, ''));

@@ -1,7 +1,7 @@
 import type { Mode } from '@spillway/core';
 import type { CallerList, CallerTops, LimiterReport, OutcomeCounts } from '@spillway/core/who';
 
-/** In the order in which their counts are stored. */
+/** The outcomes in the order in which their counts are stored. */
 const OUTCOMES = [
   'allowed',
   'denied',

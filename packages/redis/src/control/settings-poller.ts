@@ -24,7 +24,7 @@ const KEPT_MS = 7 * 86_400_000;
 
 const RETRY_US = 10_000_000;
 
-/** As in the scripts. */
+/** The largest valid revision, as in the scripts. */
 const MAX_REVISION = 9e15;
 
 /** The label of offered settings: `1 revision dataset`. */
@@ -36,7 +36,7 @@ export class SettingsPoller {
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly host: PollerHost;
   private readonly everyUs: number;
-  /** By field, as Redis stores them. */
+  /** The settings by field, as Redis stores them. */
   private stored = new Map<string, string>();
   private revision = '';
   private dataSet = '';
@@ -71,7 +71,6 @@ export class SettingsPoller {
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
 
-  /** Starts polling, even without requests. */
   start(): void {
     if (this.closed || this.stopTimer || this.nextUs !== -Infinity) return;
     try {
@@ -104,7 +103,6 @@ export class SettingsPoller {
     return this.polling;
   }
 
-  /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
   async loadSettings(): Promise<void> {
     this.reads += 1;
     const turn = this.reads;
@@ -131,7 +129,6 @@ export class SettingsPoller {
     }
   }
 
-  /** Handles a reply that has a revision, or one from a Redis in which nothing was ever set. */
   private handleRevision(
     revision: string,
     dataSet: string,

@@ -3,7 +3,7 @@ import type { WindowRule } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './window.lua';
 
-/** As in window.lua. */
+/** The numbers of the kinds of windows, as in window.lua. */
 const KINDS: Readonly<Record<WindowRule['kind'], string>> = {
   fixed: '0',
   sliding: '1',
