@@ -61,7 +61,6 @@ async function hasLostSettings(control: RedisControl): Promise<boolean> {
   return control.settingsLost;
 }
 
-/** Prints a warning and returns undefined if Redis replies with an error. */
 export async function announced(
   control: RedisControl,
 ): Promise<readonly KnownLimiter[] | undefined> {

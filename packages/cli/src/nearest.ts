@@ -3,7 +3,6 @@ export function nearestFirst(name: string, names: readonly string[]): string[] {
   return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));
 }
 
-/** Removes case and separators, because people mix them up. */
 function simple(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }

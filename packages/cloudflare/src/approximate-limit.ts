@@ -166,5 +166,5 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   }
 }
 
-/** NaN, because the binding doesn't report what is used or remains. */
+/** The numbers are NaN, because the binding doesn't report what is used or remains. */
 const UNKNOWN = { cost: 1, used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN } as const;

@@ -70,8 +70,8 @@ export function addressingFinder(
 }
 
 /**
- * Two fake requests, each sent through 100 proxies that no real service has. The proxies have IPv4 documentation
- * addresses in one, and addresses all over public IPv6 in the other.
+ * Two fake requests, each sent through 100 proxies that no real service has. One has proxies at IPv4 documentation
+ * addresses, the other at addresses all over public IPv6.
  */
 const PROBES = [
   { peer: '203.0.113.1', hops: hundred((at) => `198.51.100.${at}`) },

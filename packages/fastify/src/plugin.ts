@@ -14,8 +14,8 @@ import { type Done, Registration } from './registration.js';
 /**
  * Fastify plugin: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503). It limits
  * all routes of its context and of that context's children, even routes declared before it, and requests that match no
- * route. `admissionsOf(request)` returns the decisions. `register` rejects with a `SpillwayError` for wrong options,
- * and as `createGuard` does.
+ * route. `admissionsOf(request)` returns the decisions. `register` rejects with a `SpillwayError` for wrong options or
+ * another decoration called `spillway`, and as `createGuard` does.
  *
  * @example
  * ```ts

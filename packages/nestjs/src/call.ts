@@ -1,5 +1,3 @@
-/** Finds the request and the response of a call: HTTP on both platforms, GraphQL, WebSockets, RPC. */
-
 import type { ExecutionContext } from '@nestjs/common';
 import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 

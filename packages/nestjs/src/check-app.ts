@@ -6,7 +6,6 @@ import { declarationsOn } from './metadata.js';
 type Methods = Readonly<Record<string, object & { readonly name: string }>>;
 type Class = (abstract new () => Methods) & { readonly prototype: Methods };
 
-/** @throws SpillwayError `SPW_REGISTERED_TWICE` if the module of Spillway is imported more than once */
 export function checkRegistration(modules: ModulesContainer, ours: object): void {
   const count = [...modules.values()].filter(({ metatype }) => metatype === ours).length;
   if (count > 1) {

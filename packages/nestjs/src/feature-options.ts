@@ -1,7 +1,7 @@
 import type { KeyedLimiterOptions, RuleOptions, Store } from '@spillway/core';
 import type { NamesOf } from '@spillway/core/adapter';
 
-/** The module's settings that it passes to the shapers of a feature. */
+/** The settings that the module passes to the shapers of a feature. */
 export interface FeatureShaperSettings
   extends Pick<
     KeyedLimiterOptions<Store>,

@@ -71,7 +71,6 @@ export class NestGate {
       : this.goesOn(passage, context, exchange);
   }
 
-  /** Reports only once, because it is a mistake in the app's configuration. */
   tellTwice(context: ExecutionContext): void {
     if (this.isTwiceReported) return;
     this.isTwiceReported = true;
@@ -149,8 +148,8 @@ function handlerName(context: ExecutionContext): string {
 }
 
 /**
- * The guard requires an explicit name of a limiter that uses a store option. This exempts limiters that use the
- * module's own memory store.
+ * A guard requires limiters with a store to have explicit names. This function exempts limiters that use the module's
+ * own memory store.
  */
 function named(limiter: Limiter<ExecutionContext>): Limiter<ExecutionContext> {
   if (limiter?.kind !== 'stored' || limiter.named) return limiter;

@@ -62,7 +62,6 @@ export class HandlerGates {
     return gate;
   }
 
-  /** A class and a method can skip limiters, override them by name, and add their own. */
   private compose(handler: object & Named, owner: object & Named): HandlerGate | 'none' {
     const merged = new Map(this.limiters.map((limiter) => [limiter.name, limiter]));
     const method = `${owner.name}.${handler.name}`;

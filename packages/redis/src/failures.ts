@@ -92,7 +92,6 @@ export function noReply(): SpillwayError {
   );
 }
 
-/** Nothing was sent. */
 export function unavailable(state: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_UNAVAILABLE',
@@ -113,7 +112,6 @@ export function unanswered(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time');
 }
 
-/** Nothing was run in this case. */
 export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
 }

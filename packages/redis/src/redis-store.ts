@@ -36,7 +36,10 @@ import { productionScript, type Script } from './codec/script.js';
 import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
 
-/** Short, because a group across slots may have caused the rejection, and its charges are refunded a moment later. */
+/**
+ * How long a rejection is cached on a Cluster. It is short, because a group across slots may have caused the rejection,
+ * and its charges are refunded a moment later.
+ */
 const DENIALS_LAST_US = 1_000_000;
 
 /** Options of {@link redisStore}. */

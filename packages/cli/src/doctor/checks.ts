@@ -282,7 +282,8 @@ function commandsRefused(commands: readonly string[]): Finding {
 }
 
 /**
- * Returns the command that Redis names in a permission error. If it names none, the user may not run scripts at all.
+ * Returns the command that Redis names in a permission error. If it names none, the user may not run scripts at all, so
+ * this is `eval`.
  */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';

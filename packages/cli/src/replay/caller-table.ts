@@ -44,7 +44,6 @@ export class CallerTable {
     return this.names.size;
   }
 
-  /** Returns the row of the caller. */
   count(caller: string, timeUs: number): number {
     const id = this.idOf(caller);
     const { latest } = this.blockOf(id);

@@ -10,7 +10,6 @@ interface Verdict {
 const [FIRST, OTHER] = [0, 1] as const;
 
 export class Comparing {
-  /** The callers that either policy rejects, with the number of rejections by each policy. */
   private readonly hits = new CallerTable();
 
   /** Callers are identified by the key of the second policy. */

@@ -55,7 +55,6 @@ const USUAL: Usual = {
   http_user_agent: ['http_user_agent', 'user_agent', 'userAgent', 'request.headers.User-Agent'],
 };
 
-/** @param usual where to look for fields that are not in `fields` */
 export function jsonLines(name: string, fields: FieldMap, usual: Usual = USUAL): LineFormat {
   return new JsonLines(name, fields, usual);
 }

@@ -1,7 +1,6 @@
 /** A longer line is not a request. For example, nginx accepts at most 32 kB of headers. */
 export const MAX_LINE_BYTES = 65_536;
 
-/** The byte order mark with which some programs begin a file. */
 const MARK = Buffer.from('\ufeff');
 const NEWLINE = 10;
 const RETURN = 13;

@@ -4,7 +4,6 @@ import { pathOf } from '@spillway/core/adapter';
 export interface LineFormat {
   readonly name: string;
   parse(line: Buffer, start: number, end: number): LogEntry | undefined;
-  /** The value of an nginx variable, such as `http_referer`. */
   read(entry: LogEntry, name: string): string | undefined;
 }
 

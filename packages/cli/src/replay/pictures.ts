@@ -1,11 +1,8 @@
-/** Draws SVG without styles or scripts. */
-
 import type { JudgedLimiter, TimelineReport } from './report.js';
 import { count, instant } from './words.js';
 
 const WIDTH = 720;
 const HEIGHT = 160;
-/** The heights of the texts above and below a picture. */
 const [HEAD, FOOT] = [20, 20];
 
 export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineReport): string {

@@ -1,5 +1,3 @@
-/** Runs a policy over the requests of a log, once for each {@link Timing}. */
-
 import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
@@ -24,7 +22,6 @@ export interface RunOptions extends Bounds {
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
-  /** Why trials with other limits are impossible; undefined if they are possible. */
   whyUntried: string | undefined;
 }
 

@@ -14,7 +14,6 @@ interface Progress {
   readonly requests: number;
 }
 
-/** Shows the bar only on a terminal. */
 export function progressBar(
   terminal: Terminal,
   nowMs: () => number = () => performance.now(),

@@ -20,7 +20,6 @@ function shareOf({ low, high }: Range, whole: number): string {
   return least === most ? most : `${least} to ${most}`;
 }
 
-/** Formats in UTC, as in most logs of servers. */
 export function instant(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }

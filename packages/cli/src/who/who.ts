@@ -62,7 +62,6 @@ function isActive({ rejected, wouldReject }: LimiterReport): boolean {
   return rejected.quarter.total + wouldReject.quarter.total > 0;
 }
 
-/** Limiters in shadow mode, which reject no request, come last. */
 function byRejections(a: Shown, b: Shown): number {
   return (
     b.rejected.minute.total - a.rejected.minute.total ||

@@ -63,8 +63,8 @@ export interface DurableObjectStore extends Store {
 
 /**
  * Keeps counts in Durable Objects, shared by all isolates of a Worker. Each key has its own object, which decides all
- * steps of the key atomically. A group with several keys goes to several objects; if one rejects, the charges in the
- * others are refunded.
+ * steps of the key atomically and stores the result before it answers. A group with several keys goes to several
+ * objects; if one rejects, the charges in the others are refunded.
  *
  * @param namespace the binding to `RateLimitObject`, or its `jurisdiction('eu')`, which keeps the objects in the EU
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`

@@ -8,7 +8,6 @@ const URL = 'https://rate-limit-object/';
 export class ObjectCalls {
   private readonly namespace: ObjectNamespace;
   private readonly place: { readonly locationHint?: string };
-  /** Set only in tests. */
   private readonly fields: (() => Record<string, string>) | undefined;
 
   constructor(

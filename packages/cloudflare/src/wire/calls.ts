@@ -20,7 +20,7 @@ export type Call =
 
 export interface GroupCall {
   readonly steps: readonly PlainStep[];
-  /** By the object's clock. After this instant nothing is charged. */
+  /** An instant of the object's clock, after which nothing is charged. */
   readonly latestUs?: number | undefined;
   /**
    * The limiters whose resets delete all counts of the key. A reset of another limiter deletes only the count that its
@@ -65,7 +65,6 @@ export function writeFailure({ code, message, kind }: SpillwayError): string {
   return JSON.stringify({ error: { code, text, kind } });
 }
 
-/** @throws SpillwayError the error that the object replied; `SPW_STORE_ERROR` if `text` is not a reply */
 export function readReply(text: string): Reply {
   let reply: (Reply & Partial<Failed>) | null;
   try {

@@ -25,7 +25,7 @@ export interface Codec<R extends Rule = Rule> {
   readonly debtLetter?: string;
   /** The Lua code of the algorithm, in the order in which it must run. */
   readonly lua: readonly string[];
-  /** The name of the Lua function that, given the letter, returns the function that reads the arguments of a step. */
+  /** The name of a Lua function. It returns the function that reads the arguments of a step. */
   readonly maker: string;
   /**
    * The id in a step, for algorithms whose steps have one. Groups with equal steps are encoded once, but each is sent

@@ -11,7 +11,6 @@ export class GroupCalls {
   private readonly transport: Transport;
   private readonly script: Script;
   private readonly again: (group: Group) => void;
-  /** Set only in tests, where the script uses its time. */
   private readonly testClock: Clock | undefined;
   private readonly encoder = new Encoder();
   private inFlight = 0;

@@ -74,8 +74,8 @@ export class Silence {
   }
 
   /**
-   * Acts if no reply comes in the grace time. Two more event loop turns pass before the check, to read replies that
-   * arrived while this process was stalled.
+   * Reconnects, or prepares advice, if no reply comes in the grace time. Two more event loop turns pass before the
+   * check, to read replies that arrived while this process was stalled.
    */
   private checkAgain(node: string, connection: Connection): void {
     const { unansweredSinceUs, actedUs } = connection;

@@ -22,7 +22,8 @@ import type { Silence } from './silence.js';
 const LOAD_US = 1_000_000;
 
 /**
- * All keys are in one hash slot. It has callbacks, because a promise per call would take as long as reading the reply.
+ * A script call, with all keys in one hash slot. It has callbacks, because a promise per call would take as long as
+ * reading the reply.
  */
 export interface ScriptCall {
   readonly script: Script;

@@ -10,7 +10,6 @@ export class Encoder {
   // Most calls have the same steps as the previous one, with other keys.
   private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false, isTimed: false };
 
-  /** Appends the arguments that follow the keys. `clock` is an estimate of the server's clock. */
   encode(groups: readonly Asked[], args: string[], clock: Clock): void {
     let from = 0;
     while (from < groups.length) {

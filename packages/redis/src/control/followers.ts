@@ -4,7 +4,7 @@ import { newProcessId } from './process-id.js';
 
 /** A process that has limiters under a control. */
 export interface Follower {
-  /** The names of its limiters. */
+  /** The names of the process's limiters. */
   readonly limiters: readonly string[];
   /** Whether the process follows the latest revision of the live settings. */
   readonly isCurrent: boolean;

@@ -127,7 +127,7 @@ export interface RedisControl extends Control {
   restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;
   /**
    * Whether Redis had lost the live settings at the last poll, because it was flushed, restarted or replaced. This
-   * process keeps the last settings that it knows.
+   * process keeps the newest settings that any process knows.
    */
   readonly settingsLost: boolean;
   /** Stops polling for changes. Current settings stay until they expire. The client stays open. */

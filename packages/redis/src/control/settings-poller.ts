@@ -80,7 +80,6 @@ export class SettingsPoller {
     }
   }
 
-  /** Resolves to whether Redis answered within `withinMs`. */
   refresh(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = after(withinMs, () => resolve(false));
