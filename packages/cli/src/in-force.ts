@@ -12,7 +12,10 @@ export interface InForce {
   readonly mode: Applied<'mode'>;
   readonly share: Applied<'share'>;
   readonly limits: Applied<'limits'>;
-  /** One element for each release that runs now with other declared numbers. */
+  /**
+   * The declared numbers with live limits applied. There is one element for each set of numbers that a running release
+   * declares.
+   */
   readonly numbers: readonly DeclaredNumbers[];
   /** How many keys are blocked or allowed, or have their own limits. */
   readonly keys: number;
@@ -74,7 +77,7 @@ export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }
 
-/** Live limits with a factor never exceed it, because the limiter lowers the result of the factor to the maximum. */
+/** Live limits with a factor never exceed the maximum, because the limiter lowers the result of the factor to it. */
 export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimits): boolean {
   return limit > (highestLimit(numbers) ?? limit);
 }

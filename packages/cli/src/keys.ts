@@ -127,7 +127,10 @@ function rulesOfKey(
   return declared.flatMap((numbers) => rateRuleOf(liveOf(numbers, limits)).map(inDebt(numbers)));
 }
 
-/** The debt is scaled by the ratio of the rule's limit to the declared one. */
+/**
+ * Returns a function that adds the declared debt to a rule. The debt is scaled by the ratio of the rule's limit to the
+ * declared one.
+ */
 function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }

@@ -9,7 +9,7 @@ export const SECRET_FILE = '--secret-file <path>';
 export const SECRET_HELP = 'a file with the secret (default: SPILLWAY_LOG_SECRET)';
 
 /**
- * Reads no argument, because other users of the machine can see arguments.
+ * Reads the secret from a file or the environment, never from an argument, which other users of the machine can see.
  *
  * @param hint what to do without a secret
  * @throws UsageError

@@ -11,7 +11,7 @@ export const LOST_LINE: string =
   'The store has lost the live settings. Running processes still use these, which are not restored yet.\n' +
   'spillway restore writes them back, spillway clear --all removes them.';
 
-/** Only `other-settings` makes the command fail. */
+/** The output if nothing was restored, by the reason. Only `other-settings` makes the command fail. */
 const NOT_RESTORED: Readonly<Record<NonNullable<Restored['refused']>, string>> = {
   'none-kept': 'Nothing to restore: no process has reported live settings that Redis has lost.',
   'not-lost': 'Nothing to restore: Redis has the settings that processes kept, or newer ones.',

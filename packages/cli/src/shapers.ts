@@ -16,7 +16,9 @@ import { table, untilOf } from './table.js';
 
 const PERMITS = '/permits';
 
-/** A pace of a key, or its permits. Times are milliseconds since the epoch, by the clock of Redis. */
+/**
+ * A row of the table: a pace of a key, or its permits. Times are milliseconds since the epoch, by the clock of Redis.
+ */
 interface Shown {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
@@ -83,8 +85,8 @@ async function shownOf(look: LookedAt, key: string, store: RedisStore): Promise<
 }
 
 /**
- * A shaper with several paces has a name for each, such as `name/pace`, but the pause is stored under the shaper's name
- * alone.
+ * Who paused the key. A shaper with several paces has a name for each, such as `name/pace`, but the pause is stored
+ * under the shaper's name alone.
  */
 async function noteOf(
   limiter: string,

@@ -24,7 +24,7 @@ function kindOf({ overloaded, remote }: PlatformError): string {
   return remote === true ? 'object' : 'connection';
 }
 
-/** A retry would harm an overloaded object, and the platform never recommends one. */
+/** Whether the platform recommends a retry. It never does for an overloaded object, which retries would harm. */
 export function isRetryable(cause: unknown): boolean {
   const { retryable, overloaded } = asPlatformError(cause);
   return retryable === true && overloaded !== true;

@@ -136,7 +136,7 @@ function socket(context: ExecutionContext): Call {
   return { request, own: false, operation: String(context.switchToWs().getPattern()) };
 }
 
-/** In subscriptions and other transports, the app's context may contain anything under these names. */
+/** Whether these are a real request and response. In subscriptions and other transports they may be anything. */
 function isHttp(
   request: PlatformRequest | undefined,
   response: PlatformResponse | undefined,

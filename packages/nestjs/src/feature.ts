@@ -78,10 +78,7 @@ export function InjectLimiter(name: string): PropertyDecorator & ParameterDecora
   return Inject(getLimiterToken(name));
 }
 
-/**
- * One class cannot serve both, because the module of `forRoot` may exist only once, and this one exists once per
- * feature.
- */
+/** A separate class, because the module of `forRoot` may exist only once, but this one exists once per feature. */
 class SpillwayFeatureModule {}
 
 Module({})(SpillwayFeatureModule);

@@ -6,7 +6,7 @@ type Stage = 'judged' | 'deferred' | undefined;
 // In the global symbol registry, because another copy of this package must see the mark, too.
 const STAGE = Symbol.for('spillway.nestjs.stage');
 
-/** The list of arguments is the only object that all guards and interceptors of a call share. */
+/** The stage is stored on the argument list, the only object that all guards and interceptors of a call share. */
 type Arguments = unknown[] & { [STAGE]?: Stage };
 
 export function stageOf(context: ExecutionContext): Stage {

@@ -18,7 +18,7 @@ export class HttpExchange extends NodeExchange {
   private readonly request: PlatformRequest;
   private readonly response: PlatformResponse;
   private readonly fastify: FastifyReply | undefined;
-  /** In GraphQL, several calls share a response. */
+  /** Whether the response belongs to this call only. In GraphQL, several calls share one. */
   private readonly isAlone: boolean;
   private readonly answers: boolean;
 

@@ -12,7 +12,10 @@ const STORE_TIMEOUT_MS = 50;
 /** A warning is due at this round trip already, because under load it takes several times as long. */
 const SLOW_MS = 10;
 
-/** Windows in Redis end by its clock, and windows of fallback counters by the clock of the process. */
+/**
+ * A warning is due if the clocks of Redis and of this machine differ by this much. Windows in Redis end by its clock,
+ * but windows of fallback counters end by the clock of the process.
+ */
 const CLOCKS_APART_MS = 1_000;
 
 /** Returns the most fundamental finding first. */

@@ -12,7 +12,7 @@ export interface ServerFacts {
   readonly roundTripMs: number;
   /** The reply of `INFO`, by name; undefined if the user may not run it. */
   readonly info?: ReadonlyMap<string, string>;
-  /** Compared with this machine's clock; undefined if the user may not read the server's. */
+  /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;
   /**
    * Only for a Cluster node: whether all keys fail while one node is down. Undefined if the user may not read this

@@ -10,7 +10,7 @@ const REJECTED = 1;
 const PEAKS = 3;
 const COLUMNS = 9;
 const SPANS_SECONDS = [1, 60, 3_600] as const;
-/** A single array would need twice the memory each time it is copied to grow. */
+/** Rows are stored in blocks, because a single array would need twice the memory each time it is copied to grow. */
 const BLOCK_ROWS = 16_384;
 
 /** Callers beyond this number share one row, so that an attack cannot fill the memory. */

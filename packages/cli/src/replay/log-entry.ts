@@ -10,7 +10,8 @@ export interface LineFormat {
 /** A request of a log. The functions of a policy receive it in place of the request, and also as its `raw` member. */
 export class LogEntry implements LimitRequest<LogEntry> {
   /**
-   * The stamp of the line, in microseconds since the epoch. If the line is out of order, the latest stamp before it.
+   * The stamp of the line, in microseconds since the epoch. For a line out of order, this is the latest stamp before
+   * it.
    */
   timeUs: number;
   /** The status of the response; undefined if it is not in the log. */

@@ -26,7 +26,7 @@ interface Judged {
 }
 
 export class PolicyRun {
-  /** `isRejected` is the result with stamps evenly spread. */
+  /** The caller of the latest request, and whether the request would be rejected with stamps evenly spread. */
   readonly latest: { caller: string | undefined; isRejected: boolean } = {
     caller: undefined,
     isRejected: false,
@@ -139,7 +139,10 @@ export class PolicyRun {
 
 const HAS_PLANS = 'its callers have plans or overage';
 
-/** A trial only charges the recorded costs. It can't refund units, apply plans or distinguish items. */
+/**
+ * Why trials with other limits are impossible. A trial only charges the recorded costs: it can't refund units, apply
+ * plans or distinguish items.
+ */
 function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   if (refunds) return 'it gives units back';
   if (rule?.soft) return HAS_PLANS;

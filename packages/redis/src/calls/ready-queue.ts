@@ -20,7 +20,7 @@ const queues = new WeakMap<RedisClient, ReadyQueue>();
 export class ReadyQueue {
   private readonly client: RedisClient;
   private waiting: Waiting[] = [];
-  /** When the waiting calls are checked if the client reports no change before; Infinity if no call waits. */
+  /** The next check of the waiting calls, unless the client reports a change before. Infinity if no call waits. */
   private nextUs = Infinity;
   private stopWaiting: (() => void) | undefined;
 

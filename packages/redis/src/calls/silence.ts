@@ -24,7 +24,7 @@ interface Connection {
   /** When the oldest unanswered call was sent; 0 if there is none. */
   unansweredSinceUs: number;
   actedUs: number;
-  /** The error that the next call to this node gets, once. */
+  /** An error for the next call to this node. It is reported once. */
   advice: SpillwayError | undefined;
 }
 

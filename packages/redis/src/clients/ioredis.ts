@@ -54,7 +54,10 @@ export class Ioredis implements RedisClient {
     return this.client.call('eval', [script, keys.length, ...keys, ...args]);
   }
 
-  /** Writing each call separately takes longer than the client's other work for the call. */
+  /**
+   * Lets the sockets write all calls of `send` at once. Writing a call separately takes longer than the client's other
+   * work for the call.
+   */
   together(send: () => void): void {
     const streams = streamsOf(this.client);
     for (const stream of streams) stream.cork?.();

@@ -7,7 +7,7 @@ import { codecOf } from '../algorithms/codecs.js';
 import { failedGroup, noReply } from '../failures.js';
 
 export class Encoder {
-  // Most calls have the same steps as the previous one, with other keys.
+  // The last shape is reused, because most calls have the same steps as the previous one, with other keys.
   private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false, isTimed: false };
 
   encode(groups: readonly Asked[], args: string[], clock: Clock): void {

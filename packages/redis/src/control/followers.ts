@@ -8,7 +8,7 @@ export interface Follower {
   readonly limiters: readonly string[];
   /** Whether the process follows the latest revision of the live settings. */
   readonly isCurrent: boolean;
-  /** When the entry expires if the process does not register again, in milliseconds since the epoch. */
+  /** The time at which the entry expires if the process does not register again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 

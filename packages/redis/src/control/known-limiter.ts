@@ -16,7 +16,7 @@ export interface KnownLimiter {
   readonly declared: readonly DeclaredNumbers[];
   /** Whether a guard with a control announced the limiter. Otherwise live settings have no effect on it. */
   readonly isFollowed: boolean;
-  /** When the entry expires if no process announces the limiter again, in milliseconds since the epoch. */
+  /** The time at which the entry expires if no process announces the limiter again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 
