@@ -1,5 +1,3 @@
-/** A limiter name that no process has announced is probably misspelt. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';

@@ -89,7 +89,6 @@ export function rateOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): 
   return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }
 
-/** Uses the largest unit that divides the duration, as in `15m`. */
 export function durationOf(ms: number): string {
   const unit = UNITS.find(([length]) => ms >= length && ms % length === 0);
   return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`;

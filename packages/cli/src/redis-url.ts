@@ -1,6 +1,5 @@
 import { UsageError } from './usage-error.js';
 
-/** `url` has only the first address, `at` has all. */
 export interface RedisPlace {
   readonly url: URL;
   readonly at: readonly { readonly host: string; readonly port: number }[];

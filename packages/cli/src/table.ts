@@ -28,7 +28,6 @@ export function untilOf(untilMs: number | null, nowMs: number): string {
   return `${timeOf(untilMs)} (${shown.join(' ')})`;
 }
 
-/** Formats a time in the reader's time zone, with the offset from UTC. */
 export function timeOf(ms: number): string {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return '?';

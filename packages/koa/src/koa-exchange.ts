@@ -1,5 +1,3 @@
-/** The guard answers through the context, where outer middleware sees the response. */
-
 import type { Admission } from '@spillway/core';
 import type { Recorder, Recorders, ResponseWatcher, StoredResponse } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';

@@ -1,3 +1,3 @@
-/** Test clocks, which move only when a test advances them. */
+/** @spillway/koa/testing: a test clock, which moves only when a test advances it. */
 
 export * from '@spillway/core/testing';

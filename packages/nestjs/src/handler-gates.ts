@@ -1,5 +1,3 @@
-/** Each handler has one gate, composed from the limiters of the module, the class and the method. */
-
 import type { ExecutionContext } from '@nestjs/common';
 import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
 import { Gate, sameRule } from '@spillway/core/adapter';

@@ -108,7 +108,6 @@ export class MessageExchange implements Exchange {
     this.unanswered = admission;
   }
 
-  /** Returns false if the call held no permits. */
   releasePermits(): boolean {
     this.isClosed = true;
     this.closed?.({});

@@ -6,7 +6,6 @@ import { isSafeVersion, isSupported, type ServerVersion, versionFrom } from './v
 const OPERATIONS = 'https://github.com/spillway/spillway/blob/main/docs/operations.md';
 const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 
-/** The default of a guard's `storeTimeout`. */
 const STORE_TIMEOUT_MS = 50;
 
 /** A warning is due at this round trip already, because under load it takes several times as long. */

@@ -93,7 +93,6 @@ class LogFormat implements LineFormat {
     );
   }
 
-  /** @returns whether the line is of this format */
   private scan(line: Buffer, start: number, end: number): boolean {
     const { gaps, spans } = this;
     const first = gaps[0] as Buffer;

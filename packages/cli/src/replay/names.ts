@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 /** The longest name, in UTF-16 units. Longer names are cut in their middle. */
 const LONGEST = 256;
 const BLOCK_BYTES = 1_048_576;
-/** The length of a name is stored in this many bytes before the name. */
 const HEAD_BYTES = 2;
 
 /**

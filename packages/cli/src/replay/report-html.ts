@@ -1,5 +1,3 @@
-/** Makes one static page. Its Content-Security-Policy forbids scripts and external resources. */
-
 import { createHash } from 'node:crypto';
 import { barsOver, barsOverTime } from './pictures.js';
 import type { Comparison, JudgedLimiter, PolicyReport, ReplayReport } from './report.js';

@@ -54,7 +54,6 @@ export class Source {
     else this.format = formatOf(format, fields);
   }
 
-  /** Yields requests whose times never go back. */
   async *requests(): AsyncGenerator<readonly LogEntry[]> {
     const lines = new Lines((bytes, start, end) => this.take(bytes, start, end));
     const onDamage = (why: string): void => {

@@ -10,7 +10,6 @@ function range({ low, high }: Range): string {
   return low === high ? count(low) : `${count(low)} to ${count(high)}`;
 }
 
-/** Formats with two significant digits, as in `8.6 %` and `0.012 %`. */
 function percent(share: number): string {
   return `${share === 0 ? 0 : Number((share * 100).toPrecision(2))} %`;
 }

@@ -82,7 +82,7 @@ function addressArguments(address: string): string {
   return `--address ${quoted(start)}${network}`;
 }
 
-/** Quotes for a POSIX shell, because a client may have chosen the text. */
+/** Quotes text for a POSIX shell, because a client may have chosen it. */
 export function quoted(text: string): string {
   return /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -1,7 +1,6 @@
 import type { OutcomeCounts } from '@spillway/core/who';
 import type { ProcessReport } from '@spillway/redis';
 
-/** Rates per second, over all processes. */
 export interface Rates {
   /** Decisions, except skipped ones. */
   readonly requests: number;

@@ -84,8 +84,8 @@ export class Service {
   }
 
   /**
-   * Returns a store that resets all counts of these limiters, also those that other isolates created. It finds them by
-   * the names of the rows.
+   * Returns a store that resets all counts of these limiters, also those that other isolates created. The names of the
+   * object's rows say which counts exist.
    */
   private storeThatKnows(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);

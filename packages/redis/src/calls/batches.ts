@@ -1,5 +1,3 @@
-/** Batches all groups of one event loop turn into as few script calls as possible. */
-
 import { afterThisTask, afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 

@@ -41,7 +41,7 @@ interface Asked {
 interface Shape {
   readonly steps: readonly Step[];
   readonly words: readonly string[];
-  /** A shorter form, which the script accepts if all groups of a call have this shape. */
+  /** The arguments in a shorter form, which the script accepts if all groups of a call have this shape. */
   readonly alone: readonly string[] | undefined;
   readonly isNamed: boolean;
   readonly isTimed: boolean;

@@ -150,7 +150,7 @@ export class SettingsPoller {
 
   /**
    * Handles a reply of a Redis that has lost the settings. This process keeps its settings and offers them for a
-   * restore, unless another process has offered newer ones, which it then follows.
+   * restore. If another process has offered newer settings, this process follows those.
    */
   private handleLoss(label: string, known: string, texts: readonly string[]): void {
     const [, text = '0', dataSet = ''] = LABEL.exec(label) ?? [];

@@ -2,7 +2,10 @@ import { systemClock } from '@spillway/core/store';
 import type { Transport } from '../calls/transport.js';
 import type { Script } from '../codec/script.js';
 
-/** Puts all keys in one hash slot. A count can't have such a name, because there these letters never follow `%`. */
+/**
+ * Puts all keys in one hash slot. No count can have such a name: in names of counts, `%` is never followed by these
+ * letters.
+ */
 const TAG = '{%control}';
 
 /** The default timeout of a call, including the time to connect. */
