@@ -1,5 +1,3 @@
-/** Finds the author of a change if the command does not name one. */
-
 import { userInfo } from 'node:os';
 import { UsageError } from './usage-error.js';
 

@@ -1,5 +1,3 @@
-/** The common part of the commands that change live settings. */
-
 import type {
   ChangeNote,
   ClearableOfKey,
@@ -25,26 +23,18 @@ export interface NoteOptions extends CommonOptions, AnywayOption {
   readonly by?: string | undefined;
   readonly because: string;
   readonly for?: string | undefined;
-  /** The instant at which the change ends; an alternative to `for`. */
   readonly until?: string | undefined;
-  /** If false, the command doesn't wait until processes have applied the change. */
   readonly wait?: boolean;
 }
 
-/** The subject of a change. */
 interface About {
-  /** The kind of setting, if it applies to all keys. */
   readonly what?: Setting['what'];
   readonly limits?: LiveLimits;
-  /**
-   * The key whose limits the command changes. With `resets`, the command deletes the key's counts after the wait for
-   * processes.
-   */
+  /** The key whose limits the command changes. With `resets`, the command then deletes the counts of the key. */
   readonly key?: string;
   readonly resets?: boolean | undefined;
 }
 
-/** Makes a change, then prints the resulting overrides, and how many processes have applied them. */
 export function change(
   limiter: string,
   options: NoteOptions,
@@ -68,7 +58,6 @@ export function change(
     ];
     const waitMs = options.wait === false ? 0 : undefined;
     const followed = await untilFollowed(control, limiter, waitMs);
-    // Null if the list of announced limiters cannot be read.
     const isFollowed = named ? named.some((one) => one.isFollowed) : null;
     const found =
       key !== undefined && resets
@@ -93,7 +82,6 @@ export function change(
 const STILL_COUNTED =
   'What the key has used still counts, so it may stay rejected for a while. To admit it at once, add --reset.';
 
-/** A limiter to which a setting cannot be applied. */
 interface Unfit {
   readonly name: string;
   readonly why: string;
@@ -126,7 +114,6 @@ export function ruleOnKey(
   return change(limiter, options, (control, note) => control[verdict](limiter, counted, note));
 }
 
-/** Removes all live settings of a key, or the settings that `only` names. */
 export function clearKey(
   limiter: string,
   key: string | undefined,

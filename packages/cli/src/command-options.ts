@@ -1,11 +1,9 @@
-/** The options that commands share, and the style of their help. */
-
 import { type Command, Option } from 'commander';
 import { paint } from './paint.js';
 
 const ANYWAY = 'even if no process has announced the limiter';
 
-/** Makes the help mark required options. Subcommands that are added afterwards inherit this. */
+/** Makes the help mark required options. Only subcommands that are added afterwards inherit this. */
 export function withMarks(program: Command): Command {
   return program.configureHelp({
     styleTitle: (title) => paint('bold', title),
@@ -26,14 +24,12 @@ export function common(command: Command): Command {
     .option('--json', 'print JSON');
 }
 
-/** Adds the options for the author and the reason of a change. */
 export function signed(command: Command): Command {
   return command
     .requiredOption('--because <reason>', 'why, for your colleagues')
     .option('--by <author>', 'who (default: your user name)');
 }
 
-/** Adds the options of commands that change live settings. */
 export function noted(command: Command, ends = true): Command {
   signed(command);
   if (ends) {
@@ -52,7 +48,6 @@ export function keyed(command: Command, description: string): Command {
   return addressed(command.option('--key <key>', description));
 }
 
-/** Adds options for a client address instead of a key, and for keys of several parts. */
 export function addressed(command: Command): Command {
   return command
     .option('--parts', `the key is a list, written as JSON: '["acme","ada"]'`)

@@ -1,5 +1,3 @@
-/** Connects to Redis. */
-
 import { connect } from 'node:net';
 import { isSpillwayError } from '@spillway/core';
 import { type RedisControl, type RedisStore, redisControl, redisStore } from '@spillway/redis';
@@ -17,22 +15,17 @@ export interface CommonOptions {
 }
 
 interface ConnectionOptions extends CommonOptions {
-  /** Whether to reconnect if Redis goes away. The deadline then covers only connecting, not the command's work. */
+  /** Whether to reconnect if Redis goes away. The deadline then covers only connecting. */
   readonly patient?: boolean;
-  /** Whether the command changes something. If so, the error for a timeout says that the change may have been made. */
+  /** If true, the error for a timeout says that the change may have been made. */
   readonly isChange?: boolean;
 }
 
-/** The deadline of a command, including the time to connect. */
 const DEADLINE_MS = 5_000;
 
-/**
- * How long to wait until a sentinel rejects a connection. If it does not answer in this time, it counts as reachable,
- * because it may only be slow.
- */
+/** How long to wait until a sentinel rejects a connection. A slower sentinel counts as reachable. */
 const PROBE_MS = 500;
 
-/** The default prefix of `redisStore`. */
 const DEFAULT_PREFIX = 'spw:';
 
 export interface Connection {
@@ -43,8 +36,6 @@ export interface Connection {
 }
 
 /**
- * Connects, calls `use`, and disconnects.
- *
  * @throws UsageError if no address of Redis is given
  * @throws Error if Redis cannot be reached, or does not answer within 5 s
  */
@@ -89,14 +80,11 @@ export async function connected<Value>(
   }
 }
 
-/** Whether a Cluster node rejected the request because another node has the key. Such a node has changed nothing. */
 function isMoved(error: unknown): boolean {
   return isSpillwayError(error) && error.kind === 'moved';
 }
 
-/**
- * The master name. `--redis` disables SPILLWAY_SENTINEL_MASTER, because that name belongs to the address in REDIS_URL.
- */
+/** `--redis` disables SPILLWAY_SENTINEL_MASTER, because that name belongs to the address in REDIS_URL. */
 function sentinelMasterIn({ redis, sentinelMaster }: CommonOptions): string | undefined {
   if (sentinelMaster !== undefined || redis !== undefined) return sentinelMaster;
   return process.env['SPILLWAY_SENTINEL_MASTER'] || undefined;
@@ -129,7 +117,7 @@ async function clientFor(
     ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
     ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
   };
-  // Imported here, because it takes half of the start of commands without Redis, such as `replay`.
+  // Imported here, because it takes half of the startup time of commands without Redis, such as `replay`.
   const { Cluster, Redis } = await import('ioredis');
   const [node] = at as [RedisPlace['at'][number]];
   const single = { ...options, db: databaseOf(url), retryStrategy };
@@ -158,9 +146,7 @@ async function clientFor(
   return { client, firstError: () => first };
 }
 
-/**
- * The user and password in the address are for Redis. The user and password of the sentinels come from the environment.
- */
+/** The user and password in the address are for Redis. Those of the sentinels come from the environment. */
 function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: boolean): object {
   const { SPILLWAY_SENTINEL_USERNAME: username, SPILLWAY_SENTINEL_PASSWORD: password } =
     process.env;
@@ -173,10 +159,7 @@ function sentinelOptions({ at }: RedisPlace, name: string | undefined, isSafe: b
   };
 }
 
-/**
- * Drops sentinels that reject connections, because the client would wait 2 s for each. If all of them reject, drops
- * none.
- */
+/** Drops sentinels that reject connections, because the client would wait 2 s for each. */
 async function reachable(place: RedisPlace): Promise<RedisPlace> {
   if (place.at.length === 1) return place;
   const found = await Promise.all(
@@ -197,7 +180,7 @@ function refuses({ host, port }: RedisPlace['at'][number]): Promise<boolean> {
   });
 }
 
-/** An error with the address and the reason, but without user and password. */
+/** The message must not contain the user or the password. */
 function unreachable(
   place: RedisPlace,
   sentinelMaster: string | undefined,

@@ -1,13 +1,9 @@
-/** One deadline for a whole command. */
-
 interface Deadline {
-  /** Settles like `work`, or rejects if time runs out first. */
   race<Value>(work: Promise<Value>): Promise<Value>;
-  /** Must be called after the work, because the timer keeps the process alive until it is cleared or fires. */
+  /** Must be called after the work, because the timer keeps the process alive. */
   clearTimer(): void;
 }
 
-/** Starts the timer. After `ms`, unfinished work rejects with `late`. */
 export function deadline(ms: number, late: Error): Deadline {
   let clearTimer = (): void => {};
   const expired = new Promise<never>((_, reject) => {

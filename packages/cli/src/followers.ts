@@ -1,28 +1,25 @@
-/** Counts the processes that follow a change, which means that they have applied it. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
 import type { Follower, RedisControl } from '@spillway/redis';
 import { type Followed, followedBy } from './in-force.js';
 
-/** How long to wait for processes. By default they poll twice a second, so this is enough. */
+/** Processes poll twice a second by default, so this wait is enough. */
 const WAIT_MS = 2_000;
 const LOOK_EVERY_MS = 100;
 
-/** The processes that have registered as followers; undefined if they can't be read. */
 export async function followersOf(control: RedisControl): Promise<readonly Follower[] | undefined> {
   try {
     return await control.followers();
   } catch (error) {
-    // The followers are optional information. The command itself works without them.
+    // The command works without this information.
     if (isSpillwayError(error)) return undefined;
     throw error;
   }
 }
 
 /**
- * Waits at most 2 s until all processes with the limiter have applied all changes. Returns undefined if the processes
- * can't be read.
+ * Waits until all processes with the limiter have applied all changes. Returns undefined if the processes can't be
+ * read.
  */
 export async function untilFollowed(
   control: RedisControl,

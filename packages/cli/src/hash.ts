@@ -1,5 +1,3 @@
-/** The command that prints the hash of a key in the decision log. */
-
 import { decisionLog } from '@spillway/core';
 import type { Command } from 'commander';
 import { addressed, examples } from './command-options.js';

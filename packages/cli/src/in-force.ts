@@ -1,4 +1,4 @@
-/** A limiter's current settings: its own override, else the override for every limiter, else the declaration. */
+/** A limiter's own override takes precedence over the override of `*`, which takes precedence over the declaration. */
 
 import { distinct, type LiveLimits, type Override } from '@spillway/core';
 import { liveNumbers } from '@spillway/core/control';
@@ -6,14 +6,16 @@ import { type DeclaredNumbers, toMicroseconds } from '@spillway/core/store';
 import type { Follower, KnownLimiter } from '@spillway/redis';
 import { EVERY } from './known.js';
 
-/** The override that applies to a limiter; null if none does. */
 type Applied<What extends Override['what']> = Extract<Override, { what: What }> | null;
 
 export interface InForce {
   readonly mode: Applied<'mode'>;
   readonly share: Applied<'share'>;
   readonly limits: Applied<'limits'>;
-  /** The declared numbers with `limits` applied: one element for each release that now runs with other numbers. */
+  /**
+   * The declared numbers with live limits applied. There is one element for each set of numbers that a running release
+   * declares.
+   */
   readonly numbers: readonly DeclaredNumbers[];
   /** How many keys are blocked or allowed, or have their own limits. */
   readonly keys: number;
@@ -36,21 +38,17 @@ export function inForce(limiter: KnownLimiter, overrides: readonly Override[]): 
 }
 
 /**
- * Whether the limiter is a shaper. A shaper has no mode and no share: without enforcement, calls would exceed the pace
- * that another service allows.
+ * A shaper has no mode and no share, because without enforcement, calls would exceed the pace that another service
+ * allows.
  */
 export function isShaper({ declared }: KnownLimiter): boolean {
   return declared.some(({ algorithm }) => algorithm === 'shaper');
 }
 
-/**
- * The overrides that name one limiter. They take precedence over the override of `*`, which applies to every limiter.
- */
 export function sparedBy(what: Override['what'], overrides: readonly Override[]): Override[] {
   return overrides.filter((one) => one.what === what && one.limiter !== EVERY);
 }
 
-/** How many processes have the limiter (`of`), and how many of them have applied all overrides. */
 export interface Followed {
   readonly following: number;
   readonly of: number;
@@ -65,7 +63,6 @@ function findOverride(overrides: readonly Override[], limiter: string, what: Ove
   return overrides.find((one) => one.what === what && one.limiter === limiter) ?? null;
 }
 
-/** The part of live limits that these numbers don't support; undefined if they support all parts. */
 export function lackedBy(
   { algorithm, windowMs }: DeclaredNumbers,
   live: LiveLimits,
@@ -76,20 +73,15 @@ export function lackedBy(
   return live.window !== undefined && windowMs === undefined ? 'window' : undefined;
 }
 
-/** The highest `limit` that the algorithm allows; undefined if the algorithm has no maximum below the general one. */
 export function highestLimit({ algorithm }: DeclaredNumbers): number | undefined {
   return algorithm === 'distinct' ? distinct().maxLimit : undefined;
 }
 
-/**
- * Whether the live `limit` is higher than the algorithm allows. Live limits with a factor never are: the limiter lowers
- * the result of the factor to the maximum.
- */
+/** Live limits with a factor never exceed the maximum, because the limiter lowers the result of the factor to it. */
 export function exceedsHighest(numbers: DeclaredNumbers, { limit = 0 }: LiveLimits): boolean {
   return limit > (highestLimit(numbers) ?? limit);
 }
 
-/** The numbers with live limits applied, calculated as in the limiter. Unchanged if the limits can't be applied. */
 export function liveOf(numbers: DeclaredNumbers, live: LiveLimits | undefined): DeclaredNumbers {
   if (!live || lackedBy(numbers, live) || exceedsHighest(numbers, live)) return numbers;
   const { algorithm, windowMs } = numbers;

@@ -1,5 +1,3 @@
-/** The commands for a key, and for an idempotency key. */
-
 import type { Command } from 'commander';
 import { clearKey, type NoteOptions, ruleOnKey } from './changes.js';
 import { addressed, anyway, common, examples, noted, signed } from './command-options.js';

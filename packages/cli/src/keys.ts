@@ -1,5 +1,3 @@
-/** Reads keys from the command line, and resets the counts of a key. */
-
 import {
   type Algorithm,
   type ChangeNote,
@@ -31,7 +29,6 @@ import { print, printJson } from './output.js';
 import { UsageError } from './usage-error.js';
 
 export interface KeyOptions {
-  /** Whether the key is a list of parts, written as JSON. */
   readonly parts?: true | undefined;
   readonly address?: string | undefined;
   readonly ipv6Prefix?: string | undefined;
@@ -49,7 +46,7 @@ const DONE_UNTOLD =
   'Its counts are deleted. But Redis is full, so processes were not notified: one that has cached a rejection of the ' +
   'key may repeat it until the wait that it announced has passed.';
 
-/** Any rule will do for a reset, because a reset finds all registered counts of the key. */
+/** A reset finds all registered counts of the key, whatever its rule is. */
 const ANY_RULE = makeRule('fixed-window', 1, 1_000_000);
 
 const RATES: readonly Algorithm[] = [
@@ -62,13 +59,12 @@ const RATES: readonly Algorithm[] = [
 /** The prefix that distinguishes addresses and lists of parts from keys that are strings. */
 const ADDRESS_MARK = '@';
 
-/** Whether the options name a key, in a command that otherwise applies to all keys. */
 export function namesKey({ key, address }: KeyOptions & { readonly key?: string }): boolean {
   return key !== undefined || address !== undefined;
 }
 
 /**
- * The key under which a limiter counts the caller that the command line names.
+ * Returns the key as the limiter counts it.
  * @throws UsageError unless exactly one of key and address is given
  */
 export function keyFrom(
@@ -92,14 +88,13 @@ export function keyFrom(
   return ADDRESS_MARK + canonical;
 }
 
-/** @throws UsageError if the key is not a JSON list of non-empty strings */
 function partsIn(key: string): readonly string[] {
   try {
     const parts: unknown = JSON.parse(key);
     const isPart = (part: unknown) => typeof part === 'string' && part !== '';
     if (Array.isArray(parts) && parts.length > 0 && parts.every(isPart)) return parts;
   } catch {
-    // The text is not JSON. It gets the same error as a wrong list.
+    // Text that is not JSON gets the same error as a wrong list.
   }
   throw new UsageError(`with --parts the key must be like '["acme","ada"]', got ${key}`);
 }
@@ -140,9 +135,7 @@ function inDebt({ debt, limit }: DeclaredNumbers): (rule: Rule) => Rule {
   return (rule) => (debt === undefined ? rule : withDebt(rule, debt, limit));
 }
 
-/**
- * The rule of a rate limit or of a limit on distinct items, as a list of one. For other algorithms, the list is empty.
- */
+/** Returns an empty list for algorithms other than rate limits and limits on distinct items. */
 function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): readonly Rule[] {
   // The name may have an anchor, as in `fixed-window:first-request`.
   const [name = '', anchor] = algorithm.split(':');
@@ -156,8 +149,8 @@ function rateRuleOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): rea
 }
 
 /**
- * The rules of declared numbers. The list is empty for claims, because each id has a separate count, and for algorithms
- * that only a later release knows.
+ * Returns an empty list for claims, because each id has a separate count, and for algorithms that only a later release
+ * knows.
  */
 export function rulesOf(numbers: DeclaredNumbers): readonly Rule[] {
   const { algorithm, limit, windowMs = 0, burst = 1, open = limit, leaseMs, maxWaitMs } = numbers;
@@ -186,8 +179,8 @@ function microseconds(ms: number): number {
 }
 
 /**
- * The calendar with this name, or `billing` if this release or machine doesn't know the name. `billing` is safe,
- * because it never ends a stored period.
+ * Falls back to `billing` if this release or machine doesn't know the name, because `billing` never ends a stored
+ * period.
  */
 function calendarOf(name: string): Calendar {
   try {
@@ -198,7 +191,7 @@ function calendarOf(name: string): Calendar {
 }
 
 interface Reset {
-  /** Whether a process has announced the limiter. If not, some counts of the key may not be found. */
+  /** If no process has announced the limiter, some counts of the key may not be found. */
   readonly isKnown: boolean;
   /**
    * Whether processes were told to drop cached rejections. A full Redis deletes the counts, but can't store this
@@ -207,7 +200,6 @@ interface Reset {
   readonly isTold: boolean;
 }
 
-/** Deletes the counts of a key in Redis, and makes every process drop cached rejections of the key. */
 export async function forgetCounts(
   { control, store }: Pick<Connection, 'control' | 'store'>,
   limiter: string,

@@ -1,5 +1,3 @@
-/** Looks up the limiters that processes have announced. A name that no process has announced is probably misspelt. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { isSpillwayError } from '@spillway/core';
 import type { KnownLimiter, RedisControl } from '@spillway/redis';
@@ -7,16 +5,11 @@ import { nearestFirst } from './nearest.js';
 import { plain } from './plain.js';
 import { UsageError } from './usage-error.js';
 
-/** The name that stands for every limiter. */
 export const EVERY = '*';
 
-/** How many names a message lists. */
 const SHOWN = 10;
 
-/**
- * How long to look for a limiter before its name counts as misspelt. If Redis has just lost its data, the limiter is
- * announced again within a second.
- */
+/** If Redis has just lost its data, a limiter is announced again within a second. */
 const ANNOUNCED_AGAIN_MS = 1_500;
 const LOOK_EVERY_MS = 100;
 
@@ -25,7 +18,7 @@ export interface AnywayOption {
 }
 
 export class UnknownLimiterError extends UsageError {
-  /** The announced limiters, the most similar name first. */
+  /** The most similar name comes first. */
   readonly known: readonly string[];
 
   constructor(limiter: string, known: readonly string[]) {
@@ -35,10 +28,10 @@ export class UnknownLimiterError extends UsageError {
 }
 
 /**
- * The announced limiters with this name, or all for `*`. With `--anyway`, the list may be empty. Undefined if the list
- * of limiters can't be read, or may be incomplete because Redis has lost its data.
+ * The announced limiters with this name, or all for `*`. Undefined if the list of limiters can't be read, or may be
+ * incomplete because Redis has lost its data.
  *
- * @throws UnknownLimiterError
+ * @throws UnknownLimiterError if there is none, unless `anyway` is set
  */
 export async function limitersNamed(
   control: RedisControl,
@@ -66,7 +59,6 @@ async function hasLostSettings(control: RedisControl): Promise<boolean> {
   return control.settingsLost;
 }
 
-/** All announced limiters. If Redis replies with an error, prints a warning and returns undefined. */
 export async function announced(
   control: RedisControl,
 ): Promise<readonly KnownLimiter[] | undefined> {

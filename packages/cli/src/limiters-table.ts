@@ -1,5 +1,3 @@
-/** The table of announced limiters, for people. */
-
 import type { Override } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
 import type { Follower, KnownLimiter } from '@spillway/redis';
@@ -14,7 +12,6 @@ const UNITS = [
   [1_000, 's'],
 ] as const;
 
-/** @param followers undefined if they cannot be read */
 export function limitersTable(
   limiters: readonly KnownLimiter[],
   overrides: readonly Override[],
@@ -33,7 +30,6 @@ export function limitersTable(
   return table(['LIMITER', 'MODE', 'IN FORCE', 'KEYS', 'PROCESSES'], rows);
 }
 
-/** The mode and the share, marked if they come from `*`. */
 function modeText({ mode, share }: InForce): string {
   const parts = [
     mode ? `${mode.value}${from(mode)}` : 'as declared',
@@ -46,7 +42,6 @@ function from({ limiter }: Override): string {
   return limiter === '*' ? ' (by *)' : '';
 }
 
-/** The current numbers, followed by the declared ones if they differ. */
 function numbersText({ declared }: KnownLimiter, { numbers, limits }: InForce): string {
   const texts = numbers.map((own, at) => {
     const before = declared[at] as DeclaredNumbers;
@@ -61,7 +56,6 @@ function followedText({ following, of }: Followed, isAnnounced: boolean): string
   return isAnnounced ? 'none runs' : 'no control';
 }
 
-/** The numbers of a limiter as one text, with the algorithm in parentheses. */
 export function numbersOf(numbers: DeclaredNumbers): string {
   const { algorithm, open, leaseMs, keepMs, maxWaitMs } = numbers;
   const lock = lockIn(numbers);
@@ -76,10 +70,7 @@ export function numbersOf(numbers: DeclaredNumbers): string {
   return plain(`${parts.join(', ')} (${algorithm.replace(/^(calendar|lock):.*/, '$1')})`);
 }
 
-/**
- * The locks of a limit with a penalty, in milliseconds. Undefined for other limits, and for limits that only a later
- * release knows.
- */
+/** Returns undefined for limits without a penalty, and for limits that only a later release knows. */
 export function lockIn({
   algorithm,
 }: Pick<DeclaredNumbers, 'algorithm'>):
@@ -91,7 +82,6 @@ export function lockIn({
   return { locksMs: locks.split(',').map(Number), forgetMs: Number(forget) };
 }
 
-/** The numbers that can be set live. */
 export function rateOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): string {
   const [, calendar] = algorithm.split('calendar:');
   if (calendar) return `${limit} per ${calendar}`;
@@ -99,7 +89,6 @@ export function rateOf({ algorithm, limit, windowMs, burst }: DeclaredNumbers): 
   return burst === undefined ? rate : `${rate}, burst ${burst}`;
 }
 
-/** A duration in the largest unit that divides it, as in `15m`. */
 export function durationOf(ms: number): string {
   const unit = UNITS.find(([length]) => ms >= length && ms % length === 0);
   return unit ? `${ms / unit[0]}${unit[1]}` : `${ms}ms`;

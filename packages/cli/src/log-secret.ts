@@ -1,5 +1,3 @@
-/** The secret that hides keys in logs and reports. */
-
 import { readFileSync } from 'node:fs';
 import { UsageError } from './usage-error.js';
 

@@ -1,5 +1,3 @@
-/** The commands for live settings that Redis has lost because it was flushed, restarted or replaced. */
-
 import type { RedisControl, Restored } from '@spillway/redis';
 import type { Command } from 'commander';
 import { type NoteOptions, noteOf } from './changes.js';

@@ -2,12 +2,12 @@
 
 import { run } from './run.js';
 
-// The reader of a pipe may stop early, as `head` does. That is not an error.
+// The reader of a pipe may stop early, as `head` does, which is not an error.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 });
-// If standard error is closed, nothing is lost, because the exit code still reports the error.
+// Nothing is lost if standard error is closed, because the exit code still reports the error.
 process.stderr.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
 });
@@ -15,6 +15,6 @@ process.stderr.on('error', (error: NodeJS.ErrnoException) => {
 const args = process.argv.slice(2);
 process.exitCode = await run(args);
 if (args[0] === 'replay') {
-  // Exit once all output is written, because a policy may have connections or timers that keep the process alive.
+  // A policy may have connections or timers that keep the process alive.
   process.stdout.write('', () => process.stderr.write('', () => process.exit()));
 }

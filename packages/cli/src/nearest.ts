@@ -1,16 +1,13 @@
-/** Finds the names that a user may have meant. */
-
 export function nearestFirst(name: string, names: readonly string[]): string[] {
   const distances = new Map(names.map((other) => [other, distance(simple(name), simple(other))]));
   return [...names].sort((a, b) => (distances.get(a) ?? 0) - (distances.get(b) ?? 0));
 }
 
-/** Removes differences of case and separators, which people mix up. */
 function simple(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]+/g, '-');
 }
 
-/** How many letters must be added, removed or replaced to turn `a` into `b` (V. I. Levenshtein, 1965). */
+/** The edit distance of V. I. Levenshtein (1965). */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i += 1) {

@@ -1,5 +1,3 @@
-/** Prints an idempotency key. */
-
 import type { IdempotencyKeyState } from '@spillway/core/store';
 import { plain } from './plain.js';
 import { untilOf } from './table.js';
@@ -53,7 +51,7 @@ function answerRows({ note, answer, size }: IdempotencyKeyState): string[][] {
   return [['response', `${status}, ${stored}; ${size} bytes in all`], ...rows];
 }
 
-/** The claim as JSON. If the body is not valid UTF-8, `body` is null and `bodyBase64` has the bytes. */
+/** If the body is not valid UTF-8, `body` is null and `bodyBase64` has the bytes. */
 export function claimJson(seen: IdempotencyKeyState, withBody: boolean): object {
   const { answer, ...rest } = seen;
   if (!answer) return { ...rest, note: rest.note ?? null, answer: null };

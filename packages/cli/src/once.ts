@@ -1,5 +1,3 @@
-/** The commands on one idempotency key. */
-
 import {
   dropIdempotencyKey,
   type IdempotencyKeyState,
@@ -39,7 +37,6 @@ const LONGEST = 1_024;
 const DROPPED =
   'Done: the key is free, and its response is deleted. The next request with it runs.';
 
-/** Prints the stored state of an idempotency key. The body is printed only with `--body`, otherwise its size. */
 export function showClaim(options: ShowOptions): Promise<void> {
   const withBody = options.body === true;
   return connected(options, async ({ control, store }) => {
@@ -50,7 +47,6 @@ export function showClaim(options: ShowOptions): Promise<void> {
   });
 }
 
-/** Frees an idempotency key, and records this in the history. */
 export function dropClaim(options: DropOptions): Promise<void> {
   const { limiter, scope, key } = options;
   const note = { by: authorOf(options.by), because: options.because };
@@ -69,7 +65,11 @@ export function dropClaim(options: DropOptions): Promise<void> {
   });
 }
 
-/** @throws UsageError if the limiter is not an `idempotency()`: it has no claims, so all its keys would appear free */
+/**
+ * A limiter without claims would show all its keys as free.
+ *
+ * @throws UsageError if the limiter is not an `idempotency()`
+ */
 async function checkIdempotency(control: RedisControl, options: ClaimOptions): Promise<void> {
   const named = await limitersNamed(control, options.limiter, options);
   const declared = named?.flatMap((one) => one.declared) ?? [];

@@ -1,5 +1,3 @@
-/** Prints columns for people, and JSON for programs. */
-
 import { type Change, isSpillwayError, type Override, type Setting } from '@spillway/core';
 import { CommanderError } from 'commander';
 import { UnknownLimiterError } from './known.js';
@@ -8,12 +6,11 @@ import { plain } from './plain.js';
 import { table, timeOf, untilOf } from './table.js';
 import { UsageError } from './usage-error.js';
 
-/** The only function that prints to standard output. */
 export function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** Prints JSON. Control characters are escaped, because some strings come from clients. */
+/** Escapes control characters, because some strings come from clients. */
 export function printJson(value: unknown): void {
   print(jsonOf(value));
 }
@@ -94,7 +91,6 @@ function turnOf({ before, after }: Change): string {
   return `${textOf(before)} -> ${textOf(after)}`;
 }
 
-/** Formats the value of a setting; null means as declared in the code. */
 export function textOf(value: Setting['value'] | null): string {
   if (value === null) return 'as declared';
   if (typeof value !== 'object') return plain(String(value));

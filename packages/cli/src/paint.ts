@@ -1,5 +1,3 @@
-/** Colours for terminals. */
-
 import { styleText } from 'node:util';
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
@@ -16,9 +14,8 @@ export function isColoured(stream: Stream, env: NodeJS.ProcessEnv = process.env)
   return FORCE_COLOR ? true : stream.isTTY === true && stream.hasColors?.() === true;
 }
 
-/** The text in a style, if the stream shows colours. */
 export function paint(style: Style, text: string, stream: Stream = process.stdout): string {
-  // `isColoured` has checked the stream. (Node 20 ignores the option, and never checks.)
+  // `isColoured` has checked the stream.
   return isColoured(stream) ? styleText(style, text, { validateStream: false }) : text;
 }
 
@@ -30,7 +27,6 @@ const BY_WORD: Readonly<Record<string, Style>> = {
   allow: 'green',
 };
 
-/** Colours a mode or a verdict: red for `off` and `block`, yellow for `shadow`, green otherwise. */
 export function paintValue(text: string): string {
   const style = BY_WORD[/^[a-z]+/.exec(text)?.[0] ?? ''];
   return style ? paint(style, text) : text;

@@ -1,5 +1,3 @@
-/** Makes text from Redis safe to print. */
-
 /** Escapes control characters, so that a client that can write to Redis can't send them to a terminal. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Surrogate}\u2028\u2029]/gu, (unit) => {

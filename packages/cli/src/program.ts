@@ -1,5 +1,3 @@
-/** The commands. */
-
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { common, examples, withMarks } from './command-options.js';
@@ -12,7 +10,7 @@ import { addSettings } from './settings-commands.js';
 import { status, watchChanges } from './views.js';
 import { addWho } from './who/who-commands.js';
 
-/** The program throws a CommanderError where commander would exit. It prints usage errors, unless `isQuiet`. */
+/** Where commander would exit, this program throws a CommanderError. It prints usage errors, unless `isQuiet`. */
 export function makeProgram(isQuiet: boolean): Command {
   const program = withMarks(new Command('spillway'))
     .description("See and change a fleet's limits live, through its Redis.")

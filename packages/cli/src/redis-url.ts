@@ -1,17 +1,11 @@
-/** Reads the address of Redis. */
-
 import { UsageError } from './usage-error.js';
 
-/** `url` has only the first address, `at` has all. */
 export interface RedisPlace {
   readonly url: URL;
-  /** Only sentinels have several addresses. */
   readonly at: readonly { readonly host: string; readonly port: number }[];
 }
 
 /**
- * The address of Redis, or the addresses of sentinels.
- *
  * @param usualPort for addresses without a port
  * @throws UsageError; the message never contains the text, which may contain a password
  */
@@ -35,7 +29,6 @@ export function redisPlace(text: string | undefined, usualPort: number): RedisPl
   );
 }
 
-/** @throws UsageError */
 export function databaseOf(url: URL): number {
   const database = Number(url.pathname.slice(1) || '0');
   if (Number.isSafeInteger(database) && database >= 0) return database;

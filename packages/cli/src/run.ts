@@ -1,5 +1,3 @@
-/** Runs a command line and returns an exit code. */
-
 import { isSpillwayError } from '@spillway/core';
 import { CommanderError } from 'commander';
 import { printError } from './output.js';

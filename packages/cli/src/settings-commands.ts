@@ -1,5 +1,3 @@
-/** The commands that change live settings of a limiter. */
-
 import type { ClearableOfKey, ClearableSetting, LiveLimits, Mode } from '@spillway/core';
 import { Argument, type Command } from 'commander';
 import { change, clearKey, type NoteOptions } from './changes.js';
@@ -163,18 +161,15 @@ function factorOf(text: string): number {
   return given(fractionOf(text.replace(/^x/i, '')), '--factor must be like 2, 0.5 or 150%', text);
 }
 
-/** Returns the value. @throws UsageError, with the user's text, if the value is NaN */
 function given(value: number, must: string, text: string): number {
   if (Number.isNaN(value)) throw new UsageError(`${must}, got ${text}`);
   return value;
 }
 
-/** Reads a number or a percentage. */
 export function fractionOf(text: string): number {
   return text.endsWith('%') ? numberOf(text.slice(0, -1)) / 100 : numberOf(text);
 }
 
-/** Parses a number; NaN if the text is not a number. */
 function numberOf(text: string): number {
   return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }

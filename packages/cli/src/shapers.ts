@@ -1,5 +1,3 @@
-/** The command `shapers`, which shows the stored state of a shaper's key. */
-
 import {
   type DeclaredNumbers,
   delayOf,
@@ -33,7 +31,6 @@ interface Shown {
   readonly nowMs: number;
 }
 
-/** Prints the next start of a key, its pause, and the permits held. Changes nothing. */
 export function showShapers(
   shaper: string,
   key: string | undefined,

@@ -1,5 +1,3 @@
-/** The command `show`, which shows what is counted for one key. */
-
 import type { Step } from '@spillway/core';
 import { type Answer, type DeclaredNumbers, measure, type Rule } from '@spillway/core/store';
 import type { KnownLimiter } from '@spillway/redis';
@@ -12,17 +10,15 @@ import { print, printJson } from './output.js';
 import { plain } from './plain.js';
 import { table, untilOf } from './table.js';
 
-/** One count: the current numbers for the key, and what is used. */
 interface Count {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
   readonly used: number;
   readonly remaining: number;
-  /** The time until the reset; NaN if it can't be known. */
+  /** NaN if the time until the reset can't be known. */
   readonly resetMs: number;
 }
 
-/** A current rule for a key, and the store's answer about its count. */
 export interface LookedAt {
   readonly limiter: string;
   readonly numbers: DeclaredNumbers;
@@ -30,7 +26,6 @@ export interface LookedAt {
   readonly answer: Answer;
 }
 
-/** Prints the counts of a key under its current limits. Changes nothing. */
 export function show(
   limiter: string,
   key: string | undefined,
@@ -49,7 +44,6 @@ export function show(
   });
 }
 
-/** Reads the counts of a key under its current limits. */
 export async function lookAtAll(
   { control, store }: Pick<Connection, 'control' | 'store'>,
   named: readonly KnownLimiter[],
@@ -85,7 +79,7 @@ function countsTable(counts: readonly Count[], nowMs: number): string {
     numbersOf(numbers),
     `${used}`,
     `${remaining}`,
-    // Rounded: the clocks of Redis and of this machine differ, and a month does not end at 23:59:59.
+    // Rounded, because the clocks of Redis and of this machine differ, and a month does not end at 23:59:59.
     resetMs > 0 ? untilOf(Math.round((nowMs + resetMs) / 1000) * 1000, nowMs) : '',
   ]);
   return table(['LIMITER', 'IN FORCE', 'USED', 'LEFT', 'UNUSED FROM'], rows);

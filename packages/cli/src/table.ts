@@ -1,8 +1,5 @@
-/** Tables and times, for people. */
-
 import { paint, paintValue } from './paint.js';
 
-/** Columns whose values are coloured. */
 const COLOURED = ['VALUE', 'MODE'];
 
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -17,7 +14,6 @@ export function table(head: readonly string[], rows: readonly (readonly string[]
   return [paint('bold', line(head).join('  ')), ...lines].join('\n');
 }
 
-/** Formats an instant, and the duration until then. */
 export function untilOf(untilMs: number | null, nowMs: number): string {
   if (untilMs === null) return 'forever';
   const seconds = Math.max(0, Math.round((untilMs - nowMs) / 1000));
@@ -32,7 +28,6 @@ export function untilOf(untilMs: number | null, nowMs: number): string {
   return `${timeOf(untilMs)} (${shown.join(' ')})`;
 }
 
-/** Formats a time in the reader's time zone, with the offset from UTC. */
 export function timeOf(ms: number): string {
   const date = new Date(ms);
   if (Number.isNaN(date.getTime())) return '?';

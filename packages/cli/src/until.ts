@@ -1,13 +1,10 @@
-/** Reads the option `--until`. */
-
 import { UsageError } from './usage-error.js';
 
 const INSTANT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?) ?(Z|[+-]\d\d:\d\d)?$/;
 const LONGEST_MS = 30 * 86_400_000;
 
 /**
- * Reads an instant such as `2026-11-27T18:00Z`, also in the format that `status` prints. The default time zone is this
- * machine's.
+ * Accepts `2026-11-27T18:00Z`, and the format that `status` prints. The default time zone is this machine's.
  *
  * @returns milliseconds since the epoch
  * @throws UsageError if `text` is not an instant
@@ -22,7 +19,6 @@ export function instantFrom(text: string): number {
   );
 }
 
-/** @throws UsageError if a change can't last that long */
 export function durationUntil(untilMs: number, nowMs: number): number {
   const ms = untilMs - nowMs;
   const at = new Date(untilMs).toISOString();
@@ -31,7 +27,7 @@ export function durationUntil(untilMs: number, nowMs: number): number {
   throw new UsageError(`--until must be at most 30 days from now, got ${at}; or use --for forever`);
 }
 
-/** Whether the calendar has this day. `Date.parse` does not check it: it reads February 30 as March 2. */
+/** `Date.parse` reads February 30 as March 2. */
 function isDay(day: string): boolean {
   const date = new Date(`${day}T00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);

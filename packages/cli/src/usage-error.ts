@@ -1,3 +1,1 @@
-/** The error for a wrong command line. */
-
 export class UsageError extends Error {}

@@ -1,5 +1,3 @@
-/** The read-only commands: `status` and `watch`. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Change, Override } from '@spillway/core';
 import type { Follower, KnownLimiter, RedisControl } from '@spillway/redis';
@@ -60,7 +58,6 @@ export function status(
   });
 }
 
-/** A limiter's declaration, current settings and followers; `followed` is null if the followers can't be read. */
 function limiterJson(
   limiter: KnownLimiter,
   overrides: readonly Override[],
@@ -74,7 +71,6 @@ function limiterJson(
   return { ...limiter, inForce: own, followed };
 }
 
-/** Names that have live settings, but which no process has announced. */
 function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]): string[] {
   const names = new Set(overrides.map(({ limiter }) => limiter));
   for (const { name } of known) names.delete(name);
@@ -82,7 +78,6 @@ function notAmong(known: readonly KnownLimiter[], overrides: readonly Override[]
   return [...names];
 }
 
-/** Prints each new change until the user stops it. */
 export function watchChanges(options: CommonOptions): Promise<void> {
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
@@ -110,7 +105,6 @@ export function watchChanges(options: CommonOptions): Promise<void> {
   });
 }
 
-/** The changes after `id`, oldest first. */
 async function changesSince(control: RedisControl, id: number): Promise<readonly Change[]> {
   const history = await control.history();
   return history.filter((change) => change.id > id).reverse();

@@ -1,5 +1,3 @@
-/** A limiter over a rate limit binding of Workers: fast and cheap, but approximate. */
-
 import {
   type Decision,
   fixedWindow,
@@ -24,9 +22,7 @@ export interface ApproximateLimitOptions<Raw = unknown> {
   readonly binding: RateLimitBinding;
   /** The limit of the binding, as in its configuration. It is only shown, because the platform decides. */
   readonly limit: number;
-  /**
-   * The period of the binding in seconds, as in its configuration. It is the `Retry-After` of rejected requests.
-   */
+  /** The period of the binding in seconds, as in its configuration. It is the `Retry-After` of rejected requests. */
   readonly period: 10 | 60;
   /**
    * The key by which requests are counted; the function may be async. Default: the client's address, which is also used
@@ -46,13 +42,11 @@ const NAMES: NamesOf<ApproximateLimitOptions> = {
   mode: 1,
 };
 
-/**
- * How long a request waits for the binding. The binding normally answers in a few milliseconds, from the same machine.
- */
+/** How long a request waits for the binding, which normally answers in a few milliseconds. */
 const DEADLINE_MS = 100;
 /** After this many failures in a row, requests pass without calling the binding. */
 const MOST_FAILURES = 5;
-/** While requests skip the binding, one request per interval of this length still calls it, as a probe. */
+/** How often a request calls a failing binding as a probe. */
 const PROBE_INTERVAL_US = 1_000_000;
 
 /** The key that core uses for requests whose address is unknown. */
@@ -60,8 +54,8 @@ const UNKNOWN_ADDRESS = '@unknown';
 
 /**
  * Limits requests by a rate limit binding of Workers, which counts separately in each of Cloudflare's locations and is
- * eventually consistent. Put it before exact limits, with a larger limit: requests that it rejects never call the
- * store. The binding only answers yes or no, so decisions have no `remaining` and responses no `RateLimit` header.
+ * eventually consistent. Put it before exact limits, with a larger limit, so that requests it rejects never call the
+ * store. Decisions have no `remaining`, and responses no `RateLimit` header.
  *
  * If the binding fails or doesn't answer within 100 ms, the request passes, and `onFault` is called. After 5 failures
  * in a row, only one request per second calls the binding. Live settings of keys and of the limit have no effect.
@@ -89,7 +83,7 @@ export function approximateLimit<Raw = unknown>(
   return new ApproximateLimiter(options);
 }
 
-/** A stored limiter whose `step` already returns a decision, so the guard never calls the store for it. */
+/** Its `step` already returns a decision, so the guard never calls the store for it. */
 class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly kind = 'stored';
   readonly named = true;
@@ -99,7 +93,6 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   readonly notices: StoredLimiter['notices'];
   private readonly binding: RateLimitBinding;
   private readonly periodMs: number;
-  /** Reads the key, and checks name, limit and mode. */
   private readonly inner: StoredLimiter<Raw>;
   private readonly digestOf: (key: string) => string = objectNamer();
   private failuresInARow = 0;
@@ -148,7 +141,6 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
     return success;
   }
 
-  /** Whether to skip the binding, because its last calls failed. One request per second probes it. */
   private isSuspended(): boolean {
     if (this.failuresInARow < MOST_FAILURES) return false;
     const nowUs = systemClock.nowUs();
@@ -174,5 +166,5 @@ class ApproximateLimiter<Raw> implements StoredLimiter<Raw> {
   }
 }
 
-/** The numbers of a decision. The binding doesn't report what is used or remains, so these are NaN. */
+/** The numbers are NaN, because the binding doesn't report what is used or remains. */
 const UNKNOWN = { cost: 1, used: Number.NaN, remaining: Number.NaN, resetMs: Number.NaN } as const;

@@ -1,8 +1,7 @@
-/** The errors for failed calls to a Durable Object. Their messages contain no keys, but their `cause` may. */
+/** Messages of these errors contain no keys, but their `cause` may. */
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 
-/** Properties that the platform sets on errors of calls. */
 interface PlatformError {
   /** The object gets more requests than it can handle. */
   readonly overloaded?: unknown;
@@ -12,7 +11,7 @@ interface PlatformError {
   readonly remote?: unknown;
 }
 
-/** The error for a failed call to an object. The object may still have charged the call's steps. */
+/** The object may still have charged the call's steps. */
 export function failedCall(cause: unknown): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   const kind = kindOf(asPlatformError(cause));
@@ -35,12 +34,11 @@ function asPlatformError(cause: unknown): PlatformError {
   return typeof cause === 'object' && cause !== null ? cause : {};
 }
 
-/** The error for a call that was not made, because its deadline has passed. */
 export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before the object was called');
 }
 
-/** The error for a reply that is not from a `RateLimitObject`. The steps of the call may have been charged. */
+/** The reply is not from a `RateLimitObject`. The steps of the call may have been charged. */
 export function noReply(cause?: unknown): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',
@@ -49,10 +47,7 @@ export function noReply(cause?: unknown): SpillwayError {
   );
 }
 
-/**
- * The error for a call that the object can't handle, because the object runs an older release than the Worker. Nothing
- * was charged.
- */
+/** The object runs an older release than the Worker. Nothing was charged. */
 export function unknownCall(what: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_ERROR',

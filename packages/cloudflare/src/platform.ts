@@ -1,4 +1,4 @@
-/** The parts of Cloudflare's types that we use, declared here so that apps need not install those types. */
+/** The parts of Cloudflare's types that Spillway uses, declared here so that apps need not install those types. */
 
 /** A binding to a class of Durable Objects, such as `env.LIMITS`. */
 export interface ObjectNamespace {
@@ -17,13 +17,13 @@ interface ObjectInit {
   readonly headers?: Record<string, string>;
 }
 
-/** The parts we need of a `Response`. */
+/** The members of a `Response` that Spillway uses. */
 export interface ObjectReply {
   readonly status: number;
   text(): Promise<string>;
 }
 
-/** The parts we need of a `Request`. */
+/** The members of a `Request` that Spillway uses. */
 export interface ObjectRequest {
   readonly headers: { get(name: string): string | null };
   text(): Promise<string>;
@@ -35,7 +35,7 @@ export interface ObjectState {
   blockConcurrencyWhile<T>(run: () => Promise<T>): Promise<T>;
 }
 
-/** The parts we need of `ctx.storage`. */
+/** The members of `ctx.storage` that Spillway uses. */
 export interface ObjectStorage {
   readonly kv: ObjectRows;
   transactionSync<T>(run: () => T): T;

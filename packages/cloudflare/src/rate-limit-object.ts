@@ -1,5 +1,3 @@
-/** The class of Durable Objects that keeps the counts of one key. */
-
 import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 import { Rows } from './object/rows.js';
@@ -8,8 +6,8 @@ import { Sweep } from './object/sweep.js';
 import type { ObjectReply, ObjectRequest, ObjectState } from './platform.js';
 
 /**
- * Keeps the counts of one key in its SQLite storage, and handles one call after another. Export it from your Worker and
- * bind it in the Wrangler configuration, under `new_sqlite_classes`; {@link durableObjectStore} does the rest.
+ * Keeps the counts of one key in its SQLite storage. Export this class from your Worker, bind it in the Wrangler
+ * configuration under `new_sqlite_classes`, and pass the binding to {@link durableObjectStore}.
  *
  * @example
  * ```ts
@@ -41,7 +39,7 @@ export class RateLimitObject {
   }
 }
 
-/** The header that sets the time of a {@link RateLimitObjectAt}. */
+/** The header with the time of a {@link RateLimitObjectAt}. */
 export const NOW_FIELD = 'spillway-now-us';
 
 /** The class for {@link durableObjectStoreAt}. Callers set its clock, and expired rows are never deleted. */
@@ -50,13 +48,11 @@ export class RateLimitObjectAt {
   private readonly service: Service;
   private nowUs = 0;
 
-  /** Called by the platform. */
   constructor(state: ObjectState, _env?: unknown) {
     const clock: Clock = { nowUs: () => this.nowUs };
     this.service = new Service(new Rows(state.storage), clock);
   }
 
-  /** Answers a call of {@link durableObjectStoreAt}. Called by the platform. */
   async fetch(request: ObjectRequest): Promise<ObjectReply> {
     const text = await request.text();
     this.nowUs = Number(request.headers.get(NOW_FIELD));

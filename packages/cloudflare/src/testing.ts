@@ -1,5 +1,3 @@
-/** A store for tests of Workers on real Durable Objects, in which the test sets the time. */
-
 import type { Clock } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import type { ObjectNamespace } from './platform.js';

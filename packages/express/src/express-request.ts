@@ -1,5 +1,3 @@
-/** Presents Express' request to limiters. */
-
 import { canonicalAddress } from '@spillway/core';
 import { clientAddress, type Trust } from '@spillway/core/adapter';
 import { NodeLimitRequest } from '@spillway/core/node';

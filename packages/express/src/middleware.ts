@@ -1,5 +1,3 @@
-/** The middleware: translates the request and applies the guard's decision. */
-
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import {
   type AddressOptions,
@@ -19,9 +17,9 @@ import { addressingFinder } from './trust.js';
 export interface SpillwayOptions extends GuardOptions<Request>, AddressOptions {
   /**
    * Answers a rejected request instead of the problem document. The status and the headers are already set, except
-   * `Content-Type`. Errors it throws or passes to `next(error)` go to the app's error handler, with status 500. If it
-   * calls `next()`, doesn't start to answer within 10 s, or resolves without an answer, the problem document is sent
-   * and `onFault` is called.
+   * `Content-Type`. If it throws or calls `next(error)`, the app's error handler answers, with status 500. If it calls
+   * `next()`, resolves without an answer, or doesn't start to answer within 10 s, the problem document is sent and
+   * `onFault` is called.
    */
   readonly onRejected?:
     | ((admission: Admission, req: Request, res: Response, next: NextFunction) => unknown)

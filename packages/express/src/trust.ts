@@ -1,5 +1,3 @@
-/** Decides which proxies are trusted: by the option `trustProxy`, otherwise by Express' setting `trust proxy`. */
-
 import { isSpillwayError, type NoticeCode, type TrustProxy } from '@spillway/core';
 import {
   type Addressing,
@@ -11,7 +9,6 @@ import {
 import type { Request } from 'express';
 
 export interface ExpressAddressing extends Addressing {
-  /** Whether `trust proxy` is a function, so that Express' `req.ip` is used. */
   readonly byExpress?: boolean;
 }
 
@@ -21,11 +18,11 @@ interface Inherited {
 }
 
 /**
- * Returns a function that says how to find the client address of a request. If the app's `trust proxy` trusts everyone
- * or is invalid, no proxy is trusted and `notices` gets a warning, so that no request fails because of the setting.
+ * Returns a function that says how to find the client address of a request. An unsafe or invalid `trust proxy` of the
+ * app doesn't fail requests: no proxy is trusted and `notices` gets a warning.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_TRUST_PROXY_UNSAFE`, `SPW_CIDR_INVALID`, `SPW_TRUST_PROXY_INVALID`
- * for a wrong option of the adapter
+ *   for a wrong option of the adapter
  */
 export function addressingFinder(
   options: AddressOptions,

@@ -1,4 +1,4 @@
-/** The exchange of Fastify. It answers through the reply, so that onSend and onResponse hooks see the headers. */
+/** Answers through the reply, so that onSend and onResponse hooks see the headers. */
 
 import { isLater } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
@@ -24,7 +24,7 @@ export class FastifyExchange extends NodeExchange {
     if (!this.isTaken()) this.reply.header(name, value);
   }
 
-  /** Runs `onRejected`, if there is one. Its return value is sent, like a handler's. */
+  /** Sends the return value of `onRejected`, like a handler's. */
   answer(report: (fault: unknown) => void): Promise<void> | undefined {
     const { onRejected, reply } = this;
     if (!onRejected) return undefined;
@@ -69,7 +69,7 @@ export class FastifyExchange extends NodeExchange {
     else if (!this.reply.sent) super.end(body);
   }
 
-  /** Sends the body without running the app's hooks, because they already ran on the stored response. */
+  /** Doesn't run the app's hooks, because they already ran on the stored response. */
   protected override endWith(body: Uint8Array): void {
     const { reply, res } = this;
     if (reply.sent) return;
@@ -78,7 +78,7 @@ export class FastifyExchange extends NodeExchange {
     super.endWith(body);
   }
 
-  /** Records calls of `reply.send`, because Fastify doesn't show that an answer is coming until the head is written. */
+  /** Records calls of `reply.send`. Fastify doesn't show that an answer is coming until the head is written. */
   private watchSend(): void {
     const { reply } = this;
     const { send } = reply;
@@ -93,7 +93,6 @@ export class FastifyExchange extends NodeExchange {
     if (own !== undefined && own !== reply && !reply.sent) reply.send(own);
   };
 
-  /** Copies the reply's headers to Node's response, which is about to be sent without the reply. */
   private copyHeaders(): void {
     const { raw } = this.reply;
     for (const [name, value] of Object.entries(this.reply.getHeaders())) {
@@ -101,7 +100,6 @@ export class FastifyExchange extends NodeExchange {
     }
   }
 
-  /** Whether the reply can't send any more, because the head was written or the response was hijacked. */
   private isTaken(): boolean {
     return this.reply.sent || this.res.headersSent;
   }

@@ -1,5 +1,3 @@
-/** Presents Fastify's request to limiters. */
-
 import { canonicalAddress } from '@spillway/core';
 import {
   type Addressing,
@@ -20,7 +18,6 @@ const UNSAFE =
 const ONE_HOP: Trust = { kind: 'hops', hops: 1 };
 
 interface FastifyAddressing extends Addressing {
-  /** Whether Fastify's own `trustProxy` decides, so that `request.ip` is used. */
   readonly byFastify?: boolean;
 }
 
@@ -52,8 +49,8 @@ export class FastifyLimitRequest extends NodeLimitRequest<FastifyRequest> {
 }
 
 /**
- * Returns a function that says how to find the client address of a request: by our options, otherwise by Fastify's own
- * `trustProxy`. If Fastify's setting trusts everyone, no proxy is trusted and `notices` gets a warning.
+ * Returns a function that says how to find the client address of a request. If Fastify's own `trustProxy` is used and
+ * trusts everyone, no proxy is trusted and `notices` gets a warning.
  *
  * @throws SpillwayError as `compileAddressing` does
  */
@@ -85,7 +82,10 @@ function hundred(address: (at: number) => string): string[] {
   return Array.from({ length: 100 }, (_, at) => address(at));
 }
 
-/** Fastify doesn't expose its option, so we probe it: an app that trusts these 100 proxies trusts every address. */
+/**
+ * An app that trusts all proxies of a probe trusts every address. A probe is needed, because Fastify doesn't expose its
+ * option.
+ */
 function believesEveryone(request: FastifyRequest): boolean {
   return PROBES.some(({ peer, hops }) => {
     const headers = { 'x-forwarded-for': hops.join(', ') };

@@ -1,5 +1,3 @@
-/** The options of the plugin and of routes. */
-
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import type { AddressOptions, GuardHandle, OwnNames } from '@spillway/core/adapter';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -21,29 +19,25 @@ export type RouteLimits =
 export interface SpillwayOptions extends GuardOptions<FastifyRequest>, AddressOptions {
   /** Limits of each route in this context and its children, and of requests that match no route. Default: none. */
   readonly limiters?: Limiters | undefined;
-  /**
-   * Named limits, for routes that select them with `config: { spillway: 'login' }`, also in children of this context.
-   */
+  /** Named limits. Routes in this context and its children select them with `config: { spillway: 'login' }`. */
   readonly groups?: Readonly<Record<string, Limiters>> | undefined;
   /**
-   * The hook that decides. `onRequest` (default) runs before the body is read. `preHandler` runs after authentication,
-   * for limits per user.
+   * The hook that decides. `onRequest` (default) runs before the body is read. Use `preHandler`, which runs after
+   * authentication, for limits per user.
    */
   readonly hook?: 'onRequest' | 'preHandler' | undefined;
   /**
    * Answers a rejected request instead of the problem document, by `reply.send` or by its return value. The status and
-   * the headers are already set, except `Content-Type`. Errors it throws go to the app's error handler, with status
-   * 500.
-   *
-   * If it doesn't start to answer within 10 s, or resolves without an answer, the problem document is sent and
-   * `onFault` is called.
+   * the headers are already set, except `Content-Type`. If it throws, the app's error handler answers, with status 500.
+   * If it resolves without an answer or doesn't start to answer within 10 s, the problem document is sent and `onFault`
+   * is called.
    */
   readonly onRejected?:
     | ((admission: Admission, request: FastifyRequest, reply: FastifyReply) => unknown)
     | undefined;
 }
 
-/** Options of `register` itself, which Fastify passes to the plugin too. */
+/** Fastify also passes the options of `register` itself to the plugin. */
 type RegisterOptions = { readonly [Name in 'prefix' | 'logLevel' | 'logSerializers']?: unknown };
 
 export const OWN: OwnNames<SpillwayOptions & RegisterOptions> = {

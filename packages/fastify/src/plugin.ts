@@ -1,5 +1,3 @@
-/** The plugin: hooks that pass requests to a registration and close it with the app. */
-
 import { SpillwayError } from '@spillway/core';
 import { mustBe } from '@spillway/core/adapter';
 import type {
@@ -15,9 +13,9 @@ import { type Done, Registration } from './registration.js';
 
 /**
  * Fastify plugin: a request passes if every limiter admits it, and is otherwise answered with 429 (or 503). It limits
- * all routes of its context and of that context's children, even routes declared before it. It also limits requests
- * that match no route. `admissionsOf(request)` returns the decisions. `register` rejects with a `SpillwayError` for
- * wrong options, for an app with another decoration called `spillway`, and for every error of `createGuard`.
+ * all routes of its context and of that context's children, even routes declared before it, and requests that match no
+ * route. `admissionsOf(request)` returns the decisions. `register` rejects with a `SpillwayError` for wrong options or
+ * another decoration called `spillway`, and as `createGuard` does.
  *
  * @example
  * ```ts

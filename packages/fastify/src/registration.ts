@@ -1,5 +1,3 @@
-/** One registration of the plugin, with a gate for each distinct set of limiters among its routes. */
-
 import { type Limiter, SpillwayError } from '@spillway/core';
 import {
   checkGateOptions,
@@ -16,7 +14,6 @@ import { FastifyExchange } from './fastify-exchange.js';
 import { addressingFinder, FastifyLimitRequest } from './fastify-request.js';
 import { type Limiters, OWN, type RouteLimits, type SpillwayOptions } from './plugin-options.js';
 
-/** Continues the request, or calls the app's error handler. */
 export type Done = (error?: Error) => void;
 type FastifyGate = Gate<FastifyRequest>;
 type FastifyLimiter = Limiter<FastifyRequest>;
@@ -27,12 +24,10 @@ const TWICE =
 export class Registration implements GuardHandle {
   private readonly options: SpillwayOptions;
   private readonly limiters: readonly FastifyLimiter[];
-  /** The limiters that this registration leaves out, because outer registrations run them. */
   private readonly outside = new Set<FastifyLimiter>();
   private readonly groups: ReadonlyMap<string, Limiters>;
   private readonly addressingOf: ReturnType<typeof addressingFinder>;
   private readonly made: { readonly limiters: readonly FastifyLimiter[]; gate: FastifyGate }[] = [];
-  /** The gates by `config.spillway` of routes; null if no limiter is left. */
   private readonly gates = new Map<RouteLimits | undefined, FastifyGate | null>();
   /**
    * Requests that `preHandler` has decided. If a handler calls `reply.callNotFound()`, the hook runs again, and must
@@ -42,10 +37,6 @@ export class Registration implements GuardHandle {
   private readonly outer: Registration | undefined;
   private readonly notices: Notices;
 
-  /**
-   * @param outer the previous registration, for this context or an outer one
-   * @throws SpillwayError for wrong options, and as `createGuard` does
-   */
   constructor(options: SpillwayOptions, outer: Registration | undefined) {
     checkGateOptions(options, OWN); // without limiters, no gate would check them
     this.options = options;
@@ -66,9 +57,7 @@ export class Registration implements GuardHandle {
     await Promise.all(this.made.map(({ gate }) => gate.close()));
   }
 
-  /**
-   * Doesn't run limiters that `others` or a registration outside it already runs. Call it before the first request.
-   */
+  /** Leaves out limiters that `others` or a registration outside it runs. Call this before the first request. */
   leaveTo(others: Registration | undefined): void {
     for (let other = others; other; other = other.outer) {
       for (const limiter of other.limiters) this.outside.add(limiter);
@@ -79,7 +68,6 @@ export class Registration implements GuardHandle {
     }
   }
 
-  /** The hook: decides on a request, and continues with `done` or answers it. */
   enter(request: FastifyRequest, reply: FastifyReply, done: Done): void {
     const gate = this.gateFor(request);
     if (!gate) {
@@ -94,8 +82,7 @@ export class Registration implements GuardHandle {
   }
 
   /**
-   * The gate of a route with this `config.spillway`; null if nothing limits it. Routes with equal limiters share a
-   * gate.
+   * The gate of a route with this `config.spillway`; null if nothing limits it.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID` for an unknown group, and as `createGuard` does
    */
@@ -149,7 +136,6 @@ export class Registration implements GuardHandle {
   }
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID`, and `SPW_LIMITER_INVALID` for a group without limiters */
 function groupsOf({ groups = {} }: SpillwayOptions): ReadonlyMap<string, Limiters> {
   if (typeof groups !== 'object' || groups === null || Array.isArray(groups)) {
     throw mustBe('groups', 'an object with limiters by name', groups);

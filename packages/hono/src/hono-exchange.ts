@@ -1,5 +1,3 @@
-/** The interface of Hono's two exchanges (fetch and node:http), and their shared functions. */
-
 import type { Admission } from '@spillway/core';
 import { admissionsOf, type Exchange, isLater, OwnAnswer } from '@spillway/core/adapter';
 import type { Context, Next } from 'hono';
@@ -9,10 +7,9 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 export type OnRejected = (admission: Admission, c: Context) => unknown;
 
 export interface HonoExchange extends Exchange {
-  /** Runs the handlers. */
   pass(next: Next): Promise<void>;
   /**
-   * The response to a request that didn't pass: a replayed response, or the rejection (by `onRejected`, if given).
+   * The response to a request that didn't pass: a replayed response, or the rejection.
    *
    * @param report called with faults of `onRejected`
    */
@@ -22,7 +19,6 @@ export interface HonoExchange extends Exchange {
   ): Response | Promise<Response>;
 }
 
-/** Puts the decisions of all guards so far into the context, for handlers. */
 export function showDecisions(c: Context): void {
   const admissions = admissionsOf(c);
   const [first] = admissions;
@@ -30,9 +26,7 @@ export function showDecisions(c: Context): void {
   c.set('spillway', isOnly ? first.decisions : admissions.flatMap(({ decisions }) => decisions));
 }
 
-/**
- * Replaces Hono's response. It is first set to undefined, because Hono would copy the old headers to the new response.
- */
+/** Sets the response to undefined first, because Hono would copy the old headers to the new response. */
 export function replaceResponse(c: Context, response: Response): void {
   if (response === c.res) return;
   c.res = undefined;
@@ -40,8 +34,8 @@ export function replaceResponse(c: Context, response: Response): void {
 }
 
 /**
- * Calls `onRejected` and returns its response. If `onRejected` gives no response, reports a fault and returns
- * undefined. If `onRejected` throws, the status is 500, not that of the rejection.
+ * Returns the response of `onRejected`; reports a fault and returns undefined if it gives none. If `onRejected` throws,
+ * the status is 500, not that of the rejection.
  */
 export async function ownAnswer(
   onRejected: OnRejected,

@@ -1,12 +1,10 @@
-/** Records the body of a request, even if Hono has read it before the guard. */
-
 import { type BodyWatcher, type Recorder, showBytes } from '@spillway/core/adapter';
 import type { Context } from 'hono';
 
-/** The entries of Hono's body cache that hold the whole body. Forms don't: Hono caches only the parsed form. */
+/** The entries of Hono's body cache that hold the whole body. Of a form, Hono caches only the parsed fields. */
 const WHOLE = ['text', 'arrayBuffer', 'blob', 'json'];
 
-/** Makes a recorder read the body from Hono's cache, if `c.req` has consumed it already. */
+/** Reads the body from Hono's cache, if `c.req` has consumed it before the guard. */
 export function withCachedBody(recorder: Recorder, { req }: Context): Recorder {
   const [read] = Object.keys(req.bodyCache);
   if (!read || !WHOLE.includes(read)) return recorder;

@@ -1,5 +1,3 @@
-/** Presents Hono's request to limiters. */
-
 import { pathOf } from '@spillway/core/adapter';
 import { AddressedRequest, type AddressFinder, type WaitUntil } from '@spillway/core/fetch';
 import type { Context } from 'hono';
@@ -40,7 +38,6 @@ export class HonoRequest extends AddressedRequest<Context, readonly [Context]> {
   }
 }
 
-/** The platform's `waitUntil`, if it has one. */
 export function waitUntilOf(c: Context): WaitUntil | undefined {
   try {
     const { executionCtx } = c;

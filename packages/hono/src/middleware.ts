@@ -1,5 +1,3 @@
-/** The middleware: translates the request and applies the guard's decision. */
-
 import type { Decision, GuardOptions, Limiter } from '@spillway/core';
 import {
   Gate,
@@ -25,8 +23,8 @@ import { HonoNodeExchange } from './over-node.js';
 export interface SpillwayOptions extends GuardOptions<Context>, PeerOptions<readonly [c: Context]> {
   /**
    * Answers a rejected request instead of the problem document: returns a Response, or sets `c.res`. The status and the
-   * headers are already set, except `Content-Type`. If it does neither within 10 s, the problem document is sent and
-   * `onFault` is called. Errors it throws go to `app.onError`, with status 500.
+   * headers are already set, except `Content-Type`. If it resolves without an answer or takes longer than 10 s, the
+   * problem document is sent and `onFault` is called. If it throws, `app.onError` answers, with status 500.
    */
   readonly onRejected?: OnRejected | undefined;
 }

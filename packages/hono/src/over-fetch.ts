@@ -1,5 +1,3 @@
-/** The exchange over fetch: adds headers to Hono's response, and follows its body to the end. */
-
 import type { Admission } from '@spillway/core';
 import type { Recorder, Recorders } from '@spillway/core/adapter';
 import {
@@ -47,7 +45,7 @@ export class HonoFetchExchange extends FetchExchange implements HonoExchange {
     try {
       await next();
     } catch (error) {
-      // Hono has turned errors into responses. Only thrown values that are not errors reach this line.
+      // Hono has turned errors into responses, so only thrown values that are not errors reach this line.
       this.fail();
       throw error;
     }

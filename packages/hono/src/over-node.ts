@@ -1,6 +1,6 @@
 /**
- * The exchange over @hono/node-server. It uses the response of node:http, which costs half as much as Hono's and emits
- * an event when it closes.
+ * For @hono/node-server. Uses the response of node:http, which costs half as much as Hono's and emits an event when it
+ * closes.
  */
 
 import type { Admission } from '@spillway/core';
@@ -36,7 +36,7 @@ export class HonoNodeExchange extends NodeExchange implements HonoExchange {
     this.repeated = undefined;
   }
 
-  /** The exchange, if @hono/node-server has put the request and response of node:http into `c.env`. */
+  /** Returns undefined unless @hono/node-server has put the request and response of node:http into `c.env`. */
   static forContext(c: Context): HonoNodeExchange | undefined {
     const { incoming, outgoing } = (c.env ?? {}) as {
       readonly incoming?: NodeRequest;

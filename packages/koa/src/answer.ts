@@ -1,13 +1,12 @@
 /**
- * Records the handlers' response from the context as soon as they return, before outer middleware (such as compression)
- * changes it. It is recorded even if the client has disconnected and Koa writes nothing.
+ * Records the response as soon as the handlers return, before outer middleware (such as compression) changes it. It is
+ * recorded even if the client has disconnected and Koa writes nothing.
  */
 
 import { STATUS_CODES } from 'node:http';
 import type { ResponseWatcher } from '@spillway/core/adapter';
 import type { Context } from 'koa';
 
-/** Runs the handlers, and passes their response to `watcher`. Rethrows their errors. */
 export async function watchResponse(
   ctx: Context,
   watcher: ResponseWatcher,
@@ -38,7 +37,7 @@ function bytesOf({ method, status, body }: Context): Uint8Array | undefined {
   return isJson(body) ? Buffer.from(JSON.stringify(body)) : undefined;
 }
 
-/** Whether Koa serializes the body as JSON: everything but streams, blobs and responses. */
+/** Koa sends all objects as JSON except streams, blobs and responses. */
 function isJson(body: object): boolean {
   const shape = Object.prototype.toString.call(body);
   if (/^\[object (ReadableStream|Blob|Response)]$/.test(shape)) return false;

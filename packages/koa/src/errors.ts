@@ -1,7 +1,3 @@
-/**
- * Keeps the guards' headers on error responses, because Koa's `ctx.onerror` removes headers that are not on the error.
- */
-
 import { admissionsOf } from '@spillway/core';
 import type { Context } from 'koa';
 
@@ -12,8 +8,8 @@ interface Answering extends Context {
 }
 
 /**
- * Makes error responses of this request keep the headers that guards have set. It overrides `ctx.onerror`, because a
- * catch around `next()` would cost each request a promise, and miss errors of a body's stream.
+ * Keeps the headers of guards on error responses, because Koa's `ctx.onerror` removes headers that are not on the
+ * error. A catch around `next()` would cost each request a promise, and miss errors of a body's stream.
  */
 export function keepFieldsOnError(ctx: Answering): void {
   if (ctx.onerror === onerror) return;
@@ -35,7 +31,7 @@ function onerror(this: Answering, error: Error & { headers?: unknown }): void {
   try {
     inner.call(this, error);
   } finally {
-    // Restore the error, because the app may throw the same object for the next client.
+    // The app may throw the same object for the next client.
     if (own) Reflect.set(error, 'headers', headers);
     else Reflect.deleteProperty(error, 'headers');
   }
@@ -46,7 +42,6 @@ function isError(thrown: unknown): boolean {
   return Object.prototype.toString.call(thrown) === '[object Error]' || thrown instanceof Error;
 }
 
-/** The headers that guards have set on a response, with their current values. */
 function fieldsOf(ctx: Context): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const admission of admissionsOf(ctx)) {

@@ -1,5 +1,3 @@
-/** The exchange of Koa: the guard answers through the context, where outer middleware sees the response. */
-
 import type { Admission } from '@spillway/core';
 import type { Recorder, Recorders, ResponseWatcher, StoredResponse } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
@@ -10,7 +8,6 @@ export class KoaExchange extends NodeExchange {
   /** Receives the response, to store it for an idempotency key; undefined if it isn't stored. */
   watcher: ResponseWatcher | undefined;
   private readonly ctx: Context;
-  /** Status and body of the context before `onRejected` ran. */
   private before: { readonly status: number; readonly body: unknown } | undefined;
 
   constructor(ctx: Context, isOwn: boolean) {
@@ -81,8 +78,8 @@ export class KoaExchange extends NodeExchange {
 }
 
 /**
- * Gives the body the form in which handlers set bodies, an object or text, because outer middleware may wrap JSON or
- * change text. The body stays bytes if Koa would turn that form into other bytes.
+ * Gives the body the form in which handlers set bodies, an object or text, because outer middleware may change only
+ * these. The body stays bytes if Koa would turn that form into other bytes.
  */
 function asHandlersGive(bytes: Buffer, type: string): unknown {
   const text = bytes.toString();

@@ -1,5 +1,3 @@
-/** Presents Koa's context to limiters. */
-
 import { NodeLimitRequest } from '@spillway/core/node';
 import type { Context } from 'koa';
 
@@ -15,8 +13,8 @@ export class KoaRequest extends NodeLimitRequest<Context> {
 }
 
 /**
- * The request target as the client sent it. Koa mounts change `ctx.url`, but not `ctx.originalUrl`. An outer framework
- * that mounts the app puts the target into `req.originalUrl`.
+ * Koa mounts change `ctx.url`, but not `ctx.originalUrl`. An outer framework that mounts the app puts the target into
+ * `req.originalUrl`.
  */
 export function targetOf({ req, originalUrl }: Context): string {
   return (req as { readonly originalUrl?: string }).originalUrl ?? originalUrl;

@@ -1,5 +1,3 @@
-/** The middleware: translates the context and applies the guard's decision. */
-
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import {
   type AddressOptions,
@@ -20,11 +18,9 @@ import { KoaRequest } from './koa-request.js';
 /** Options of the adapter. */
 export interface SpillwayOptions extends GuardOptions<Context>, AddressOptions {
   /**
-   * Answers a rejected request instead of the problem document: sets a body or another status. The status and the
-   * headers are already set, except `Content-Type`. Koa answers 500 if it throws.
-   *
-   * If it calls `next()`, or ends without an answer, or doesn't end within 10 s, the problem document is sent and
-   * `onFault` is called.
+   * Answers a rejected request instead of the problem document, by setting a body or another status. The status and the
+   * headers are already set, except `Content-Type`. Koa answers 500 if it throws. If it calls `next()`, resolves
+   * without an answer, or doesn't start to answer within 10 s, the problem document is sent and `onFault` is called.
    */
   readonly onRejected?: ((admission: Admission, ctx: Context, next: Next) => unknown) | undefined;
 }

@@ -1,29 +1,23 @@
-/** Finds the request and the response of a call: HTTP on both platforms, GraphQL, WebSockets, RPC. */
-
 import type { ExecutionContext } from '@nestjs/common';
 import type { NodeRequest, NodeResponse } from '@spillway/core/node';
 
-/** The parts we need of a request: Express', Fastify's, or the request that opened a socket. */
+/** The request of Express or Fastify, or the request that opened a socket. */
 export interface PlatformRequest {
   readonly method?: string;
   readonly url?: string;
-  /** For HTTP on both platforms, the target as the client sent it. */
+  /** The target as the client sent it. Both platforms set it for HTTP. */
   readonly originalUrl?: string;
   readonly headers?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly socket?: { readonly remoteAddress?: string | undefined };
-  /** On Express, `baseUrl` is the path under which the router is mounted, and `route` is the matched route. */
+  /** Only on Express: the path under which the router is mounted. */
   readonly baseUrl?: string;
   readonly route?: { readonly path?: unknown };
-  /** On Express, the response to the request. */
   readonly res?: PlatformResponse;
-  /** On Fastify, `routeOptions` has the matched route, and `raw` is Node's request. */
   readonly routeOptions?: { readonly url?: string };
   readonly raw?: NodeRequest;
-  /** The parsed body. */
   readonly body?: unknown;
 }
 
-/** The parts we need of Fastify's reply. */
 export interface FastifyReply {
   readonly raw: NodeResponse;
   /** Whether the reply was sent, or hijacked by code that writes to `raw`. */
@@ -38,11 +32,10 @@ export interface FastifyReply {
 
 export type PlatformResponse = NodeResponse | FastifyReply;
 
-/** A call and, if it came by HTTP, its request and response. */
 export interface Call {
   readonly request?: PlatformRequest | undefined;
   readonly response?: PlatformResponse | undefined;
-  /** Whether the response belongs to this call only; in GraphQL several calls share it. */
+  /** Whether the response belongs to this call only. In GraphQL several calls share it. */
   readonly own: boolean;
   /** The name of a call that is not an HTTP request: `Query.cats`, or the pattern of a message. */
   readonly operation?: string | undefined;
@@ -56,13 +49,13 @@ interface GraphqlContext {
 }
 
 interface SocketClient {
-  /** With socket.io, the request that opened the connection. */
+  /** With socket.io, this is the request that opened the connection. */
   readonly request?: PlatformRequest;
-  /** With ws, the connection. */
+  /** With ws, this is the connection. */
   readonly _socket?: NonNullable<PlatformRequest['socket']>;
 }
 
-/** Finds the call of a context. Never throws, whatever the app puts into its contexts. */
+/** Never throws, whatever the app puts into its contexts. */
 export function callOf(context: ExecutionContext): Call {
   try {
     return findCall(context);
@@ -106,8 +99,8 @@ export function requestOf<Request extends object = object>(context: ExecutionCon
 }
 
 /**
- * The object that identifies one call, for its guard and for the decorators of its parameters. It is the request; for a
- * resolver, the description of its field; and for a message, its data.
+ * The object that identifies one call, for its guard and for the decorators of its parameters. It is the request, the
+ * description of a resolver's field, or the data of a message.
  */
 export function holderOf(context: ExecutionContext): object {
   const args = context.getArgs<unknown[]>();
@@ -121,8 +114,8 @@ function isObject(value: unknown): value is object {
 }
 
 /**
- * Finds the call of a resolver, whose arguments are (root, args, context, info). The app decides what is in the
- * context; the names used here are the usual names.
+ * The arguments of a resolver are (root, args, context, info). The app decides what is in the context, and the names
+ * used here are the usual ones.
  */
 function graphql(context: ExecutionContext): Call {
   const shared = context.getArgByIndex<GraphqlContext | undefined>(2);

@@ -1,5 +1,3 @@
-/** Checks an app as a whole, before it listens. */
-
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { SpillwayError } from '@spillway/core';
 import type { HandlerGates } from './handler-gates.js';
@@ -8,7 +6,6 @@ import { declarationsOn } from './metadata.js';
 type Methods = Readonly<Record<string, object & { readonly name: string }>>;
 type Class = (abstract new () => Methods) & { readonly prototype: Methods };
 
-/** @throws SpillwayError `SPW_REGISTERED_TWICE` if our module is imported more than once */
 export function checkRegistration(modules: ModulesContainer, ours: object): void {
   const count = [...modules.values()].filter(({ metatype }) => metatype === ours).length;
   if (count > 1) {
@@ -20,8 +17,7 @@ export function checkRegistration(modules: ModulesContainer, ours: object): void
 }
 
 /**
- * Creates the gates of all decorated handlers, so that conflicting decorators fail at startup and not at the first
- * request.
+ * Creates the gates of all decorated handlers, so that conflicting decorators fail at startup.
  *
  * @throws SpillwayError as `createGuard` does
  */

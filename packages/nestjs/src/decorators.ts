@@ -1,5 +1,3 @@
-/** The decorators for classes and methods. */
-
 import {
   applyDecorators,
   type ExecutionContext,
@@ -48,8 +46,8 @@ export function RateLimit(
 
 /**
  * Limits how many calls of a method, or of each method of a class, are in flight at once. Names work as with {@link
- * RateLimit}; the default is `Class.method.concurrent`. The decorator also binds {@link SpillwayInterceptor}, which
- * releases permits of calls without an HTTP response.
+ * RateLimit}; the default is `Class.method.concurrent`. Also binds {@link SpillwayInterceptor}, which releases permits
+ * of calls without an HTTP response.
  *
  * @throws SpillwayError as `concurrencyLimit` does; `SPW_NAME_CONFLICT` if the target has another limit of that
  * name, or another limit without a name
@@ -77,9 +75,9 @@ export function ConcurrencyLimit(
 }
 
 /**
- * Runs a method once for each idempotency key, as {@link idempotency} does. On a class, it applies to each method. Only
- * HTTP routes can have it. Methods whose decorators have the same name (default `'once'`) share keys: a key that was
- * used for another method gets 422. It overrides an `idempotency` of this name on the class or in the module.
+ * Runs a method, or each method of a class, once for each idempotency key, as {@link idempotency} does. Only HTTP
+ * routes can have it. Methods whose decorators have the same name (default `'once'`) share keys: a key that was used
+ * for another method gets 422. It overrides an `idempotency` of this name on the class or in the module.
  *
  * @throws SpillwayError as `idempotency` does; `SPW_NAME_CONFLICT` if the target already has an `idempotency` of
  * that name. At startup: `SPW_CAPTURE_MISSING` for a method that is not an HTTP route
@@ -125,8 +123,8 @@ export function SkipRateLimit(...names: string[]): MethodDecorator & ClassDecora
 }
 
 /**
- * Sets the priority class of a method's or controller's requests, for shedders with `priority: priorityOf`
- * ({@link priorityOf}).
+ * Sets the priority class of a method's or controller's requests, for shedders with `priority: priorityOf` ({@link
+ * priorityOf}).
  *
  * @example
  * ```ts

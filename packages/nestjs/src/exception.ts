@@ -1,5 +1,3 @@
-/** A rejection as an exception. */
-
 import { HttpException } from '@nestjs/common';
 import type { Admission } from '@spillway/core';
 

@@ -1,9 +1,7 @@
-/** The options of `forFeature`: shapers and limiters by name. */
-
 import type { KeyedLimiterOptions, RuleOptions, Store } from '@spillway/core';
 import type { NamesOf } from '@spillway/core/adapter';
 
-/** The settings that a feature's shapers take from the module: its store, the store's options, and its observers. */
+/** The settings that the module passes to the shapers of a feature. */
 export interface FeatureShaperSettings
   extends Pick<
     KeyedLimiterOptions<Store>,
@@ -30,7 +28,7 @@ export interface FeatureShaper {
 export type MakeShaper = (settings: FeatureShaperSettings, name: string) => FeatureShaper;
 
 /**
- * How a limiter of a feature handles a store that is slow or fails. Default: the module's settings, but with 1 as the
+ * What a limiter of a feature does if the store is slow or fails. Default: the module's settings, but with 1 as the
  * `localShare`.
  */
 export interface FeatureStoreOptions
@@ -49,7 +47,9 @@ export interface FeatureLimiters extends FeatureStoreOptions {
 export interface SpillwayFeature {
   /** The shapers, by their names for `@InjectShaper`. */
   readonly shapers?: Readonly<Record<string, MakeShaper>> | undefined;
-  /** The limiters, by their names for `@InjectLimiter`. In the store, a `FeatureLimiter` has the same name. */
+  /**
+   * The limiters, by their names for `@InjectLimiter`. The name of a `FeatureLimiter` is also its name in the store.
+   */
   readonly limiters?: Readonly<Record<string, FeatureLimiter | FeatureLimiters>> | undefined;
 }
 

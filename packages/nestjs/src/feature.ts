@@ -1,5 +1,3 @@
-/** Shapers and limiters that an app injects by name. They use the module's store and are closed with the app. */
-
 import {
   type DynamicModule,
   Inject,
@@ -62,7 +60,7 @@ export function InjectShaper(name: string): PropertyDecorator & ParameterDecorat
 
 /**
  * Injects the `KeyedLimiter` that `SpillwayModule.forFeature` declares under this name, or the `Limiters` if it
- * declares several. Whether they return promises depends on the store: with Redis they do.
+ * declares several. With a store such as Redis, their methods return promises.
  *
  * @example
  * ```ts
@@ -85,7 +83,6 @@ class SpillwayFeatureModule {}
 
 Module({})(SpillwayFeatureModule);
 
-/** @throws SpillwayError for wrong numbers and names */
 export function describeFeature(feature: SpillwayFeature): DynamicModule {
   checkOptions(feature, 'forFeature()', FEATURE_OPTIONS);
   new Made(feature, {}, memoryStore()); // wrong options throw here, not when the app is created
@@ -110,10 +107,8 @@ export function describeFeature(feature: SpillwayFeature): DynamicModule {
 
 const FEATURE: unique symbol = Symbol.for('spillway.nestjs.feature');
 
-/** How long a closing app waits for running jobs. */
 const LONGEST_SHUTDOWN_MS = 5_000;
 
-/** The shapers and limiters of one feature. */
 class Made implements OnApplicationShutdown {
   readonly byToken = new Map<
     string,
@@ -124,8 +119,7 @@ class Made implements OnApplicationShutdown {
 
   constructor(feature: SpillwayFeature, module: SpillwayOptions, store: Store) {
     const { storeTimeout, breaker, logger, validate, clock, control, observers, onFault } = module;
-    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait. They have a separate
-    // option.
+    // Shapers don't get the module's `onStoreError`, which is for requests that can't wait.
     const reporting = { logger, validate, observers, onFault };
     const forShapers = { storeTimeout, breaker, clock, control, store, ...reporting };
     const { onStoreError, denialCache } = module;

@@ -1,5 +1,3 @@
-/** Takes a call through the gate of its handler, for the guard and the interceptor. */
-
 import { type ExecutionContext, Inject } from '@nestjs/common';
 import { type Limiter, SpillwayError, type Store } from '@spillway/core';
 import {
@@ -26,8 +24,8 @@ import { HttpExchange, MessageExchange } from './nest-exchange.js';
 import { NestRequest } from './nest-request.js';
 
 /**
- * What warnings recommend instead of a number of proxies. The parentheses are for users who expect that the setting of
- * Express or Fastify applies.
+ * What warnings recommend instead of a number of proxies. Users may expect that the setting of Express or Fastify
+ * applies.
  */
 const ADDRESSES = 'a list of their addresses (the setting of Express or Fastify is not read)';
 
@@ -37,7 +35,6 @@ export class NestGate {
   private isTwiceReported = false;
   private readonly options: SpillwayOptions;
 
-  /** @throws SpillwayError for wrong options */
   constructor(options: SpillwayOptions, store: Store) {
     checkModuleOptions(options);
     this.options = options;
@@ -60,8 +57,6 @@ export class NestGate {
   }
 
   /**
-   * Decides on a call and applies the decision; synchronously if the store is synchronous.
-   *
    * @returns whether the call continues; if not, it was answered, or its caller is gone
    * @throws (or rejects with) the exception of a rejection that was not answered
    */
@@ -76,7 +71,6 @@ export class NestGate {
       : this.goesOn(passage, context, exchange);
   }
 
-  /** Reports a guard that is bound twice. Reported once per app, because it is a mistake in the app's configuration. */
   tellTwice(context: ExecutionContext): void {
     if (this.isTwiceReported) return;
     this.isTwiceReported = true;
@@ -89,7 +83,6 @@ export class NestGate {
     );
   }
 
-  /** Reports that a permit was released at the start of its call, because the end of the call can't be seen. */
   tellUnwatched(context: ExecutionContext): void {
     this.report(
       new SpillwayError(
@@ -109,8 +102,8 @@ export class NestGate {
       const gate = this.handlers.gateFor(context.getHandler(), context.getClass());
       if (!gate) return 'pass';
       const request = new NestRequest(context, call, this.addressing);
-      // A message keeps its admissions on its exchange, which ends with the call. On the client's object, they would
-      // accumulate.
+      // On the client's object, the admissions of a connection's messages would accumulate. An exchange ends with its
+      // call.
       const holder = call.response && call.request ? call.request : exchange;
       return gate.decide(request, exchange, holder);
     } catch (error) {
@@ -138,7 +131,6 @@ export class NestGate {
 Inject(SPILLWAY_OPTIONS)(NestGate, undefined, 0);
 Inject(SPILLWAY_STORE)(NestGate, undefined, 1);
 
-/** @throws SpillwayError `SPW_STORE_INVALID`, `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN` */
 export function checkModuleOptions(options: SpillwayOptions): void {
   checkGateOptions(options, MODULE_OPTIONS);
   const { limiters = [], rejection = 'answer', exception } = options;
@@ -155,7 +147,10 @@ function handlerName(context: ExecutionContext): string {
   return `${context.getClass().name}.${context.getHandler().name}`;
 }
 
-/** Lets a limiter without an explicit name use the module's own memory store, under a name derived from its numbers. */
+/**
+ * A guard requires limiters with a store to have explicit names. This function exempts limiters that use the module's
+ * own memory store.
+ */
 function named(limiter: Limiter<ExecutionContext>): Limiter<ExecutionContext> {
   if (limiter?.kind !== 'stored' || limiter.named) return limiter;
   return Object.create(limiter, { named: { value: true } }) as typeof limiter;

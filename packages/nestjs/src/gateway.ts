@@ -6,7 +6,6 @@ import { catchesError } from './metadata.js';
 
 type Websockets = typeof import('@nestjs/websockets');
 
-/** The error for a rejection: a `WsException` has `getError`, an `HttpException` has `getResponse`. */
 interface RejectionError extends Error {
   getError?(): unknown;
   getResponse?(): unknown;
@@ -26,13 +25,13 @@ const OPEN = 1;
 const MOST_BUFFERED = 65_536;
 
 /**
- * Returns the error to throw for a rejected message. If a filter of the gateway catches `error`, that filter answers.
- * Otherwise Nest's own filter answers, and this function sends what Nest's filter leaves out: the acknowledgement of
- * socket.io, and before Nest 12 the frame to a client of ws.
+ * Returns the error to throw for a rejected message. Unless a filter of the gateway catches `error`, this function
+ * sends what Nest's own filter leaves out: the acknowledgement of socket.io, and before Nest 12 the frame to a client
+ * of ws.
  */
 export function rejectedMessage(error: RejectionError, context: ExecutionContext): Error {
   if (catchesError(context, error)) return error;
-  // Loaded here, because only apps with gateways have the package. With `require`, because Jest has no import() in
+  // Loaded here, because only apps with gateways have this package. `require` is used, because Jest has no import() in
   // CommonJS.
   const require = createRequire(import.meta.url);
   const { BaseWsExceptionFilter, WsException } = require('@nestjs/websockets') as Websockets;

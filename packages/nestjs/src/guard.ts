@@ -1,5 +1,3 @@
-/** The guard: runs before handlers and applies the gate's decision. */
-
 import { type CanActivate, type ExecutionContext, Inject } from '@nestjs/common';
 import { isLater } from '@spillway/core/adapter';
 import { callOf } from './call.js';

@@ -1,5 +1,3 @@
-/** One gate of core for each handler, composed from the limiters of the module, the class and the method. */
-
 import type { ExecutionContext } from '@nestjs/common';
 import { type GuardOptions, type Limiter, SpillwayError } from '@spillway/core';
 import { Gate, sameRule } from '@spillway/core/adapter';
@@ -11,19 +9,21 @@ type NestLimiter = Limiter<ExecutionContext>;
 type Named = { readonly name: string };
 
 export class HandlerGates {
-  /** The gates by handler, then by class, because several classes may inherit a method. */
+  /** Gates are found by handler, then by class, because several classes may inherit a method. */
   private readonly known = new WeakMap<object, WeakMap<object, HandlerGate | 'none'>>();
   private readonly made: HandlerGate[] = [];
   /** The class (and method) from which each name was derived, to detect that two of them have the same name. */
   private readonly places = new Map<string, readonly object[]>();
   /** The gate of undecorated HTTP routes. */
   private readonly plain: HandlerGate | 'none';
-  /** The gate of undecorated message handlers and resolvers, without `idempotency`: it can't record their answers. */
+  /**
+   * The gate of undecorated message handlers and resolvers. It has no `idempotency`, because their answers can't be
+   * recorded.
+   */
   private readonly messages: HandlerGate | 'none';
   private readonly limiters: readonly NestLimiter[];
   private readonly options: GuardOptions<ExecutionContext>;
 
-  /** @throws SpillwayError as `createGuard` does */
   constructor(limiters: readonly NestLimiter[], options: GuardOptions<ExecutionContext>) {
     this.limiters = limiters;
     this.options = options;
@@ -60,10 +60,6 @@ export class HandlerGates {
     return gate;
   }
 
-  /**
-   * Merges the limiters of the module with those of the class, then with those of the method. Class and method can skip
-   * limiters, override them by name, and add their own.
-   */
   private compose(handler: object & Named, owner: object & Named): HandlerGate | 'none' {
     const merged = new Map(this.limiters.map((limiter) => [limiter.name, limiter]));
     const method = `${owner.name}.${handler.name}`;
@@ -94,8 +90,8 @@ export class HandlerGates {
   }
 
   /**
-   * Two limiters with different numbers can't share a count, and the name identifies the count. So a limiter that
-   * overrides another one with other numbers gets a new name.
+   * A name identifies a count, and limiters with different numbers can't share a count. So a limiter that overrides
+   * another one with other numbers gets a new name.
    */
   private override(
     outer: NestLimiter,
@@ -139,7 +135,7 @@ function isPassing(limiter: NestLimiter): boolean {
   return !keeps(limiter);
 }
 
-/** Puts inherited declarations before a class's own declarations, because the metadata has the reverse order. */
+/** Puts inherited declarations before a class's own, because the metadata has the reverse order. */
 function outermostFirst(declarations: readonly Declaration[]): readonly Declaration[] {
   const targets = [...new Set(declarations.map(({ on }) => on))].reverse();
   return targets.flatMap((target) => declarations.filter(({ on }) => on === target));

@@ -1,5 +1,3 @@
-/** The interceptor: holds a permit until the handler ends, for calls without an HTTP response. */
-
 import {
   type CallHandler,
   type ExecutionContext,
@@ -15,8 +13,8 @@ import { MessageExchange } from './nest-exchange.js';
 
 /**
  * Releases a permit when the handler of a message (WebSockets, RPC) or of a GraphQL subscription ends.
- * `@ConcurrencyLimit` binds this interceptor; bind it yourself if the concurrency limit is one of the module's
- * `limiters`. HTTP requests don't need it.
+ * `@ConcurrencyLimit` binds this interceptor. Bind it yourself if the concurrency limit is one of the module's
+ * `limiters`.
  *
  * @example
  * ```ts

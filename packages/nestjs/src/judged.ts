@@ -1,5 +1,3 @@
-/** Marks a call as decided, so that it is counted once even if guards and interceptors are bound several times. */
-
 import type { ExecutionContext } from '@nestjs/common';
 
 /** `judged`: decided. `deferred`: the guard leaves the decision to the interceptor, which also sees the call end. */

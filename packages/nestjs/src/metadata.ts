@@ -1,17 +1,12 @@
-/** The metadata that decorators write on classes and methods. */
-
 import type { ExecutionContext, Type } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { LimitRequest, StoredLimiter } from '@spillway/core';
 
-/** A limit declared by a decorator. It becomes a limiter of each handler that it applies to. */
 export interface Declaration {
-  /** The decorated class or method. */
   readonly on: object;
   /** If undefined, each handler has a separate limiter, named after the handler plus `suffix`. */
   readonly name: string | undefined;
   readonly suffix: '' | '.concurrent';
-  /** Whether the decorator is `@Idempotent`, which only HTTP routes can have. */
   readonly isOnce: boolean;
   make(name: string): StoredLimiter<ExecutionContext>;
 }
@@ -25,8 +20,7 @@ const reflector: Reflector = new Reflector();
 type Target = Parameters<Reflector['get']>[1];
 
 /**
- * The priority class that `@Priority` sets on the method of a request, or else on its controller; undefined if neither
- * has a class.
+ * The priority class that `@Priority` sets on the method of a request, or else on its controller.
  *
  * @example
  * ```ts
@@ -39,22 +33,20 @@ export function priorityOf({ raw }: LimitRequest<ExecutionContext>): string | un
   return reflector.getAllAndOverride(PRIORITY, [raw.getHandler(), raw.getClass()]);
 }
 
-/** The limits declared on a method, or on a class (its own first, then those of the classes that it extends). */
+/** The limits of a class come before those of the classes that it extends. */
 export function declarationsOn(target: object): readonly Declaration[] {
   return reflector.get(LIMITS, target as Target) ?? [];
 }
 
-/** The names that a class or method skips: undefined for none, an empty list for all. */
+/** Returns undefined if nothing is skipped, and an empty list if all is skipped. */
 export function skipsOn(target: object): readonly string[] | undefined {
   return reflector.get(SKIPS, target as Target);
 }
 
-/** Whether a method is an HTTP route, not a message handler or GraphQL resolver. */
 export function isRoute(handler: object): boolean {
   return reflector.get('path', handler as Target) !== undefined;
 }
 
-/** Whether a handler, or its class, has this interceptor. */
 export function hasInterceptor(context: ExecutionContext, interceptor: object): boolean {
   const lists = reflector.getAll<(readonly object[] | undefined)[]>('__interceptors__', [
     context.getHandler(),
@@ -63,7 +55,6 @@ export function hasInterceptor(context: ExecutionContext, interceptor: object): 
   return lists.some((list) => list?.includes(interceptor));
 }
 
-/** Whether a filter bound to a handler, or to its class, catches an error. */
 export function catchesError(context: ExecutionContext, error: Error): boolean {
   const lists = reflector.getAll<(readonly object[] | undefined)[]>('__exceptionFilters__', [
     context.getHandler(),

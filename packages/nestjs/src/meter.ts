@@ -1,5 +1,3 @@
-/** Meters, for costs that are known only afterwards. They identify a call by Nest's ExecutionContext. */
-
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import * as core from '@spillway/core';
 import { holderOf } from './call.js';

@@ -1,5 +1,3 @@
-/** The options of the module. */
-
 import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common';
 import type { Admission, GuardOptions, Limiter } from '@spillway/core';
 import type { AddressOptions, NamesOf, OwnNames } from '@spillway/core/adapter';

@@ -1,5 +1,3 @@
-/** The module. It takes the options, and provides the guard, the store, and the shapers and limiters of features. */
-
 import {
   type DynamicModule,
   Inject,
@@ -92,10 +90,10 @@ export class SpillwayModule implements OnModuleInit, OnApplicationShutdown {
 
   /**
    * Shapers and limiters for the providers of a module, by name. They use the store of `forRoot`, and by default its
-   * store settings. Shapers are closed with the app, after the server has stopped.
+   * store settings. When the app closes, the shapers are closed after the server has stopped.
    *
    * To use them in several modules, keep the returned module, import it in one module, and list it in that module's
-   * `exports`. Two features that declare the same name share its count in the store, but not the queue.
+   * `exports`. Two features that declare the same name share its count in the store, but not its queue.
    *
    * @throws SpillwayError `SPW_OPTION_INVALID`, and as `createLimiter`, `createLimiters` or a shaper's function does.
    * Errors that concern the store are thrown when the app is created

@@ -1,5 +1,3 @@
-/** The exchanges of Nest: HTTP on both platforms, and calls that have no response. */
-
 import type { Admission } from '@spillway/core';
 import type { Exchange, OnClosed } from '@spillway/core/adapter';
 import { NodeExchange } from '@spillway/core/node';
@@ -14,14 +12,13 @@ import {
 
 const encoder = new TextEncoder();
 
-/** An HTTP request and response. In GraphQL, several calls share them. */
 export class HttpExchange extends NodeExchange {
   /** A rejection that the gate must throw. */
   unanswered: Admission | undefined;
   private readonly request: PlatformRequest;
   private readonly response: PlatformResponse;
   private readonly fastify: FastifyReply | undefined;
-  /** Whether the response belongs to this call only. */
+  /** Whether the response belongs to this call only. In GraphQL, several calls share one. */
   private readonly isAlone: boolean;
   private readonly answers: boolean;
 
@@ -69,8 +66,8 @@ export class HttpExchange extends NodeExchange {
     const { fastify } = this;
     if (fastify?.sent) return;
     if (!fastify || fastify.raw.headersSent) super.end(body);
-    // Sent through Fastify, whose hooks add headers such as CORS headers. Sent as bytes, because Fastify adds a charset
-    // to strings.
+    // Fastify's hooks add headers such as CORS headers. The body is sent as bytes, because Fastify adds a charset to
+    // strings.
     else fastify.send(encoder.encode(body));
   }
 
@@ -87,9 +84,8 @@ export class HttpExchange extends NodeExchange {
   }
 }
 
-/** A call without an HTTP response. The code that sees the call end must call `releasePermits`. */
+/** The code that sees the call end must call `releasePermits`. */
 export class MessageExchange implements Exchange {
-  /** A rejection that the gate must throw. */
   unanswered: Admission | undefined;
   private isClosed = false;
   private closed: OnClosed | undefined;
@@ -112,7 +108,6 @@ export class MessageExchange implements Exchange {
     this.unanswered = admission;
   }
 
-  /** Releases the call's permits; returns false if it held none. */
   releasePermits(): boolean {
     this.isClosed = true;
     this.closed?.({});
@@ -123,8 +118,8 @@ export class MessageExchange implements Exchange {
 const BEFORE = Symbol('spillway.fields-before');
 
 /**
- * The value that a header had before any call set it. With it, each call that shares the response replaces the header
- * of the previous call, instead of appending to it.
+ * The value that a header had before any call set it. Each call that shares the response then replaces the header of
+ * the previous call, instead of appending to it.
  */
 function fieldBefore(response: PlatformResponse, name: string): unknown {
   const holder = response as PlatformResponse & { [BEFORE]?: Map<string, unknown> };

@@ -1,5 +1,3 @@
-/** Presents a call to limiters, over any transport. */
-
 import type { ExecutionContext } from '@nestjs/common';
 import type { Addressing } from '@spillway/core/adapter';
 import { type NodeHead, NodeLimitRequest } from '@spillway/core/node';

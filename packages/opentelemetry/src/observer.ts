@@ -1,5 +1,3 @@
-/** An observer whose counts an OpenTelemetry meter collects. */
-
 import { type Histogram, type Meter, metrics, trace } from '@opentelemetry/api';
 import type { Observer, StoreCallEvent } from '@spillway/core';
 import {
@@ -12,14 +10,13 @@ import {
   Tally,
 } from '@spillway/core/adapter';
 
-/** The prefix of all metric names. */
 const PREFIX = 'spillway.';
 
 /** Options of the observer for OpenTelemetry. */
 export interface OpenTelemetryOptions {
   /**
    * The meter that creates the instruments. Default: the meter `@spillway/opentelemetry` of the global provider, which
-   * must be registered first.
+   * you must register first.
    */
   readonly meter?: Meter | undefined;
 }
@@ -30,8 +27,8 @@ export interface OpenTelemetryObserver extends Observer {
 }
 
 /**
- * An observer for the option `observers`; use one for all guards of a process. Attributes have few values, such as
- * limiter names, and are never keys. A request costs one addition; the rest of the work is done at collection.
+ * An observer for the option `observers`. Use one for all guards of a process. Attributes have few values, such as
+ * limiter names, and are never keys.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  * @example
@@ -52,7 +49,6 @@ export function openTelemetryObserver(options: OpenTelemetryOptions = {}): OpenT
 
 class TallyObserver extends Tally implements OpenTelemetryObserver {
   private readonly latency: Histogram;
-  /** The attributes by outcome. */
   private readonly attributes = new Map<string, { outcome: string }>();
 
   constructor(meter: Meter) {
@@ -81,7 +77,6 @@ class TallyObserver extends Tally implements OpenTelemetryObserver {
   }
 }
 
-/** The argument of {@link Observer.onWait}. */
 type Wait = Parameters<NonNullable<Observer['onWait']>>[0];
 
 function addInstrument(metric: Metric, tally: Tally, meter: Meter): void {
@@ -95,7 +90,7 @@ function addInstrument(metric: Metric, tally: Tally, meter: Meter): void {
   });
 }
 
-/** Leaves out attributes without a value, as is usual in OpenTelemetry. */
+/** As is usual in OpenTelemetry, an attribute without a value is left out. */
 function known(labels: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(labels).filter(([, text]) => text !== ''));
 }

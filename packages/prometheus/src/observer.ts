@@ -1,5 +1,3 @@
-/** An observer whose counts prom-client collects. */
-
 import { type Observer, SpillwayError, type StoreCallEvent } from '@spillway/core';
 import {
   checkOptions,
@@ -26,9 +24,8 @@ export interface PrometheusObserver extends Observer {
 }
 
 /**
- * An observer for the option `observers`; use one for all guards of a process. Labels have few values, such as limiter
- * names, and are never keys. For a decision, the observer only adds to a counter. It computes the metrics at the
- * scrape.
+ * An observer for the option `observers`. Use one for all guards of a process. Labels have few values, such as limiter
+ * names, and are never keys.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID` if the prefix can't start a metric name, or the registry already has these
  * metrics
@@ -110,8 +107,8 @@ function addGauge(metric: Metric, tally: Tally, register: Registry, prefix: stri
     help: metric.help,
     labelNames: metric.labels,
     registers: [register],
-    // How prom-client combines the values of node:cluster workers. Permits and breakers are added. For loads, the
-    // highest value is shown.
+    // How prom-client combines the values of node:cluster workers: permits and breakers are added, and of loads the
+    // highest value counts.
     aggregator: metric.labels.length === 0 ? 'sum' : 'max',
     collect() {
       this.reset();

@@ -1,8 +1,5 @@
-/** Validates options of the store and the control before use. */
-
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
 
-/** The options that are validated here; others are validated where they are used. */
 interface Shared {
   readonly coalesce?: unknown;
   readonly reconnect?: unknown;
@@ -11,10 +8,7 @@ interface Shared {
   readonly onFault?: unknown;
 }
 
-/**
- * @param of the name of the function that takes these options, for messages
- * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
- */
+/** @param of the name of the function that takes these options, for messages */
 export function checkRedisOptions<Options extends Shared>(
   options: Options,
   of: string,
@@ -28,7 +22,7 @@ export function checkRedisOptions<Options extends Shared>(
     }
   }
   const { hashKeys, logger, onFault } = options;
-  // The message shows only the type of the value, because the value may be a secret.
+  // The value may be a secret, so the message shows only its type.
   if (hashKeys !== undefined && !isSecret(hashKeys)) {
     throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof hashKeys);
   }

@@ -2,7 +2,7 @@
 
 import { isSpillwayError, SpillwayError } from '@spillway/core';
 
-/** The first word of Redis's errors, and our `kind` for it. All others are `other`. */
+/** Redis's error words, and our `kind` for each. The `kind` of other words is `other`. */
 const KINDS: Readonly<Record<string, string>> = {
   NOSCRIPT: 'noscript',
   LOADING: 'loading',
@@ -22,7 +22,7 @@ const KINDS: Readonly<Record<string, string>> = {
   NOREPLICAS: 'noreplicas',
 };
 
-/** Replies of a Cluster node to a call with keys in several slots, or with a key that another node owns or will own. */
+/** Replies of a Cluster node if the keys of a call are in several slots, or another node owns a key or will own it. */
 const CLUSTER_WORDS: ReadonlySet<string> = new Set(['CROSSSLOT', 'MOVED', 'ASK']);
 
 /** The messages of Redis 6.2 to 8 and Valkey if the user may not run a command, directly or in the script. */
@@ -40,10 +40,9 @@ const WORD = /^(?:ERR Error running script .*?: )?(?:[@=][\w()[\] ]+: ?-?\d+: )*
 const UNAUTHENTICATED = /^-?ERR Protocol error: unauthenticated/;
 
 /**
- * Errors that every call to this server gets. They open the circuit breaker, so the failure is reported once and
- * requests don't wait. `readonly` and `oom` are included, because such a server still answers from old counts but
- * counts no more requests, so its answers soon become wrong. `noperm` is not included, because the user may lack a
- * right for one command or for the keys of one limiter, while other calls work.
+ * Errors that every call to this server gets. They open the circuit breaker, so requests don't wait. `readonly` and
+ * `oom` are included, because such a server answers from old counts but counts no more requests. `noperm` is not,
+ * because calls with other commands or keys may work.
  */
 const SERVER_WIDE: ReadonlySet<string> = new Set([
   'loading',
@@ -57,7 +56,7 @@ const SERVER_WIDE: ReadonlySet<string> = new Set([
   'noreplicas',
 ]);
 
-/** Redis, or the connection to it, failed a call. It is unknown whether the call was charged. */
+/** It is unknown whether the call was charged. */
 export function failedCall(cause: unknown, isCluster = false): SpillwayError {
   if (isSpillwayError(cause)) return cause;
   if (DENIED.test(messageOf(cause))) return deniedCall(messageOf(cause), cause);
@@ -93,7 +92,6 @@ export function noReply(): SpillwayError {
   );
 }
 
-/** The client is not connected: nothing was sent. */
 export function unavailable(state: string): SpillwayError {
   return new SpillwayError(
     'SPW_STORE_UNAVAILABLE',
@@ -104,22 +102,21 @@ export function unavailable(state: string): SpillwayError {
   );
 }
 
-/** The deadline passed before the call was run. Nothing was charged. */
+/** Nothing was charged. */
 export function tooLate(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'the deadline passed before Redis could decide');
 }
 
-/** The deadline passed after the call was sent. The call may have been run. */
+/** The call was sent and may have been run. */
 export function unanswered(): SpillwayError {
   return new SpillwayError('SPW_STORE_TIMEOUT', 'Redis did not answer in time');
 }
 
-/** Whether Redis reports that it does not know the script. In that case nothing was run. */
 export function isUnknownScript(cause: unknown): boolean {
   return messageOf(cause).startsWith('NOSCRIPT');
 }
 
-/** The Redis user lacks a permission for this call. Other limiters may not need that permission. */
+/** Other limiters may not need the permission that is missing here. */
 function deniedCall(text: string, cause?: unknown): SpillwayError {
   const command = DENIED_COMMAND.exec(text)?.[1];
   const what =
@@ -128,15 +125,12 @@ function deniedCall(text: string, cause?: unknown): SpillwayError {
   return errorReply('NOPERM', message, cause);
 }
 
-/** The capitalized word at the start of Redis's own errors. The rest of the text may contain keys. */
+/** The error word at the start of Redis's message. The rest of the message may contain keys. */
 function wordOf(text: string): string | undefined {
   return UNAUTHENTICATED.test(text) ? 'NOAUTH' : WORD.exec(text)?.[1];
 }
 
-/**
- * Advice for errors of a Cluster. With a cluster client there is no advice for `CROSSSLOT`, because the store never
- * mixes slots in a call.
- */
+/** Advice for errors of a Cluster. A cluster client gets none for `CROSSSLOT`, because the store never mixes slots. */
 function hintFor(word: string, isCluster: boolean): string {
   if (!CLUSTER_WORDS.has(word)) return '';
   if (!isCluster) {
@@ -151,7 +145,6 @@ function hintFor(word: string, isCluster: boolean): string {
     : '';
 }
 
-/** The error for an error reply. A reply that begins with an error word is from Redis, any other from the script. */
 function errorReply(word: string, message: string, cause?: unknown): SpillwayError {
   const kind = word === '' ? 'script' : (KINDS[word] ?? 'other');
   const code = SERVER_WIDE.has(kind) ? 'SPW_STORE_UNAVAILABLE' : 'SPW_STORE_ERROR';

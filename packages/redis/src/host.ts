@@ -1,5 +1,3 @@
-/** Timers and the console of the host, independent of the runtime's types. */
-
 export { after, afterIdly } from '@spillway/core/store';
 
 interface Host {
@@ -15,17 +13,14 @@ export function afterThisTurn(run: () => void): void {
   else afterThisTask(run);
 }
 
-/** Runs `run` after the current task and its pending microtasks. */
 export function afterThisTask(run: () => void): void {
   void Promise.resolve().then(run);
 }
 
-/** Cancels a timer that a Redis client has set. */
 export function callOff(timer: unknown): void {
   (globalThis as unknown as Host).clearTimeout(timer);
 }
 
-/** The console, if there is one. */
 export function consoleLogger(): { warn(message: string): void } {
   return { warn: (message) => (globalThis as unknown as Host).console?.warn(message) };
 }

@@ -1,5 +1,3 @@
-/** The store on Redis. */
-
 import {
   type Answer,
   type Clock,
@@ -38,7 +36,10 @@ import { productionScript, type Script } from './codec/script.js';
 import { LimiterScripts } from './control/limiter-scripts.js';
 import { Registry, resetsKey } from './control/registry.js';
 
-/** How long a rejection is cached on a Cluster. */
+/**
+ * How long a rejection is cached on a Cluster. It is short, because a group across slots may have caused the rejection,
+ * and its charges are refunded a moment later.
+ */
 const DENIALS_LAST_US = 1_000_000;
 
 /** Options of {@link redisStore}. */
@@ -58,16 +59,15 @@ export interface RedisStoreOptions {
    * larger group gets its own call.
    */
   readonly maxSteps?: number | undefined;
-  /** Whether decisions of one event loop turn share a script call. Default true; over HTTP, false. */
+  /** Whether decisions of one event loop turn share a script call. Default true; false for an Upstash client. */
   readonly coalesce?: boolean | undefined;
   /**
-   * Logs one line, at most once a minute, when Redis cannot store or read the list of limiters. Default: the console.
+   * Receives a warning, at most once a minute, if Redis can't store or read the list of limiters. Default: the console.
    */
   readonly logger?: Logger | false | undefined;
   /**
    * Whether the store may close your client's connection, at most once a minute, if it is open but has had no reply for
-   * 2 s. The client then reconnects. Use it for node-redis, or ioredis without `socketTimeout`. Default false: the
-   * store logs which option to set.
+   * 2 s. Use it for node-redis, or ioredis without `socketTimeout`. Default false: the store logs which option to set.
    */
   readonly reconnect?: boolean | undefined;
 }
@@ -84,16 +84,15 @@ const NAMES: NamesOf<RedisStoreOptions> = {
 /** The store of {@link redisStore}. */
 export interface RedisStore extends Store {
   readonly sync: false;
-  /** Stores values, which expire in Redis, in the hash slot of their key's counts. */
+  /** Stores values, which Redis deletes at their expiry. */
   readonly values: Values;
   register(limiter: string, rule: Rule): void;
   apply(steps: readonly Step[], options?: ApplyOptions): Promise<readonly Answer[]>;
 }
 
 /**
- * Keeps counts in Redis, shared by all processes. Each group of limits is decided atomically in one script call, by
- * Redis's clock. Accepts a client of ioredis, iovalkey or node-redis, also for a Cluster, and an Upstash client through
- * {@link fromUpstash}. You still own the client: set its options, open it (node-redis), handle its errors and close it.
+ * Keeps counts in Redis, shared by all processes. One script call decides a group of limits atomically, by Redis's
+ * clock. You still own the client: set its options, open it (node-redis), handle its errors and close it.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -109,14 +108,13 @@ export function redisStore(client: AnyRedisClient, options: RedisStoreOptions = 
   return remoteStore(new Redis(asRedisClient(client), productionScript(), options));
 }
 
-/** The store, with a given script. A script for tests needs a clock. */
 export class Redis implements RedisStore {
   readonly sync = false;
   readonly testClock?: Clock;
   readonly denialsLastUs?: number;
   readonly values: Values;
 
-  /** On Cluster, the node that stores the key, if the client can tell. */
+  /** On a Cluster, the address of the node that stores the key. */
   readonly domainOf?: (step: Step) => string;
   private readonly nameOf: KeyNamer;
   private readonly batches: Batches;
@@ -139,7 +137,6 @@ export class Redis implements RedisStore {
     this.nameOf = keyNamer(hashKeys, prefix);
     this.isCluster = client.isCluster === true;
     if (testClock) this.testClock = testClock;
-    // A rejection may be caused by a group across slots whose charges are refunded a moment later.
     if (this.isCluster) this.denialsLastUs = DENIALS_LAST_US;
     if (this.isCluster && client.nodeOf) {
       this.domainOf = (step) => client.nodeOf?.(slotOf(this.name(step))) ?? '';
@@ -179,9 +176,8 @@ export class Redis implements RedisStore {
     this.nameOf(step.limiter, step.key, countOf(step));
 
   /**
-   * A reset clears all counts of its limiter and key. Counts for which this process has a rule are cleared immediately,
-   * in the order of this process's calls. Counts for which only other processes have rules are cleared once Redis has
-   * listed them. Only the answers to `steps` are returned.
+   * Clears all counts of the limiter and key. Counts for which this process has a rule are cleared in the order of its
+   * calls. The others are cleared once Redis has listed them.
    */
   private async askWithResets(
     steps: readonly Step[],

@@ -1,5 +1,3 @@
-/** The store for tests with a real Redis, in which the test sets the time. */
-
 import type { Clock } from '@spillway/core';
 import { remoteStore } from '@spillway/core/store';
 import { type AnyRedisClient, asRedisClient } from './clients/as-redis-client.js';

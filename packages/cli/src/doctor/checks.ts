@@ -1,5 +1,3 @@
-/** The checks of `doctor`: what the facts about a Redis mean for limits, and what to do. */
-
 import type { Facts, ServerFacts } from './facts.js';
 import type { Finding } from './finding.js';
 import { isRefusal, type Rights } from './rights.js';
@@ -8,10 +6,9 @@ import { isSafeVersion, isSupported, type ServerVersion, versionFrom } from './v
 const OPERATIONS = 'https://github.com/spillway/spillway/blob/main/docs/operations.md';
 const LIST_OF_RIGHTS = `${OPERATIONS}#least-privilege-in-redis`;
 
-/** The default `storeTimeout` of a guard. */
 const STORE_TIMEOUT_MS = 50;
 
-/** A round trip this long causes a warning, because under load a round trip takes several times as long. */
+/** A warning is due at this round trip already, because under load it takes several times as long. */
 const SLOW_MS = 10;
 
 /**
@@ -20,7 +17,7 @@ const SLOW_MS = 10;
  */
 const CLOCKS_APART_MS = 1_000;
 
-/** All findings, the most fundamental first. */
+/** Returns the most fundamental finding first. */
 export function findingsOf(facts: Facts): Finding[] {
   return [
     ...facts.servers.flatMap((server) => serverFindings(server, facts)),
@@ -53,7 +50,6 @@ function serverFindings(server: ServerFacts, facts: Facts): Finding[] {
       todo: 'Give the user +info, or connect as another user',
     });
   }
-  // A single server's address appears only in its connection finding.
   if (servers.length === 1) return findings;
   return findings.map((one) => ({ ...one, found: `${server.address}: ${one.found}` }));
 }
@@ -134,7 +130,7 @@ function role(info: ReadonlyMap<string, string>): Finding {
 
 /**
  * @param quotas limiters with calendar windows; for them, eviction is a `problem`, because it deletes what callers have
- * used of their quotas
+ *   used of their quotas
  */
 function eviction(info: ReadonlyMap<string, string>, quotas: readonly string[]): Finding {
   const check = 'eviction';
@@ -153,7 +149,6 @@ function eviction(info: ReadonlyMap<string, string>, quotas: readonly string[]):
   };
 }
 
-/** The limiters with calendar windows. */
 function calendarNames({ limiters }: Facts): string[] {
   if (limiters instanceof Error) return [];
   const isCalendar = ({ algorithm }: { algorithm: string }) => algorithm.startsWith('calendar:');
@@ -289,8 +284,8 @@ function commandsRefused(commands: readonly string[]): Finding {
 }
 
 /**
- * The command that Redis names in a permission error. If the error names no command, the user may not run scripts at
- * all, so returns `eval`.
+ * Returns the command that Redis names in a permission error. If it names none, the user may not run scripts at all, so
+ * this is `eval`.
  */
 function namedIn(message: string): string {
   return /'([a-z|]+)'/.exec(message)?.[1] ?? 'eval';

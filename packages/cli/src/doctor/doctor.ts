@@ -1,5 +1,3 @@
-/** The command that checks a Redis and says what to do. */
-
 import { type CommonOptions, connected } from '../connection.js';
 import { print, printJson } from '../output.js';
 import { plain } from '../plain.js';
@@ -14,11 +12,10 @@ const MARKS: Readonly<Record<Verdict, string>> = {
   unknown: 'unknown',
 };
 
-/** Thrown if a check found a `problem`, after all findings were printed. */
 class ProblemsFound extends Error {}
 
 /**
- * Prints the findings. Writes one probe key and removes it.
+ * Writes one probe key and removes it.
  *
  * @throws ProblemsFound
  */

@@ -1,4 +1,4 @@
-/** Collects the facts for `doctor`, each by a separate call, so that a missing permission hides only one fact. */
+/** Each fact comes from a separate call, so that a missing permission hides only one fact. */
 
 import { createHash, randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -15,7 +15,7 @@ export interface ServerFacts {
   /** How far the server's clock is ahead of this machine's; undefined if the user may not read it. */
   readonly aheadMs?: number;
   /**
-   * Only for a Cluster node: whether all keys fail while one node is down; undefined if the user may not read this
+   * Only for a Cluster node: whether all keys fail while one node is down. Undefined if the user may not read this
    * setting.
    */
   readonly wantsFullCoverage?: boolean;
@@ -25,11 +25,8 @@ export interface Facts {
   readonly isCluster: boolean;
   readonly servers: readonly ServerFacts[];
   readonly prefix: string;
-  /** The user's permissions, or the error if they could not be checked. */
   readonly rights: Rights | Error;
-  /** The announced limiters, or the error if they can't be read. */
   readonly limiters: readonly KnownLimiter[] | Error;
-  /** Whether Redis has lost the live settings, or the error if they can't be read. */
   readonly settingsLost: boolean | Error;
 }
 
@@ -75,10 +72,7 @@ async function serverFacts(node: Redis, isNode: boolean): Promise<ServerFacts> {
   };
 }
 
-/**
- * A node's address. A client of sentinels has only their addresses in its options, so the address is read from its
- * socket.
- */
+/** A client of sentinels has only their addresses in its options, so the node's address is read from its socket. */
 function addressOf({ options, stream }: Redis): { host?: string; port?: number } {
   const { host, port } = options;
   if (!options.sentinels) return { ...(host && { host }), ...(port && { port }) };

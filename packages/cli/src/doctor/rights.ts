@@ -1,9 +1,7 @@
-/** Runs each command of our scripts on a probe key, and reports which of them the Redis user may not run. */
-
 /**
  * Every command that scripts of the store and of the control call, with arguments that change only the probe key. `set`
  * runs first and makes the key a string that expires. Commands for other types then fail, so they can't create a key
- * without an expiry. `eval` and `evalsha` are not listed, because they run this script.
+ * without an expiry.
  */
 const CALLS: readonly (readonly string[])[] = [
   ['set', 'PROBE', '1', 'PX', '1000'],
@@ -47,9 +45,7 @@ ${CALLS.map(luaCall).join('\n')}
 return refused`;
 
 export interface Rights {
-  /** Commands that this user may not run. */
   readonly missing: readonly string[];
-  /** Whether this user may not use keys with the prefix. */
   readonly isKeyRefused: boolean;
   /** The error of a Redis that rejects writes, because it is full, is a replica, or can't save. */
   readonly notWritten?: string;
@@ -70,10 +66,7 @@ export function rightsFrom(reply: unknown): Rights {
   };
 }
 
-/**
- * Whether Redis rejected a command because the user lacks a permission. If a script runs the command, the errors of
- * Redis 6.2 and 7.0 don't contain the word NOPERM.
- */
+/** Errors of a command in a script don't contain the word NOPERM in Redis 6.2 and 7.0. */
 export function isRefusal(error: string): boolean {
   return /NOPERM|no permission|can't (run|access)/i.test(error);
 }

@@ -1,5 +1,3 @@
-/** Versions of servers: which we support, and which have the Lua engine fixes of 2025. */
-
 export interface ServerVersion {
   readonly product: 'Redis' | 'Valkey';
   readonly text: string;
@@ -11,9 +9,7 @@ const FIXED: Readonly<Record<ServerVersion['product'], Readonly<Record<string, n
   Valkey: { '7.2': 11, '8.0': 6, '8.1': 4 },
 };
 
-/**
- * The newest minor version whose first release lacked the fix. All later minor versions have the fix from the start.
- */
+/** The newest minor version whose first release lacked the fix. */
 const LAST = { Redis: [8, 2], Valkey: [8, 1] } as const;
 
 /** Valkey reports its version in a separate field, beside the version of the compatible Redis. */
@@ -29,10 +25,7 @@ export function isSupported({ product, text }: ServerVersion): boolean {
   return product === 'Valkey' || major > 6 || (major === 6 && minor >= 2);
 }
 
-/**
- * Whether the server has the fix. Minor versions that are missing in `FIXED` and older than `LAST`, such as 7.0, never
- * got it.
- */
+/** Minor versions that are missing in `FIXED` and older than `LAST`, such as 7.0, never got the fix. */
 export function isSafeVersion({ product, text }: ServerVersion): boolean {
   const [major, minor, patch] = partsOf(text);
   const fixed = FIXED[product][`${major}.${minor}`];

@@ -1,5 +1,3 @@
-/** The bytes of a log: from a file, standard input or a stream, decompressed. */
-
 import { createReadStream, statSync } from 'node:fs';
 import { Readable, type Transform } from 'node:stream';
 import zlib from 'node:zlib';
@@ -9,15 +7,14 @@ import { UsageError } from '../usage-error.js';
 export type Log = string | AsyncIterable<Uint8Array>;
 
 const CHUNK_BYTES = 262_144;
-/** The size of a decompressed chunk. It is small, because the chunk before damage in a log can be lost. */
+/** Small, because damage in a compressed log can also lose the chunk before it. */
 const DECOMPRESSED_BYTES = 16_384;
 
-/** Creates a stream that decompresses zstd. Undefined before Node 22.15. */
+/** Undefined before Node 22.15. */
 const { createZstdDecompress } = zlib as { readonly createZstdDecompress?: () => Transform };
 
 export interface Bytes {
   readonly name: string;
-  /** The size in bytes; undefined if it cannot be known. */
   readonly size: number | undefined;
   /** Whether {@link read} can be called more than once. */
   readonly isFile: boolean;
@@ -29,7 +26,6 @@ export interface Bytes {
   read(onBytes: (count: number) => void, onDamage: (why: string) => void): AsyncIterable<Buffer>;
 }
 
-/** @throws UsageError if the path cannot be read */
 export function bytesOf(log: Log): Bytes {
   if (typeof log !== 'string') return unnamed('stream', log);
   if (log === '-') return unnamed('standard input', process.stdin);
@@ -47,7 +43,7 @@ function unnamed(name: string, bytes: AsyncIterable<Uint8Array>): Bytes {
   return { name, size: undefined, isFile: false, read };
 }
 
-/** Whether the path is a regular file and, if so, its size. The path may also be a pipe: `<(zcat access.log.1.gz)`. */
+/** The path may also be a pipe, as in `<(zcat access.log.1.gz)`. */
 function factsOf(path: string): Pick<Bytes, 'size' | 'isFile'> {
   try {
     const stat = statSync(path);
@@ -129,7 +125,7 @@ async function* joined(
   }
 }
 
-/** Detects compression from the first bytes, because the names of rotated logs are unreliable. */
+/** Reads the first bytes, because the names of rotated logs are unreliable. */
 function decoderFor(name: string, head: Buffer): Transform | undefined {
   if (head[0] === 0x1f && head[1] === 0x8b) {
     return zlib.createGunzip({ chunkSize: DECOMPRESSED_BYTES });

@@ -1,14 +1,11 @@
-/** Counts the requests of each caller of a limiter in typed arrays, so a million callers need little memory. */
-
 import { Names } from './names.js';
 
-/** The column of a caller's row that counts requests. */
 const REQUESTS = 0;
-/** Rejected requests, in two columns: one for each {@link Timing}. */
+/** The first of two columns for rejected requests, one for each {@link Timing}. */
 const REJECTED = 1;
 /**
- * For seconds, for minutes and for hours: a column with the requests in the caller's latest interval, and a column with
- * the most in any interval.
+ * The first of six columns. For seconds, minutes and hours, one column counts the requests in the caller's latest
+ * interval, and one has the most in any interval.
  */
 const PEAKS = 3;
 const COLUMNS = 9;
@@ -16,13 +13,13 @@ const SPANS_SECONDS = [1, 60, 3_600] as const;
 /** Rows are stored in blocks, because a single array would need twice the memory each time it is copied to grow. */
 const BLOCK_ROWS = 16_384;
 
-/** Callers beyond this number share one row, so an attack cannot fill the memory. */
+/** Callers beyond this number share one row, so that an attack cannot fill the memory. */
 export const MAX_CALLERS = 1_000_000;
 const OTHERS = '(other callers)';
 
 /**
- * How requests are timed whose stamps are whole seconds: 0 decides them at the start of their second, 1 spreads them
- * evenly over their second.
+ * When a request is decided whose stamp is a whole second: 0 at the start of its second, 1 spread evenly over its
+ * second.
  */
 export type Timing = 0 | 1;
 
@@ -33,7 +30,7 @@ export interface CallerPeaks {
 }
 
 interface Block {
-  /** The time of each caller's latest request, in seconds since the epoch. */
+  /** The times of the callers' latest requests, in seconds since the epoch. */
   readonly latest: Uint32Array;
   /** The columns of each caller, in 16 bits until the first number needs more. */
   numbers: Uint16Array | Uint32Array;
@@ -47,7 +44,6 @@ export class CallerTable {
     return this.names.size;
   }
 
-  /** Counts a request. @returns the row of its caller */
   count(caller: string, timeUs: number): number {
     const id = this.idOf(caller);
     const { latest } = this.blockOf(id);
@@ -124,11 +120,7 @@ function rowOf(id: number): number {
   return (id % BLOCK_ROWS) * COLUMNS;
 }
 
-/**
- * The first `count` of the callers from 0 to `size` - 1, sorted by `compare`.
- *
- * @param compare negative if `a` comes before `b`
- */
+/** Returns the first `count` of the callers from 0 to `size` - 1, sorted by `compare`. */
 export function firstOf(
   size: number,
   count: number,

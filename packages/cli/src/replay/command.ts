@@ -1,5 +1,3 @@
-/** The command `spillway replay`. */
-
 import { writeFileSync } from 'node:fs';
 import type { TrustProxy } from '@spillway/core/adapter';
 import type { Command } from 'commander';
@@ -94,7 +92,7 @@ async function run(logs: readonly string[], options: ReplayCommandOptions): Prom
   }
 }
 
-/** Writes the page. Called after the report was printed, so a page that cannot be written doesn't lose the result. */
+/** Called after the report was printed, so that a page that cannot be written doesn't lose the result. */
 function writePage(path: string, page: string): void {
   try {
     writeFileSync(path, page);

@@ -1,10 +1,7 @@
-/** Compares two policies: finds the callers that only one of them rejects. */
-
 import { CallerTable, firstOf } from './caller-table.js';
 import type { Comparison, PolicyReport } from './report.js';
 import { shownKey } from './shown-key.js';
 
-/** The result for a request: see `PolicyRun.latest`. */
 interface Verdict {
   readonly caller: string | undefined;
   readonly isRejected: boolean;
@@ -13,10 +10,9 @@ interface Verdict {
 const [FIRST, OTHER] = [0, 1] as const;
 
 export class Comparing {
-  /** The callers that either policy rejects, with the number of rejections by each policy. */
   private readonly hits = new CallerTable();
 
-  /** Notes the verdicts of both policies on a request. The caller is identified by the key of the second policy. */
+  /** Callers are identified by the key of the second policy. */
   note(first: Verdict, other: Verdict): void {
     const { caller } = other;
     if (caller === undefined || !(first.isRejected || other.isRejected)) return;

@@ -1,5 +1,3 @@
-/** The formats of logs: by name, by a `log_format` string, or detected from lines. */
-
 import { UsageError } from '../usage-error.js';
 import { CLOUDFLARE, type FieldMap, jsonLines } from './json-lines.js';
 import type { LineFormat } from './log-entry.js';
@@ -17,7 +15,7 @@ const MAKERS: Readonly<Record<string, (fields: FieldMap) => LineFormat>> = {
 };
 
 /**
- * The format that `--format` names. A text with a `$` is a `log_format` string.
+ * A text with a `$` is a `log_format` string.
  *
  * @throws UsageError
  */
@@ -29,7 +27,6 @@ export function formatOf(text: string, fields: FieldMap): LineFormat {
   throw new UsageError(`format must be ${names}, or a log_format string such as '${COMMON}'`);
 }
 
-/** Detects the format of a log: the format that can parse most of its lines. */
 export class FormatFinder {
   private readonly scores: { readonly format: LineFormat; read: number }[];
 
@@ -37,7 +34,6 @@ export class FormatFinder {
     this.scores = Object.values(MAKERS).map((make) => ({ format: make(fields), read: 0 }));
   }
 
-  /** Tries all formats on a line. Returns whether one of them can parse it. */
   look(line: Buffer): boolean {
     let isRead = false;
     for (const score of this.scores) {
@@ -48,7 +44,6 @@ export class FormatFinder {
     return isRead;
   }
 
-  /** The format that could parse the most lines. If there are several, the first of them. */
   best(): LineFormat {
     const most = Math.max(...this.scores.map(({ read }) => read));
     return (this.scores.find(({ read }) => read === most) as { format: LineFormat }).format;

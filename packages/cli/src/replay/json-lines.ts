@@ -1,8 +1,3 @@
-/**
- * Reads logs with one JSON object per line. For each nginx variable, a map names the member of the object that contains
- * it.
- */
-
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
 
@@ -14,7 +9,7 @@ export type FieldMap = Readonly<Record<string, string>>;
 
 type Usual = Readonly<Record<string, readonly string[]>>;
 
-/** The fields of Cloudflare Logpush, dataset HTTP requests. */
+/** The fields of the Cloudflare Logpush dataset "HTTP requests". */
 export const CLOUDFLARE: FieldMap = {
   remote_addr: 'ClientIP',
   time: 'EdgeStartTimestamp',
@@ -28,8 +23,8 @@ export const CLOUDFLARE: FieldMap = {
 };
 
 /**
- * The usual names of each field, in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot is either part of a
- * name, or separates the name of an object from the name of its member.
+ * The usual names of each field, in logs of nginx, Caddy, Traefik, Envoy, pino and others. A dot belongs to a name, or
+ * separates an object from its member.
  */
 const USUAL: Usual = {
   remote_addr: [
@@ -60,7 +55,6 @@ const USUAL: Usual = {
   http_user_agent: ['http_user_agent', 'user_agent', 'userAgent', 'request.headers.User-Agent'],
 };
 
-/** @param usual where to look for fields that are not in `fields` */
 export function jsonLines(name: string, fields: FieldMap, usual: Usual = USUAL): LineFormat {
   return new JsonLines(name, fields, usual);
 }

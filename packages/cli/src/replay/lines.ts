@@ -1,14 +1,10 @@
-/** Splits chunks of bytes into lines. */
-
-/** A longer line is not a request: nginx, for example, accepts at most 32 kB of headers. */
+/** A longer line is not a request. For example, nginx accepts at most 32 kB of headers. */
 export const MAX_LINE_BYTES = 65_536;
 
-/** The byte order mark with which some programs begin a file. */
 const MARK = Buffer.from('\ufeff');
 const NEWLINE = 10;
 const RETURN = 13;
 
-/** Receives a line; `end` is the index of its line break. */
 export type TakeLine = (bytes: Buffer, start: number, end: number) => void;
 
 export class Lines {
@@ -38,7 +34,7 @@ export class Lines {
     this.keep(chunk.subarray(start));
   }
 
-  /** Call it at the end, because the last line may have no line break. */
+  /** Call this at the end, because the last line may have no line break. */
   flush(): void {
     if (this.restBytes === 0) return;
     const line = this.rest.length === 1 ? (this.rest[0] as Buffer) : Buffer.concat(this.rest);
@@ -50,7 +46,7 @@ export class Lines {
   private keep(part: Buffer): void {
     const room = MAX_LINE_BYTES + 2 - this.restBytes;
     if (part.length === 0 || room <= 0) return;
-    // Copied, because a line that ends much later would otherwise keep the whole chunk in memory.
+    // Copied, because otherwise a line that ends much later would keep the whole chunk in memory.
     this.rest.push(Buffer.from(part.subarray(0, room)));
     this.restBytes += Math.min(part.length, room);
   }

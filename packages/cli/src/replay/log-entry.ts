@@ -1,14 +1,9 @@
-/** A request, parsed from a line of a log, in the shape that limiters expect. */
-
 import type { LimitRequest } from '@spillway/core';
 import { pathOf } from '@spillway/core/adapter';
 
-/** Reads the lines of one format. */
 export interface LineFormat {
   readonly name: string;
-  /** Parses the bytes from `start` to `end`; undefined if they are not a line of this format. */
   parse(line: Buffer, start: number, end: number): LogEntry | undefined;
-  /** The value of a variable such as `http_referer` in the line of an entry. */
   read(entry: LogEntry, name: string): string | undefined;
 }
 
@@ -23,14 +18,11 @@ export class LogEntry implements LimitRequest<LogEntry> {
   readonly status: number | undefined;
   readonly method: string;
   clientIp: string | undefined;
-  /**
-   * When the request is decided, if the requests with the same whole-second stamp are spread evenly over that second.
-   */
+  /** When the request is decided if requests with the same whole-second stamp are spread evenly over that second. */
   spreadUs: number;
-  /** Whether the time of the request is known only to the second. */
   isWholeSecond = false;
   private readonly format: LineFormat;
-  /** The line as its format needs it: bytes from `start` to `end`, or the parsed object. */
+  /** The bytes from `start` to `end`, or the parsed JSON object. */
   readonly line: unknown;
   readonly start: number;
   readonly end: number;
@@ -77,7 +69,6 @@ export class LogEntry implements LimitRequest<LogEntry> {
   }
 }
 
-/** The request target, such as `/path` in `GET /path HTTP/1.1`. */
 function targetIn(request = ''): string {
   return request.split(' ')[1] ?? '/';
 }

@@ -1,5 +1,3 @@
-/** An nginx `log_format` string, compiled to a scanner that reads each line once, byte by byte. */
-
 import { UsageError } from '../usage-error.js';
 import { type LineFormat, LogEntry } from './log-entry.js';
 import { stampUs } from './stamps.js';
@@ -11,9 +9,8 @@ const VARIABLE = /\$(?:\{(\w+)\}|(\w+))/;
 const [BACKSLASH, QUOTE, SPACE] = [92, 34, 32];
 
 /**
- * Compiles a format such as `$remote_addr - [$time_local] "$request" $status`. In a line, the value of a variable ends
- * where the format's next text begins. A line is skipped if one of these texts is missing, or if the line continues
- * after the last of them.
+ * In a line, the value of a variable ends where the format's next text begins. A line is skipped if one of these texts
+ * is missing, or if the line continues after the last of them.
  *
  * @throws UsageError if there is no text between two variables, or if the client or the time is missing
  */
@@ -41,17 +38,15 @@ export function compileLogFormat(name: string, format: string): LineFormat {
 class LogFormat implements LineFormat {
   readonly name: string;
   private readonly names: readonly string[];
-  /** The texts of the format before each variable, and after the last one. */
   private readonly gaps: readonly Buffer[];
-  /** Where each variable of the latest line begins and ends. */
   private readonly spans: Int32Array;
-  /** Whether the last variable is a number. If so, a value with a space shows that the line has another format. */
+  /** If the last variable is a number, a value with a space shows that the line has another format. */
   private readonly endsInNumber: boolean;
   private readonly address: number;
   private readonly time: number;
   private readonly request: number;
   private readonly status: number;
-  /** The latest parsed time stamp. It is cached, because many lines of a busy second have the same stamp. */
+  /** Cached, because many lines of a busy second have the same stamp. */
   private latestStamp = '';
   private latestUs = Number.NaN;
 
@@ -98,7 +93,6 @@ class LogFormat implements LineFormat {
     );
   }
 
-  /** Stores where the variables are. @returns whether the line is of this format */
   private scan(line: Buffer, start: number, end: number): boolean {
     const { gaps, spans } = this;
     const first = gaps[0] as Buffer;
@@ -116,7 +110,6 @@ class LogFormat implements LineFormat {
     return at === end && !(this.endsInNumber && line.subarray(last, end).includes(SPACE));
   }
 
-  /** The method; empty if the client sent no request line. */
   private methodIn(line: Buffer): string {
     const from = this.spans[2 * this.request] as number;
     const to = this.spans[2 * this.request + 1] as number;
@@ -130,7 +123,7 @@ class LogFormat implements LineFormat {
   }
 }
 
-/** The status of three digits; undefined for `-`, NaN for anything else. */
+/** Returns undefined for `-`, and NaN for anything else than three digits. */
 function statusIn(line: Buffer, at: number): number | undefined {
   if (line[at] === 45) return undefined;
   const [a = 0, b = 0, c = 0] = [line[at], line[at + 1], line[at + 2]];
@@ -138,7 +131,7 @@ function statusIn(line: Buffer, at: number): number | undefined {
   return isNumber ? a * 100 + b * 10 + c - 5328 : Number.NaN;
 }
 
-/** The index of `text`. Skips `\"`, because Apache escapes quotes from clients like this: they don't end a variable. */
+/** Skips `\"`, which doesn't end a variable: Apache escapes quotes from clients like this. */
 function indexOf(line: Buffer, from: number, end: number, text: Buffer): number {
   const first = text[0];
   for (let at = from; at < end; at += 1) {

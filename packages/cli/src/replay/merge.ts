@@ -1,10 +1,8 @@
-/** Merges the requests of several logs by time, such as the logs of several servers. */
-
 import type { LogEntry } from './log-entry.js';
 import type { Source } from './source.js';
 
 interface Open {
-  /** The order of requests with equal stamps: a source with a smaller rank comes first. */
+  /** Of requests with equal stamps, the one whose source has the smaller rank comes first. */
   readonly rank: number;
   readonly rest: AsyncGenerator<readonly LogEntry[]>;
   batch: readonly LogEntry[];
@@ -12,8 +10,7 @@ interface Open {
 }
 
 /**
- * Yields batches of requests. A file is opened when its first request is due, so memory is needed only for files that
- * overlap.
+ * Opens a file when its first request is due, so memory is needed only for files that overlap.
  *
  * @param probe opens the same log again, to read only its first request
  */
@@ -62,7 +59,6 @@ async function firstStampUs(source: Source): Promise<number> {
   return Infinity;
 }
 
-/** Reads the next requests of a source, and inserts the source again unless it has ended. */
 async function refill(source: Open, open: Open[]): Promise<void> {
   const { value, done } = await source.rest.next();
   if (done) return;
@@ -71,7 +67,6 @@ async function refill(source: Open, open: Open[]): Promise<void> {
   insert(source, open);
 }
 
-/** Keeps the sources sorted by their next request. */
 function insert(source: Open, open: Open[]): void {
   const place = open.findIndex((other) => isBefore(source, other));
   open.splice(place < 0 ? open.length : place, 0, source);

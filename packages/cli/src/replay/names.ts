@@ -1,11 +1,8 @@
-/** Assigns numbers to names, such as keys of callers. */
-
 import { randomBytes } from 'node:crypto';
 
 /** The longest name, in UTF-16 units. Longer names are cut in their middle. */
 const LONGEST = 256;
 const BLOCK_BYTES = 1_048_576;
-/** How many bytes store the length of a name. They come before the name. */
 const HEAD_BYTES = 2;
 
 /**
@@ -20,9 +17,9 @@ export class Names {
   private places = new Uint32Array(1_024);
   private readonly blocks: Buffer[] = [];
   private used = BLOCK_BYTES;
-  /** The seed of the hash. It is random, so nobody can craft a log whose names collide. */
+  /** Random, so that nobody can craft a log whose names collide. */
   private readonly seed = randomBytes(4).readInt32LE();
-  /** For the last name passed to {@link find}: its bytes, its hash, and the slot where the search ended. */
+  /** The bytes and the hash of the last name passed to {@link find}, and the slot where the search ended. */
   private readonly text = Buffer.alloc(3 * LONGEST);
   private length = 0;
   private hash = 0;
@@ -32,7 +29,6 @@ export class Names {
     return this.count;
   }
 
-  /** The number of a name; -1 if it has none. */
   find(name: string): number {
     this.encode(name);
     const mask = this.slots.length - 1;

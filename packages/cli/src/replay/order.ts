@@ -1,27 +1,23 @@
-/** Puts the requests of one log in the order of time, if no stamp goes back by more than a minute. */
-
 import type { LogEntry } from './log-entry.js';
 
 const MINUTE_US = 60_000_000;
 const DAY_US = 86_400_000_000;
 
 /**
- * Servers write a line when the response has ended, and buffer lines, so a stamp may be a little earlier than the stamp
- * of the line before. Such a request is decided at the latest stamp so far. A request that is more than a minute
- * earlier is left out. So is a request that is more than a day later, unless the next line confirms it: otherwise one
- * wrong stamp would move all later requests to one instant.
+ * Servers write a line when the response has ended, and buffer lines, so a stamp can be earlier than the one before.
+ * The request is then decided at the latest stamp so far, or left out if it is more than a minute earlier. A request
+ * that is more than a day later is left out unless the next line confirms it.
  */
 export class Order {
   private readonly counts: { outOfOrder: number; notReplayed: number };
   private latestUs = -Infinity;
-  /** A request far ahead of the previous request. */
   private doubtful: LogEntry | undefined;
 
   constructor(counts: { outOfOrder: number; notReplayed: number }) {
     this.counts = counts;
   }
 
-  /** Takes a request, and appends to `ordered` the requests whose order is now certain. */
+  /** Appends to `ordered` the requests whose order is now certain. */
   put(entry: LogEntry, ordered: LogEntry[]): void {
     const { doubtful } = this;
     if (doubtful) {

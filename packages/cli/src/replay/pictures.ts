@@ -1,11 +1,8 @@
-/** The pictures of the page, as SVG without styles or scripts. */
-
 import type { JudgedLimiter, TimelineReport } from './report.js';
 import { count, instant } from './words.js';
 
 const WIDTH = 720;
 const HEIGHT = 160;
-/** The heights of the texts above and below a picture. */
 const [HEAD, FOOT] = [20, 20];
 
 export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineReport): string {
@@ -27,10 +24,7 @@ export function barsOverTime({ requests, rejected, startMs, widthMs }: TimelineR
   ]);
 }
 
-/**
- * Draws one bar for each row of `use`. Heights are logarithmic, so that a bar of a few callers stays visible beside a
- * bar of many.
- */
+/** Heights are logarithmic, so that a bar of a few callers stays visible beside a bar of many. */
 export function barsOver(use: JudgedLimiter['use']): string {
   const height = (callers: number): number => Math.log2(callers + 1);
   const most = Math.max(...use.map(({ callers }) => height(callers)), 1);

@@ -1,5 +1,3 @@
-/** Runs a policy over the requests of a log, once for each timing, and collects the numbers of its limiters. */
-
 import type { DecisionEvent, GuardLimiter } from '@spillway/core';
 import { MAX_CALLERS, type Timing } from './caller-table.js';
 import type { LogEntry } from './log-entry.js';
@@ -11,21 +9,19 @@ import { MAX_TRACED } from './trace.js';
 import { type Bounds, tryOthers } from './trials.js';
 
 /**
- * The shortest window to judge if stamps are whole seconds. In a shorter window, too much depends on fractions of a
- * second, which the log doesn't have.
+ * The shortest window that a log with whole-second stamps can judge. In a shorter one, too much depends on fractions of
+ * a second.
  */
 const SHORTEST_MS = 10_000;
 
 export interface RunOptions extends Bounds {
   readonly top: number;
-  /** Whether stamps are whole seconds. */
   readonly wholeSeconds: boolean;
 }
 
 interface Judged {
   readonly numbers: RateNumbers;
   readonly tally: Tally;
-  /** Why trials with other limits are impossible; undefined if they are possible. */
   whyUntried: string | undefined;
 }
 
@@ -42,7 +38,6 @@ export class PolicyRun {
   private readonly latestUs: [number, number] = [0, 0];
   private now: { entry: LogEntry; atUs: number; isRejected: boolean } | undefined;
 
-  /** @throws SpillwayError as `createGuard` does */
   constructor(policy: Policy, onDecision?: OnDecision) {
     this.policy = policy;
     const first = new Rehearsal(policy, (event, key) => this.note(0, event, key));
@@ -60,7 +55,6 @@ export class PolicyRun {
     }
   }
 
-  /** Decides on the request with both {@link Timing}s. Returns a promise if the policy's functions are async. */
   decide(entry: LogEntry): Promise<void> | undefined {
     this.latest.caller = undefined;
     const first = this.decideAt(0, entry, entry.timeUs);
@@ -74,7 +68,6 @@ export class PolicyRun {
     return { limiters, rejected: rangeOf(this.rejected) };
   }
 
-  /** Sentences about limitations of the result. */
   notes(): string[] {
     const [one, other] = this.rehearsals;
     const notes = [...one.faults].map(
@@ -156,7 +149,6 @@ function whyUntried({ refunds, rule }: GuardLimiter): string | undefined {
   return rule?.machine === 'distinct' ? 'it counts different things' : undefined;
 }
 
-/** Why a log cannot judge a limiter that has no window of a fixed length. */
 function whyNot(rule: GuardLimiter['rule']): string {
   if (rule?.machine === 'calendar') return 'Limits by calendar are not judged.';
   if (rule?.machine === 'lock') return 'Limits that lock callers are not judged.';

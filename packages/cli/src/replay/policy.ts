@@ -1,5 +1,3 @@
-/** Loads the policy that is replayed: limiters or a guard, as `policy.js` exports them. */
-
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { inspect } from 'node:util';
@@ -13,14 +11,10 @@ import {
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { UsageError } from '../usage-error.js';
 
-/** A policy: a limiter, a list of limiters, or a guard of `createGuard`. */
+/** A limiter, a list of limiters, or a guard of `createGuard`. */
 export type Policy = Limiter<never> | readonly Limiter<never>[] | Guard<never>;
 
-/**
- * The default export of a module.
- *
- * @throws UsageError if the module has none
- */
+/** @throws UsageError if the module has no default export */
 export async function loadPolicy(path: string): Promise<Policy> {
   let exported: unknown;
   try {
@@ -53,7 +47,6 @@ export function guardOf(policy: Policy, options: GuardOptions): Guard {
   return createGuard(rates.length > 0 ? rates : limiters, options);
 }
 
-/** The limiters of a policy, also those that a log cannot judge. */
 export function limitersOf(policy: Policy): readonly GuardLimiter[] {
   if ('admit' in policy) return policy.limiters;
   const limiters = (Array.isArray(policy) ? policy : [policy]) as (GuardLimiter & Limiter)[];
@@ -62,7 +55,6 @@ export function limitersOf(policy: Policy): readonly GuardLimiter[] {
   });
 }
 
-/** The declared numbers of a rate limiter; undefined for other limiters. */
 export function numbersOf(limiter: {
   readonly rule?: GuardLimiter['rule'] | undefined;
 }): (DeclaredNumbers & { readonly windowMs: number }) | undefined {
@@ -72,7 +64,7 @@ export function numbersOf(limiter: {
 }
 
 function isRate(limiter: object): boolean {
-  // `limiter` can be anything that a policy exports. The guard throws later if it is not a limiter.
+  // The value can be anything that a policy exports. The guard throws later if it is not a limiter.
   const rule = (limiter as Partial<GuardLimiter> | undefined)?.rule;
   return rule !== undefined && ['bucket', 'window', 'log', 'distinct'].includes(rule.machine);
 }

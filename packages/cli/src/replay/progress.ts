@@ -1,5 +1,3 @@
-/** A bar on a terminal while logs are read. */
-
 import { count } from './words.js';
 
 const EVERY_MS = 100;
@@ -16,7 +14,6 @@ interface Progress {
   readonly requests: number;
 }
 
-/** @returns functions to show progress, and to remove the bar at the end; they write only to a terminal */
 export function progressBar(
   terminal: Terminal,
   nowMs: () => number = () => performance.now(),

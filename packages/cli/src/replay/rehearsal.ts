@@ -17,13 +17,12 @@ import { guardOf, type Policy } from './policy.js';
 export type OnDecision = (event: DecisionEvent, key: string | undefined, request: LogEntry) => void;
 
 export class Rehearsal {
-  /** Failures of functions of the policy, by limiter and option, as in `per-user: key`. */
+  /** Failures of the policy's functions, by limiter and option, as in `per-user: key`. */
   readonly faults: Map<string, { count: number; readonly first: string }> = new Map();
   private readonly clock = new ManualClock(0);
   private readonly guard: Guard;
   private memory: Overflowing | undefined;
 
-  /** @throws SpillwayError as `createGuard` does */
   constructor(policy: Policy, onDecision: OnDecision) {
     const onStore = (memory: Overflowing): void => {
       this.memory = memory;
@@ -42,15 +41,12 @@ export class Rehearsal {
     });
   }
 
-  /** How many decisions used a counter that several callers shared, because the memory was full. */
+  /** Decisions on a counter that several callers shared, because the memory was full. */
   get overflowed(): number {
     return this.memory?.overflowed ?? 0;
   }
 
-  /**
-   * Decides on the request at an instant. Instants must not decrease. Returns a promise if a function of the policy
-   * does.
-   */
+  /** Instants must not decrease. Returns a promise if a function of the policy does. */
   decide(request: LogEntry, atUs: number): Promise<void> | undefined {
     this.clock.setUs(atUs);
     const admission = this.guard.admit(request as never);

@@ -1,5 +1,3 @@
-/** Replays access logs through a policy, and counts what the policy would have rejected. */
-
 import { compileAddressing, type TrustProxy } from '@spillway/core/adapter';
 import { UsageError } from '../usage-error.js';
 import { bytesOf, type Log } from './bytes.js';
@@ -44,7 +42,7 @@ export interface ReplayOptions {
   readonly top?: number | undefined;
   /**
    * Called for each decision of each limiter of `policy`, as a guard in shadow mode calls its `onDecision`. Requests
-   * with whole-second stamps are spread evenly over their second. Use it for your own statistics.
+   * with whole-second stamps are spread evenly over their second.
    */
   readonly onDecision?: OnDecision | undefined;
   /**
@@ -61,9 +59,9 @@ export interface ReplayOptions {
 }
 
 /**
- * Replays access logs through the limiters of a policy, in shadow mode and with the log's clock: each limiter decides
- * on every request as in production, and rejects nobody. Malformed lines are counted. Memory is bounded: each limiter
- * distinguishes at most 1,000,000 callers (100 MB), and only its first 2,000,000 requests are used to try other limits.
+ * Replays access logs through the limiters of a policy, in shadow mode and with the log's clock. Malformed lines are
+ * counted. Memory is bounded: each limiter distinguishes at most 1,000,000 callers (100 MB), and only its first
+ * 2,000,000 requests are used to try other limits.
  *
  * @throws UsageError (a rejected promise) if a log cannot be read or an option is wrong; SpillwayError if the policy is
  * invalid

@@ -1,5 +1,3 @@
-/** A replay as one static page without scripts or external resources. Its Content-Security-Policy forbids both. */
-
 import { createHash } from 'node:crypto';
 import { barsOver, barsOverTime } from './pictures.js';
 import type { Comparison, JudgedLimiter, PolicyReport, ReplayReport } from './report.js';
@@ -105,10 +103,7 @@ function paragraphs(texts: readonly string[]): string {
     .join('\n');
 }
 
-/**
- * Escapes texts of the log, because clients may have chosen them. Escaped texts cannot become markup, or change the
- * text direction.
- */
+/** Clients may have chosen texts of the log. Escaped texts cannot become markup, or change the text direction. */
 function escaped(text: string): string {
   return text.replace(/[&<>"'\p{Cc}\p{Cf}]/gu, (unit) =>
     unit === '\n' ? unit : `&#${/[\p{Cc}\p{Cf}]/u.test(unit) ? 0xfffd : unit.charCodeAt(0)};`,

@@ -1,5 +1,3 @@
-/** A replay as text for a terminal. */
-
 import { paint } from '../paint.js';
 import { plain } from '../plain.js';
 import { table } from '../table.js';

@@ -1,18 +1,17 @@
-/** The result of a replay, as `--json` prints it. Pages and texts are made from it. */
+/** The result of a replay, as `--json` prints it. */
 
 import type { CallerPeaks } from './caller-table.js';
 
 /**
- * A result as a range. If stamps are whole seconds, the exact number is unknown, so it is computed twice: with all
- * requests of a second at its start, and with them spread evenly over it. `low` is the smaller number. With finer
- * stamps, both numbers are equal.
+ * A result as a range, because the exact number is unknown if stamps are whole seconds. One number is the result with
+ * all requests of a second at its start, the other with them spread evenly over it. With finer stamps, both are equal.
  */
 export interface Range {
   readonly low: number;
   readonly high: number;
 }
 
-/** The result for one log; the numbers are as in {@link ReplayReport}. */
+/** The numbers are as in {@link ReplayReport}. */
 export interface LogReport {
   readonly name: string;
   /** The format that was read; null if no line could be read. */
@@ -38,7 +37,7 @@ export interface CallerReport {
 
 /** What a limit with these numbers would have rejected. */
 export interface Trial {
-  /** Such as `token-bucket`. */
+  /** The name of the algorithm, such as `token-bucket`. */
   readonly algorithm: string;
   /** Units per window of the declared length. */
   readonly limit: number;
@@ -53,18 +52,18 @@ export interface Trial {
  * 1,000,000,000 is too small.
  */
 export interface Smallest {
-  /** The bound for `limitByRejected` and `burstByRejected`: the share of rejected requests. */
+  /** The highest share of rejected requests, for `limitByRejected` and `burstByRejected`. */
   readonly maxRejected: number;
-  /** The bound for `limitByCallers` and `burstByCallers`: the number of rejected callers. */
+  /** The highest number of rejected callers, for `limitByCallers` and `burstByCallers`. */
   readonly maxCallers: number;
   readonly limitByRejected: number | null;
   readonly limitByCallers: number | null;
-  /** The smallest burst with which a token bucket that refills as declared stays within `maxRejected`. */
+  /** For a token bucket that refills as declared. */
   readonly burstByRejected: number | null;
   readonly burstByCallers: number | null;
 }
 
-/** The requests of a limiter over time, and how many of them it would have rejected with stamps evenly spread. */
+/** The requests of a limiter over time, and how many it would have rejected with stamps evenly spread. */
 export interface TimelineReport {
   readonly startMs: number;
   readonly widthMs: number;
@@ -128,7 +127,7 @@ export interface Comparison {
   readonly top: readonly { readonly caller: string; readonly rejected: number }[];
 }
 
-/** What {@link replay} returns. */
+/** The result of {@link replay}. */
 export interface ReplayReport {
   /** Lines that are requests. */
   readonly requests: number;

@@ -1,12 +1,13 @@
-/** Spreads requests with whole-second stamps evenly over their second. */
-
 import type { LogEntry } from './log-entry.js';
 
 const SECOND_US = 1_000_000;
-/** At most this many requests of a second are held at once. Further requests are decided at its end. */
+/** Bounds memory. Further requests of the same second are decided at its end. */
 const MAX_HELD = 100_000;
 
-/** Sets `spreadUs` of requests, which must come in the order of time. */
+/**
+ * Spreads requests with whole-second stamps evenly over their second, by setting `spreadUs`. Requests must come in the
+ * order of time.
+ */
 export async function* spreadSeconds(
   runs: AsyncIterable<readonly LogEntry[]>,
 ): AsyncGenerator<readonly LogEntry[]> {

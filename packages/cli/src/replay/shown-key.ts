@@ -1,5 +1,3 @@
-/** Shows counted keys without the prefix `@` that limiters add. */
-
 /** Removes the `@` that limiters put before addresses, lists of parts, and keys that begin with `@`. */
 export function shownKey(key: string): string {
   return key.startsWith('@') ? key.slice(1) : key;

@@ -1,5 +1,3 @@
-/** One log as requests in the order of their stamps. */
-
 import { canonicalAddress } from '@spillway/core';
 import { type Addressing, clientOf } from '@spillway/core/adapter';
 import type { Bytes } from './bytes.js';
@@ -16,13 +14,11 @@ const SHOWN_LINES = 3;
 const SHOWN_CHARACTERS = 120;
 const SECOND_US = 1_000_000;
 
-/** A report while its numbers are still counted. */
 type LogCounts = { -readonly [Name in keyof LogReport]: LogReport[Name] };
 
 export interface SourceOptions {
   readonly format?: string | undefined;
   readonly fields: FieldMap;
-  /** How to find the client's address behind proxies. Undefined if no proxy is trusted. */
   readonly addressing: Addressing | undefined;
   readonly onBytes: (count: number) => void;
 }
@@ -58,7 +54,6 @@ export class Source {
     else this.format = formatOf(format, fields);
   }
 
-  /** Yields the requests of the log; their times never go back. */
   async *requests(): AsyncGenerator<readonly LogEntry[]> {
     const lines = new Lines((bytes, start, end) => this.take(bytes, start, end));
     const onDamage = (why: string): void => {
@@ -99,7 +94,6 @@ export class Source {
     if (this.seenLines === SAMPLE_LINES) this.begin();
   }
 
-  /** Detects the format from the first lines, and parses them. */
   private begin(): void {
     const { counts, sample } = this;
     const format = this.format ?? (this.finder as FormatFinder).best();
@@ -140,8 +134,8 @@ export class Source {
 }
 
 /**
- * Removes the port that Envoy and others write after an address: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without
- * brackets has no port.
+ * Envoy and others write a port after an address: `203.0.113.7:443`, `[2001:db8::1]:443`. IPv6 without brackets has no
+ * port.
  */
 function withoutPort(address = ''): string {
   if (!address.includes(':')) return address;

@@ -1,5 +1,3 @@
-/** Parses the time stamps of logs into microseconds since the epoch; NaN for invalid stamps. */
-
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec';
 
 /** Parses `20/May/2024:00:00:18 +0000`, as in nginx' `$time_local` and Apache's `%t`. */
@@ -25,7 +23,7 @@ function isoStampUs(text: string): number {
   return (ms - zoneMs(text.slice(end))) * 1000 + fractionUs;
 }
 
-/** Parses a number of seconds, milliseconds, microseconds or nanoseconds since the epoch. Its size tells the unit. */
+/** The size of the number tells its unit: seconds, milliseconds, microseconds or nanoseconds. */
 function epochStampUs(number: number): number {
   const size = Math.abs(number);
   const perUnit = size < 1e11 ? 1e6 : size < 1e14 ? 1e3 : size < 1e17 ? 1 : 1e-3;
@@ -35,7 +33,7 @@ function epochStampUs(number: number): number {
 /** Times of callers are stored as seconds in 32 bits, which end in 2106. A later stamp comes from a wrong clock. */
 const END_US = 2 ** 32 * 1e6;
 
-/** Parses a stamp of any of these forms, from 1970 to 2106: `$time_local`, RFC 3339, or a number since the epoch. */
+/** Accepts `$time_local`, RFC 3339, and numbers since the epoch, from 1970 to 2106. Returns NaN for other stamps. */
 export function stampUs(value: unknown): number {
   const us = anyStampUs(value);
   return us >= 0 && us < END_US ? us : Number.NaN;

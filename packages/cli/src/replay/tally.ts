@@ -1,5 +1,3 @@
-/** Counts what one limiter of a policy would have rejected, while the log is read. */
-
 import type { DecisionEvent } from '@spillway/core';
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { CallerTable, firstOf, type Timing } from './caller-table.js';
@@ -20,7 +18,6 @@ export class Tally {
   private readonly statuses = new Map<string, number>();
   private readonly rejected: [number, number] = [0, 0];
   private requests = 0;
-  /** The row of the latest request's caller. */
   private latest = 0;
 
   constructor(name: string, numbers: RateNumbers) {
@@ -44,7 +41,6 @@ export class Tally {
     this.callers.reject(this.latest, timing);
   }
 
-  /** @param tried the results with other numbers */
   report(
     topCount: number,
     tried: Pick<JudgedLimiter, 'use' | 'table' | 'smallest'>,

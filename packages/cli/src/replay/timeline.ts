@@ -1,5 +1,3 @@
-/** Requests over time in a fixed number of bars, regardless of the length of the log. */
-
 import type { TimelineReport } from './report.js';
 
 const BARS = 240;
@@ -11,7 +9,7 @@ export class Timeline {
   private readonly rejected = new Array<number>(BARS).fill(0);
   private used = 0;
 
-  /** Counts a request. Requests must come in the order of time. */
+  /** Requests must come in the order of time. */
   add(us: number, isRejected: boolean): void {
     if (this.startUs < 0) this.startUs = us - (us % this.widthUs);
     let bar = Math.floor((us - this.startUs) / this.widthUs);

@@ -1,5 +1,3 @@
-/** The phrases and numbers that the text and the page of a replay share. */
-
 import type { DeclaredNumbers } from '@spillway/core/store';
 import { durationOf, rateOf } from '../limiters-table.js';
 import type { Comparison, JudgedLimiter, Range, ReplayReport, Trial } from './report.js';
@@ -12,7 +10,6 @@ function range({ low, high }: Range): string {
   return low === high ? count(low) : `${count(low)} to ${count(high)}`;
 }
 
-/** Formats with two significant digits, as in `8.6 %` and `0.012 %`. */
 function percent(share: number): string {
   return `${share === 0 ? 0 : Number((share * 100).toPrecision(2))} %`;
 }
@@ -22,7 +19,6 @@ function shareOf({ low, high }: Range, whole: number): string {
   return least === most ? most : `${least} to ${most}`;
 }
 
-/** Formats in UTC, as in most logs of servers. */
 export function instant(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
@@ -54,7 +50,6 @@ export function verdict(limiter: JudgedLimiter): string {
   );
 }
 
-/** A table of a report. Tables without rows are left out. */
 export interface Table {
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -74,7 +69,6 @@ export function callerTable({ top }: JudgedLimiter): Table {
   };
 }
 
-/** One row for each limit, one column for each algorithm. */
 export function trialTable({ table, windowMs }: JudgedLimiter): Table {
   const algorithms = [...new Set(table.map(({ algorithm }) => algorithm))];
   const limits = [...new Set(table.map(({ limit }) => limit))];

@@ -1,5 +1,3 @@
-/** Formats callers for output, and as arguments of other commands. */
-
 import { type CallerCount, type CallerList, CallerSeal, type CallerTops } from '@spillway/core/who';
 import { logSecret, type SecretOptions } from '../log-secret.js';
 import { plain } from '../plain.js';
@@ -8,7 +6,6 @@ export interface RevealOptions extends SecretOptions {
   readonly reveal?: true;
 }
 
-/** How many callers of a limiter are shown. */
 const SHOWN = 10;
 
 /** Matches keys that `topCallers` has cut because they were too long. */
@@ -17,7 +14,7 @@ const CUT = /^.{127}….{128}$/su;
 type Tops = Readonly<Record<keyof CallerTops, CallerList>>;
 
 /**
- * Returns a function that, with `--reveal`, decrypts callers that processes have encrypted with the secret.
+ * With `--reveal`, decrypts callers that processes have encrypted with the secret.
  * @throws UsageError if there is no secret
  */
 export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
@@ -30,13 +27,13 @@ export function revealer(options: RevealOptions): (tops: CallerTops) => Tops {
   return ({ minute, quarter }) => ({ minute: revealed(minute), quarter: revealed(quarter) });
 }
 
-/** The callers of both windows, with the callers of the last minute first. */
+/** Returns the callers of the last minute first. */
 export function callersOf({ minute, quarter }: Tops): readonly string[] {
   const all = [...minute.callers, ...quarter.callers].map(({ caller }) => caller);
   return [...new Set(all)].slice(0, SHOWN);
 }
 
-/** `120`, or `110 to 120` if the count is not exact. */
+/** Returns `120`, or `110 to 120` if the count is not exact. */
 export function countText(list: CallerList, caller: string): string {
   const { atLeast, atMost } = find(list, caller);
   return atLeast === atMost
@@ -60,10 +57,7 @@ export function numberText(count: number): string {
   return count.toLocaleString('en-US');
 }
 
-/**
- * Whether a secret hides the caller. The hidden form begins with `#`. A key of an app may do so too, but rarely matches
- * the whole pattern.
- */
+/** A hidden caller begins with `#`. A key of an app may do so too, but rarely matches the whole pattern. */
 export function isSealed(caller: string): boolean {
   return /^#[\w-]{16,}$/.test(caller);
 }
@@ -81,9 +75,7 @@ export function keyArguments(caller: string): string | undefined {
   return key.startsWith('-') ? `-- ${quoted(key)}` : quoted(key);
 }
 
-/**
- * The arguments for an address. IPv6 callers are networks: of 64 bits, unless the service sets another `ipv6Prefix`.
- */
+/** IPv6 callers are networks: of 64 bits, unless the service sets another `ipv6Prefix`. */
 function addressArguments(address: string): string {
   const [start = '', bits = start.includes(':') ? '128' : '64'] = address.split('/');
   const network = bits === '64' ? '' : ` --ipv6-prefix ${quoted(bits)}`;

@@ -1,9 +1,6 @@
-/** Decisions per second, from the counts that processes publish. */
-
 import type { OutcomeCounts } from '@spillway/core/who';
 import type { ProcessReport } from '@spillway/redis';
 
-/** The rates of one limiter over all processes, per second. */
 export interface Rates {
   /** Decisions, except skipped ones. */
   readonly requests: number;
@@ -16,20 +13,19 @@ export interface Rates {
 interface Reading {
   readonly counts: OutcomeCounts;
   readonly forMs: number;
-  /** The rates between this report and the process's report before it; undefined for the first report. */
   readonly rates: Rates | undefined;
 }
 
-/** A process that has not called Redis for this time has ended, because a running process does so every 10 s. */
+/** A running process calls Redis every 10 s, so a process that has not done so for this time has ended. */
 const DEAD_MS = 20_000;
 
 export class RateMeter {
   private last = new Map<string, Reading>();
 
   /**
-   * The rates since the last call, by limiter. A rate is computed from two reports of one process, by the clock of that
-   * process, so a process that is seen for the first time has no rate. A process with many limiters doesn't publish all
-   * of them every second: a limiter keeps its last rate until it is published again.
+   * The rates since the last call, by limiter. A rate needs two reports of one process, so a process that is seen for
+   * the first time has none. A process may not publish each limiter every second, so a limiter keeps its rate until it
+   * is published again.
    */
   measure(processes: readonly ProcessReport[]): ReadonlyMap<string, Rates> {
     const readings = new Map<string, Reading>();

@@ -1,5 +1,3 @@
-/** The command that shows the numbers of all limiters, live. */
-
 import { setTimeout as delay } from 'node:timers/promises';
 import { mergeReports } from '@spillway/core/who';
 import { redisReports } from '@spillway/redis';
@@ -31,10 +29,6 @@ const HEAD = [
   'FIRST CALLER OF THE LAST MINUTE',
 ];
 
-/**
- * Prints the numbers until the user stops it. A terminal is redrawn in place; other outputs get one table after
- * another.
- */
 export function top(options: TopOptions): Promise<void> {
   const reveal = revealer(options);
   const everyMs = 1_000 * secondsFrom(options.every);
@@ -113,7 +107,6 @@ function rateText(perSecond: number): string {
   return perSecond < 10 ? perSecond.toFixed(1) : Math.round(perSecond).toLocaleString('en-US');
 }
 
-/** @throws UsageError */
 function secondsFrom(text: string): number {
   const seconds = /^\d{1,3}$/.test(text) ? Number(text) : 0;
   if (seconds >= 1) return seconds;

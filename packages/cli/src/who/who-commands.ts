@@ -1,5 +1,3 @@
-/** The commands that show which callers are rejected. */
-
 import type { Command } from 'commander';
 import { common, examples } from '../command-options.js';
 import { SECRET_FILE, SECRET_HELP } from '../log-secret.js';

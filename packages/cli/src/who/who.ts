@@ -1,5 +1,3 @@
-/** The command that shows which callers are rejected. */
-
 import { type CallerTops, type LimiterReport, mergeReports } from '@spillway/core/who';
 import { type ProcessReport, redisReports } from '@spillway/redis';
 import { type CommonOptions, connected } from '../connection.js';
@@ -28,7 +26,6 @@ const NONE_PUBLISHED =
   'No process has published whom it rejects. Give its guards the observer topCallers, with publishTo: ' +
   'redisReports(client). See https://github.com/spillway/spillway/blob/main/docs/who.md';
 
-/** Prints the top callers of one limiter, or of all limiters with rejections. */
 export function who(limiter: string | undefined, options: WhoOptions): Promise<void> {
   const reveal = revealer(options);
   return connected(options, async ({ client, prefix }) => {
@@ -65,9 +62,6 @@ function isActive({ rejected, wouldReject }: LimiterReport): boolean {
   return rejected.quarter.total + wouldReject.quarter.total > 0;
 }
 
-/**
- * Sorts limiters by their rejections in the last minute. Limiters in shadow mode, which reject no request, come last.
- */
 function byRejections(a: Shown, b: Shown): number {
   return (
     b.rejected.minute.total - a.rejected.minute.total ||
@@ -124,7 +118,6 @@ function topsText(what: string, tops: CallerTops): string {
   return lines.join('\n');
 }
 
-/** How to block the first caller. Empty if there are no callers. */
 function adviceOn(tops: CallerTops, limiter: string): string {
   const [first] = callersOf(tops);
   const key = first === undefined ? undefined : keyArguments(first);

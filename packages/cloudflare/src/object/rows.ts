@@ -1,5 +1,3 @@
-/** The rows in the storage of an object. Each has a name, a text and an expiry. */
-
 import type { StateChanges, StateText } from '@spillway/core/store';
 import type { ObjectStorage } from '../platform.js';
 
@@ -14,7 +12,6 @@ export class Rows {
     return (this.storage.kv.get(name) as StateText | undefined)?.text;
   }
 
-  /** Writes all changes, or none if one fails. */
   writeChanges(changes: StateChanges): void {
     const { kv } = this.storage;
     this.storage.transactionSync(() => {
@@ -25,12 +22,12 @@ export class Rows {
     });
   }
 
-  /** The names that start with `prefix`. Returns them without it. */
+  /** Returns the names that start with `prefix`, without it. */
   endings(prefix: string): string[] {
     return [...this.storage.kv.list({ prefix })].map(([name]) => name.slice(prefix.length));
   }
 
-  /** Deletes expired rows. Returns the time at which the next row expires; undefined if no row is left. */
+  /** Returns the time at which the next row expires; undefined if no row is left. */
   deleteOver(nowUs: number): number | undefined {
     const { kv } = this.storage;
     const expired: string[] = [];

@@ -1,5 +1,3 @@
-/** The service of an object: decides groups of steps on one key, one after another, on the object's rows. */
-
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
 import { type Answer, type Clock, isSpillwayError, type Step, type Store } from '@spillway/core';
@@ -30,13 +28,12 @@ export class Service {
   private readonly store: Store;
   private readonly rules = new Rules();
 
-  /** @param sweep deletes expired rows; without it they stay */
   constructor(rows: Rows, clock: Clock, sweep?: Sweep) {
     this.rows = rows;
     this.backend = {
       hash,
-      // Atomic, because there is no await between reading and writing. The platform holds an object's replies back
-      // until its earlier writes are durable.
+      // Atomic, because there is no await between reading and writing. The platform holds replies back until earlier
+      // writes are durable.
       async transact(names, decide) {
         const nowUs = clock.nowUs();
         const texts = names.map((name) => rows.readText(name));
@@ -50,10 +47,7 @@ export class Service {
     this.store = stateStore(this.backend);
   }
 
-  /**
-   * Answers a call with a reply; both are JSON texts. An invalid call gets an error as its reply. Rejects if the object
-   * fails.
-   */
+  /** Answers a JSON text with a JSON text. An invalid call gets an error as its reply. Rejects if the object fails. */
   async handleCall(text: string): Promise<string> {
     try {
       const call = readCall(text);
@@ -90,8 +84,8 @@ export class Service {
   }
 
   /**
-   * A store that resets all counts of these limiters, also those that other isolates created. It finds them by the
-   * names of the object's rows.
+   * Returns a store that resets all counts of these limiters, also those that other isolates created. The names of the
+   * object's rows say which counts exist.
    */
   private storeThatKnows(resets: readonly Step[]): Store {
     const store = stateStore(this.backend);

@@ -3,14 +3,13 @@
 import type { ObjectStorage } from '../platform.js';
 import type { Rows } from './rows.js';
 
-/** The shortest time between alarms. Setting an alarm costs as much as a write, running it as much as a request. */
+/** The shortest time between alarms. Setting an alarm costs as much as a write, and running it as much as a request. */
 const PAUSE_MS = 600_000;
 
 export class Sweep {
   private readonly storage: ObjectStorage;
   private readonly rows: Rows;
   private readonly pauseMs: number;
-  /** When the alarm is due; Infinity if none is set. */
   private alarmMs = Infinity;
 
   constructor(storage: ObjectStorage, rows: Rows, pauseMs: number = PAUSE_MS) {
@@ -19,14 +18,11 @@ export class Sweep {
     this.pauseMs = pauseMs;
   }
 
-  /**
-   * Reads when the alarm is due. Must be called first, because the alarm may be older than this instance of the object.
-   */
+  /** Must be called first, because the alarm may be older than this instance of the object. */
   async load(): Promise<void> {
     this.alarmMs = (await this.storage.getAlarm()) ?? Infinity;
   }
 
-  /** Schedules the deletion of a row that expires at `endsUs`. Sets the alarm, unless an alarm is due by then. */
   async scheduleAlarm(endsUs: number, nowUs: number): Promise<void> {
     const dueMs = Math.ceil(Math.max(endsUs / 1000, nowUs / 1000 + this.pauseMs));
     if (dueMs >= this.alarmMs) return;

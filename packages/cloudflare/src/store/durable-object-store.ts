@@ -1,5 +1,3 @@
-/** The store in Durable Objects: each key has an object that keeps and decides its counts. */
-
 import type { Answer, Clock, Step, Store } from '@spillway/core';
 import { checkOptions, mustBe, type NamesOf } from '@spillway/core/adapter';
 import {
@@ -27,26 +25,26 @@ import { ObjectCalls } from './object-calls.js';
 import { objectNamer } from './object-namer.js';
 
 /**
- * How long rejections are cached. This is short, because a full count may soon have room again: if one object rejects a
- * group, the charges of the group in the other objects are refunded.
+ * How long rejections are cached. It is short, because if one object rejects a group, the charges in the others are
+ * refunded, and their counts have room again.
  */
 const DENIALS_LAST_US = 1_000_000;
 
 /**
- * How much the clocks of two of the platform's machines may differ. A call charges nothing if it reaches its object
- * later than its deadline plus this time.
+ * How much the clocks of two machines of the platform may differ. A call charges nothing if it reaches its object later
+ * than its deadline plus this time.
  */
 const SKEW_US = 1_000_000;
 
 /** Options of {@link durableObjectStore}; all are optional. */
 export interface DurableObjectStoreOptions {
   /**
-   * A secret. With it, objects are named by the HMAC-SHA-256 of keys; without it, by their SHA-256, which does not hide
+   * A secret. With it, objects are named by the HMAC-SHA-256 of keys. Without it, by their SHA-256, which does not hide
    * keys that can be guessed, such as addresses.
    */
   readonly hashKeys?: string | Uint8Array | undefined;
   /**
-   * Where new objects are created, such as `'weur'`: see Cloudflare's list of location hints. Default: near the first
+   * Where new objects are created, such as `'weur'`. See Cloudflare's list of location hints. Default: near the first
    * request of a key.
    */
   readonly locationHint?: string | undefined;
@@ -54,7 +52,7 @@ export interface DurableObjectStoreOptions {
 
 const NAMES: NamesOf<DurableObjectStoreOptions> = { hashKeys: 1, locationHint: 1 };
 
-/** What {@link durableObjectStore} returns. */
+/** The result of {@link durableObjectStore}. */
 export interface DurableObjectStore extends Store {
   readonly sync: false;
   /** Values are stored in the object of their key. Each has at most 1 MiB. */
@@ -64,9 +62,9 @@ export interface DurableObjectStore extends Store {
 }
 
 /**
- * Keeps counts in Durable Objects, shared by all isolates of a Worker. Each key has a separate object: all steps of a
- * key are one request to it, decided atomically, and durable before they are answered. Steps of several keys go to
- * several objects; if one rejects, the charges of the others are refunded.
+ * Keeps counts in Durable Objects, shared by all isolates of a Worker. Each key has its own object, which decides all
+ * steps of the key atomically and stores the result before it answers. A group with several keys goes to several
+ * objects; if one rejects, the charges in the others are refunded.
  *
  * @param namespace the binding to `RateLimitObject`, or its `jurisdiction('eu')`, which keeps the objects in the EU
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
@@ -86,7 +84,6 @@ export function durableObjectStore(
   return remoteStore(new ObjectStore(namespace, options));
 }
 
-/** The store. It decides by the clock of its objects or, in tests, by a clock whose time is sent with each call. */
 export class ObjectStore implements DurableObjectStore {
   readonly sync = false;
   readonly label = 'Durable Objects';
@@ -95,7 +92,6 @@ export class ObjectStore implements DurableObjectStore {
   readonly values: Values;
   private readonly nameOf: (key: string) => string;
   private readonly calls: ObjectCalls;
-  /** The names of the registered limiters. Names come from code, so there are few. */
   private readonly known = new Set<string>();
 
   constructor(
@@ -123,9 +119,7 @@ export class ObjectStore implements DurableObjectStore {
     if (this.known.size < MAX_LIMITERS) this.known.add(limiter);
   }
 
-  /**
-   * The failure domain of a step is the object of its key, because each object can fail independently of the others.
-   */
+  /** The object of a key is its failure domain, because each object can fail alone. */
   domainOf({ key }: Step): string {
     return this.nameOf(key);
   }
@@ -152,7 +146,7 @@ export class ObjectStore implements DurableObjectStore {
     const untilUs = steps.every(isEnd) ? Infinity : deadlineUs;
     if (systemClock.nowUs() > untilUs) throw tooLate();
     const latestUs = untilUs === Infinity ? undefined : untilUs + SKEW_US;
-    // Keys never leave the Worker, because the object's name, a digest, replaces them.
+    // Keys never leave the Worker. The object's name, a digest, replaces them.
     const nowUs = (this.testClock ?? systemClock).nowUs();
     const plain = steps.map((step) => plainStep(step, name, nowUs));
     const resets = steps.filter(({ op, limiter }) => op === 'reset' && this.known.has(limiter));
@@ -181,8 +175,8 @@ export class ObjectStore implements DurableObjectStore {
 }
 
 /**
- * Whether it is safe to send a step again if the reply is lost. It is for a step that reads or resets, and for a step
- * that ends or renews a permit or a claim, because the permit or claim has an id.
+ * Whether a step can be sent again if the reply is lost. A step that ends or renews a permit or a claim can be, because
+ * it has the id of the permit or claim.
  */
 function mayRepeat({ op, lease, claim }: Step): boolean {
   if (op === 'look' || op === 'reset') return true;
@@ -199,7 +193,7 @@ function checkNamespace(namespace: unknown): void {
 function checkSecret(secret: unknown): void {
   if (secret === undefined) return;
   const isSecret = typeof secret === 'string' || secret instanceof Uint8Array;
-  // Shows the type only, because the value is a secret.
+  // The value is a secret, so only its type is shown.
   if (!isSecret) throw mustBe('hashKeys', 'a secret, as a string or bytes', typeof secret);
   if (secret.length === 0)
     throw mustBe('hashKeys', 'a secret, as a string or bytes', 'an empty one');

@@ -1,16 +1,13 @@
-/** Sends calls to objects. */
-
 import { failedCall, isRetryable, noReply } from '../failures.js';
 import type { ObjectNamespace } from '../platform.js';
 import { type Call, type Reply, readReply, writeCall } from '../wire/calls.js';
 
-/** `fetch` requires a URL. The object ignores it. */
+/** `fetch` requires a URL, which the object ignores. */
 const URL = 'https://rate-limit-object/';
 
 export class ObjectCalls {
   private readonly namespace: ObjectNamespace;
   private readonly place: { readonly locationHint?: string };
-  /** Headers of every call, for tests. */
   private readonly fields: (() => Record<string, string>) | undefined;
 
   constructor(
@@ -39,7 +36,7 @@ export class ObjectCalls {
     });
   }
 
-  /** Uses a new stub for each call, because a stub stops working once its object has failed. */
+  /** Each call gets a new stub, because a stub stops working once its object has failed. */
   private async fetchReply(name: string, body: string): Promise<Reply> {
     const { namespace, fields } = this;
     const stub = namespace.get(namespace.idFromName(name), this.place);

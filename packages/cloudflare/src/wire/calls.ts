@@ -1,4 +1,4 @@
-/** The JSON that a Worker and an object exchange. All numbers in it are integers and exact. */
+/** All numbers in these messages are integers and exact. */
 
 import { type Answer, SpillwayError, type Step } from '@spillway/core';
 import type { ValueName } from '@spillway/core/store';
@@ -6,15 +6,13 @@ import { noReply } from '../failures.js';
 import { numbersOf, type RuleNumbers } from './rules.js';
 
 /**
- * The versions of the call format. An object rejects a version that it doesn't know. Calls with a debt have version 2:
- * shortly after a deploy, an object may still run a release that would ignore the debt, and rejects the call instead.
+ * The versions of the call format. Calls with a debt have version 2, because an object that still runs an older release
+ * would ignore the debt of a version 1 call.
  */
 export const FORMS = [1, 2] as const;
 
-/** A step whose rule is reduced to its numbers. */
 type PlainStep = Omit<Step, 'rule'> & { readonly rule: RuleNumbers };
 
-/** A call to an object: decides steps, stores a value, or reads a value. */
 export type Call =
   | GroupCall
   | { readonly set: ValueName; readonly text: string; readonly ttlUs: number }
@@ -22,7 +20,7 @@ export type Call =
 
 export interface GroupCall {
   readonly steps: readonly PlainStep[];
-  /** The deadline on the object's clock, after which nothing is charged. */
+  /** An instant of the object's clock, after which nothing is charged. */
   readonly latestUs?: number | undefined;
   /**
    * The limiters whose resets delete all counts of the key. A reset of another limiter deletes only the count that its
@@ -31,7 +29,6 @@ export interface GroupCall {
   readonly known?: readonly string[] | undefined;
 }
 
-/** The reply: the `answers` to steps, or the `value` for `get`, if there is one. */
 export interface Reply {
   readonly answers?: readonly Answer[];
   readonly value?: string | undefined;
@@ -41,11 +38,6 @@ interface Failed {
   readonly error: { readonly code: SpillwayError['code']; readonly text: string; kind?: string };
 }
 
-/**
- * A step in its wire format, without the parts that only the Worker needs.
- *
- * @param nowUs by the Worker's clock
- */
 export function plainStep(step: Step, key: string, nowUs: number): PlainStep {
   const { onStoreError: _, receipt, rule, ...rest } = step;
   const plain = { ...rest, key, rule: numbersOf(rule, nowUs) };
@@ -67,18 +59,12 @@ export function writeReply(reply: Reply): string {
   return JSON.stringify(reply);
 }
 
-/**
- * The reply for an error that concerns only this call. Its text omits the error code, because the Worker's
- * `SpillwayError` appends it again.
- */
+/** The text omits the error code, because the Worker's `SpillwayError` appends it again. */
 export function writeFailure({ code, message, kind }: SpillwayError): string {
   const text = message.replace(` (${code})`, '');
   return JSON.stringify({ error: { code, text, kind } });
 }
 
-/**
- * @throws SpillwayError the error that the object replied; `SPW_STORE_ERROR` if `text` is not a reply
- */
 export function readReply(text: string): Reply {
   let reply: (Reply & Partial<Failed>) | null;
   try {

@@ -1,5 +1,3 @@
-/** The wire format of rules: only their numbers. The object adds the functions of the algorithm. */
-
 import {
   type Calendar,
   chargeDebt,
@@ -16,7 +14,6 @@ import {
 } from '@spillway/core/store';
 import { unknownCall } from '../failures.js';
 
-/** A rule without its code. */
 export type RuleNumbers = { readonly machine: Rule['machine'] } & Readonly<Record<string, unknown>>;
 
 /**
@@ -36,10 +33,7 @@ interface SentCalendar {
   readonly periods: readonly [previous: Period, current: Period, next: Period];
 }
 
-/**
- * A calendar with the periods that were sent. Three are enough, because the clocks of Workers and objects differ by
- * less than a period.
- */
+/** Three periods are enough, because the clocks of Workers and objects differ by less than a period. */
 function calendarOf({ name, periods }: SentCalendar): Calendar {
   const [previous, current, next] = periods;
   return {
@@ -51,7 +45,6 @@ function calendarOf({ name, periods }: SentCalendar): Calendar {
   };
 }
 
-/** Makes rules from numbers, by adding the `logic` of their algorithm. */
 export class Rules {
   private readonly logics: Readonly<Record<Exclude<Rule['machine'], 'calendar'>, Machine>> = {
     bucket: makeRule('token-bucket', 1, 1_000).logic,
@@ -64,7 +57,6 @@ export class Rules {
     distinct: makeDistinctRule(1, 1_000).logic,
   };
 
-  /** @throws SpillwayError `SPW_STORE_ERROR` for an algorithm that this release does not have */
   ruleOf(numbers: RuleNumbers): Rule {
     const { machine, limit, debt, calendar } = numbers;
     if (machine === 'calendar') {

@@ -1,14 +1,9 @@
-/**
- * The interface of a codec, which encodes the steps of one algorithm for the script and decodes the script's replies.
- */
-
 import type { Answer, Clock, Step } from '@spillway/core';
 import { givenBack, type Op, type Rule } from '@spillway/core/store';
 
 /**
  * The numbers of the operations, as in shared.lua. `together` is a `take` that must start at the same time as other
- * takes of its group. `shadow` is a `take` with `binding: false`. `noPut` is a `put` that refunds nothing. It only
- * reads the state, like a `look`, but has no deadline, like every `put`.
+ * takes of its group. `shadow` is a `take` with `binding: false`, and `noPut` is a `put` that refunds nothing.
  */
 export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>> = {
   together: 0,
@@ -23,11 +18,10 @@ export const OPS: Readonly<Record<Op | 'together' | 'shadow' | 'noPut', number>>
   noPut: 9,
 };
 
-/** How steps of one algorithm are encoded and their answers decoded, with the Lua code that runs in Redis. */
 export interface Codec<R extends Rule = Rule> {
   /** Identifies the algorithm in a call. The letters of the bucket and the queue are also written in takes.lua. */
   readonly letter: string;
-  /** The letter for rules with debt, if their steps are encoded with more numbers. */
+  /** The letter for rules with debt, if their steps are encoded with more numbers than other rules of the algorithm. */
   readonly debtLetter?: string;
   /** The Lua code of the algorithm, in the order in which it must run. */
   readonly lua: readonly string[];
@@ -38,7 +32,7 @@ export interface Codec<R extends Rule = Rule> {
    * with its own ids.
    */
   idOf?(step: Step): string;
-  /** Whether the numbers of a step depend on the current time. */
+  /** Whether the encoded numbers of a step depend on the current time. */
   readonly isTimed?: true;
   /**
    * Appends the numbers of a step, in the order in which the Lua code reads them.
@@ -47,31 +41,15 @@ export interface Codec<R extends Rule = Rule> {
    * @param clock an estimate of the server's clock
    */
   encode(rule: R, step: Step, op: number, args: string[], clock: Clock): void;
-  /** Reads the answer to a step. The caller has already read its first number, which contains `allowed` and `state`. */
+  /** Reads the answer to a step. The caller has already read its first number, which encodes `allowed` and `state`. */
   decodeAnswer(rule: R, allowed: boolean, state: number, reply: ReplyWords, step: Step): Answer;
 }
 
-/** Reads the words of a reply that follow the first number of an answer. */
 export interface ReplyWords {
-  /** The server's time. */
   readonly nowUs: number;
-  /**
-   * The next integer.
-   *
-   * @throws SpillwayError `SPW_STORE_ERROR` if there is none
-   */
   number(): number;
-  /**
-   * The next non-negative integer.
-   *
-   * @throws SpillwayError `SPW_STORE_ERROR` if there is none
-   */
+  /** Reads the next word, which must be a non-negative integer. */
   count(): number;
-  /**
-   * The match of the next word against `form`.
-   *
-   * @throws SpillwayError `SPW_STORE_ERROR` if it does not match
-   */
   text(form: RegExp): readonly string[];
 }
 
@@ -81,7 +59,7 @@ export function unitsOf({ op, cost, receipt, lease, claim }: Step): number {
   return receipt ? givenBack(cost, receipt) : 0;
 }
 
-/** Limits a cost to limit + 1, which keeps numbers small. No cost above the limit can pass anyway. */
+/** Limits a cost to limit + 1, which keeps numbers small. No cost above the limit can pass. */
 export function costWithin(limit: number, cost: number): number {
   return Math.min(cost, limit + 1);
 }

@@ -1,5 +1,3 @@
-/** The only list of the codecs. Calls, replies and the script are based on this list. */
-
 import type { Rule } from '@spillway/core/store';
 import { bucket } from './bucket/bucket-codec.js';
 import { calendar } from './calendar/calendar-codec.js';
@@ -28,7 +26,6 @@ export function codecOf(rule: Rule): Codec {
   return CODECS[rule.machine];
 }
 
-/** All codecs, in the order in which the script contains their Lua code. */
 export function allCodecs(): readonly Codec[] {
   return Object.values(CODECS);
 }

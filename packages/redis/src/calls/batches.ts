@@ -1,13 +1,9 @@
-/** Batches all groups of one event loop turn into as few script calls as possible. */
-
 import { afterThisTask, afterThisTurn } from '../host.js';
 import type { Group } from './group.js';
 
 interface Sender {
   readonly isIdle: boolean;
-  /** Sends groups of one hash slot in one call. */
   pass(groups: readonly Group[]): void;
-  /** Runs `send`, which makes several calls, and lets the client write them together. */
   together(send: () => void): void;
 }
 
@@ -30,8 +26,7 @@ export class Batches {
     }
     this.groups.push(group);
     if (this.groups.length > 1) return;
-    // With no call in flight, waiting for the end of the turn would only add latency. Under load a call is in flight,
-    // and the turn collects a batch.
+    // With no call in flight, waiting for the end of the turn would only add latency.
     if (this.sender.isIdle) afterThisTask(this.flush);
     else afterThisTurn(this.flush);
   }
@@ -51,7 +46,6 @@ export class Batches {
     else sender.together(sendAll);
   };
 
-  /** Makes calls of at most `maxSteps` steps. A larger group gets its own call. */
   private sendBatches(groups: readonly Group[]): void {
     let from = 0;
     let steps = 0;
@@ -70,7 +64,7 @@ export class Batches {
 
 /**
  * Splits groups by hash slot, because a script call must not span slots. A call has one deadline, so background groups
- * (`isApart`) share calls only if their deadlines are equal.
+ * (`isApart`) share calls only with groups that have the same deadline.
  */
 function bySlot(groups: readonly Group[]): readonly (readonly Group[])[] {
   const first = groups[0] as Group;

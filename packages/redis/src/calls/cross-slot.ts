@@ -1,5 +1,3 @@
-/** Decides a group whose keys are in several hash slots, slot by slot. */
-
 import type { Answer, Step } from '@spillway/core';
 import { askParts, partsOf } from '@spillway/core/store';
 
@@ -7,9 +5,8 @@ import { askParts, partsOf } from '@spillway/core/store';
 type Ask = (steps: readonly Step[], slot: number, always: boolean) => Promise<readonly Answer[]>;
 
 /**
- * Asks all slots in parallel. If one slot rejects its steps or its call fails, the charges in the other slots are
- * refunded. If any slot rejects, the group is rejected, and the answers to steps of failed calls have `failure`. If
- * calls fail and no slot rejects, the group fails.
+ * Asks all slots in parallel. If a slot rejects its steps or its call fails, the charges in the other slots are
+ * refunded.
  */
 export function askSlots(
   steps: readonly Step[],

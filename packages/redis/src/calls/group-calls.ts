@@ -1,5 +1,3 @@
-/** Sends one script call for any number of groups. Each group gets its own answers or error. */
-
 import type { Clock } from '@spillway/core';
 import { isEnd, systemClock } from '@spillway/core/store';
 import type { Script } from '../codec/script.js';
@@ -13,7 +11,6 @@ export class GroupCalls {
   private readonly transport: Transport;
   private readonly script: Script;
   private readonly again: (group: Group) => void;
-  /** Set in tests: the script then uses this time. */
   private readonly testClock: Clock | undefined;
   private readonly encoder = new Encoder();
   private inFlight = 0;
@@ -38,7 +35,7 @@ export class GroupCalls {
     return this.inFlight === 0;
   }
 
-  /** Sends groups of one slot. If the client is not ready, each group waits until its own deadline. Never throws. */
+  /** If the client is not ready, each group waits until its own deadline. Never throws. */
   pass(groups: readonly Group[]): void {
     const { transport, again } = this;
     if (transport.isReady) {
@@ -58,7 +55,6 @@ export class GroupCalls {
   private sendGroups(groups: readonly Group[], isRetry: boolean): void {
     const { transport, testClock } = this;
     try {
-      // The groups of one call have the same slot.
       const node = transport.nodeOf((groups[0] as Group).slot);
       const clock = transport.clockOf(node);
       if (testClock) clock.learn(testClock.nowUs(), systemClock.nowUs());
@@ -79,18 +75,15 @@ export class GroupCalls {
     this.inFlight -= 1;
   }
 
-  /** Resends groups that were late by the server's clock, whose new offset is now known. */
   retry(groups: readonly Group[]): void {
     this.sendGroups(groups, true);
   }
 }
 
-/** One call in flight. Every outcome settles the promises of its groups. */
 class GroupCall implements ScriptCall {
   readonly script: Script;
   readonly keys: string[];
   readonly args: string[];
-  /** Learns the server's time; undefined with a test clock. */
   clock: ServerTime | undefined;
   private readonly calls: GroupCalls;
   private readonly groups: readonly Group[];
@@ -131,7 +124,6 @@ class GroupCall implements ScriptCall {
   private deliver(reply: unknown): void {
     const { groups, clock } = this;
     const receivedUs = systemClock.nowUs();
-    // Throws on an invalid reply, before anything is learned from it.
     const { nowUs, results } = readReply(reply, groups);
     clock?.learn(nowUs, receivedUs);
     const late: Group[] = [];
@@ -146,8 +138,8 @@ class GroupCall implements ScriptCall {
   }
 
   /**
-   * Handles groups that were late by the server's clock, so nothing was charged for them. If they are not late by our
-   * clock, the server's clock was changed. Its new offset was just learned, so they are sent once more.
+   * Handles groups that were late by the server's clock, so nothing was charged for them. If the deadline has not
+   * passed in this process, the server's clock was changed. Its offset is now known, so the groups are sent once more.
    */
   private afterLate(late: readonly Group[], receivedUs: number): void {
     const isInTime = receivedUs < this.deadlineUs;
@@ -156,7 +148,6 @@ class GroupCall implements ScriptCall {
   }
 }
 
-/** Returns the groups whose deadline has not passed, and rejects the others. */
 function inTime(groups: readonly Group[]): readonly Group[] {
   if (groups.every(hasNoDeadline)) return groups;
   const nowUs = systemClock.nowUs();
@@ -172,9 +163,8 @@ function hasNoDeadline({ deadlineUs }: Group): boolean {
 }
 
 /**
- * The deadline of a call: the latest deadline of its groups. So a group with an earlier deadline may be charged late,
- * but no group is rejected too early. Groups that may arrive late, such as releases and refunds, don't count. If there
- * are no other groups, the result is Infinity.
+ * The latest deadline of the groups of a call. A group with an earlier deadline may be charged late, but no group is
+ * rejected too early. Releases and refunds don't count, because they may arrive late.
  */
 function lastDeadlineUs(groups: readonly Group[]): number {
   let lastUs = -Infinity;

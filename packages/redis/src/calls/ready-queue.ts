@@ -20,7 +20,7 @@ const queues = new WeakMap<RedisClient, ReadyQueue>();
 export class ReadyQueue {
   private readonly client: RedisClient;
   private waiting: Waiting[] = [];
-  /** When waiting calls are checked again, unless the client reports a change first; Infinity if no call waits. */
+  /** The next check of the waiting calls, unless the client reports a change before. Infinity if no call waits. */
   private nextUs = Infinity;
   private stopWaiting: (() => void) | undefined;
 
@@ -37,8 +37,8 @@ export class ReadyQueue {
   /**
    * Resolves as soon as the client is ready.
    *
-   * @throws SpillwayError `SPW_STORE_TIMEOUT` if it is still connecting at the deadline; `SPW_STORE_UNAVAILABLE`
-   * immediately if it is neither ready nor connecting; `SPW_STORE_ERROR` if it throws
+   * @throws SpillwayError `SPW_STORE_TIMEOUT` if the client is still connecting at the deadline;
+   *   `SPW_STORE_UNAVAILABLE` immediately if it is neither ready nor connecting; `SPW_STORE_ERROR` if it throws
    */
   wait(deadlineUs: number): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -54,7 +54,7 @@ export class ReadyQueue {
 
   private readonly check = (): void => this.guarded(() => this.review());
 
-  /** Runs `work`, often in a timer. If the client throws, the waiting calls fail, and the process doesn't crash. */
+  /** If the client throws, fails the waiting calls. An exception in a timer would end the process. */
   private guarded(work: () => void): void {
     try {
       work();

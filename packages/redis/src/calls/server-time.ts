@@ -1,31 +1,25 @@
-/** Learns the offset of the server's clock from its replies, to translate deadlines into the server's time. */
-
 import type { Clock } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 
 /**
- * Because clocks drift and are adjusted, a reply is forgotten after one to two of these periods, if newer replies
- * arrive.
+ * Clocks drift and are adjusted. So when newer replies arrive, a reply is forgotten after one or two of these periods.
  */
 const MEMORY_US = 10_000_000;
 
 /**
- * The offset is the maximum of (server's time at the decision) - (our time when the reply was read). It is below the
- * true offset by the latency of the fastest reply. So a call that is decided before its translated deadline also gets
- * its reply in time.
+ * Learns the offset of the server's clock. It is the maximum of (server's time at the decision) - (our time when the
+ * reply was read). That is below the true offset by the latency of the fastest reply, so a call that is decided before
+ * its translated deadline also gets its reply in time.
  */
 export class ServerTime implements Clock {
   private latest = -Infinity;
   private before = -Infinity;
-  /**
-   * The offset of the last reply. Unlike the maximum over earlier replies, it is right at once when the server's clock
-   * is set back.
-   */
+  /** The offset by the last reply only. It is right at once when the server's clock is set back. */
   private last = 0;
   private sinceUs = 0;
   private isNew = false;
 
-  /** Call it when the next reply may come from another server. The old offset is used until that reply arrives. */
+  /** Call this when the next reply may come from another server. The old offset is used until that reply arrives. */
   renew(): void {
     this.isNew = true;
   }
@@ -58,16 +52,12 @@ export class ServerTime implements Clock {
   }
 }
 
-/**
- * More nodes than any cluster has. When this number is reached, all nodes are dropped, so that old addresses do not
- * accumulate.
- */
+/** More than any cluster has. At this number all nodes are dropped, so old addresses do not accumulate. */
 const MOST_NODES = 1_000;
 
 export class ServerTimes {
   private readonly nodes = new Map<string, ServerTime>();
 
-  /** Calls {@link ServerTime.renew} for all nodes. */
   renew(): void {
     for (const time of this.nodes.values()) time.renew();
   }

@@ -10,21 +10,21 @@ const HUNG_US = 2_000_000;
 
 /**
  * How much longer to wait for a reply on a suspect connection. The client may have resent the oldest call on a new
- * connection. A healthy one replies within a round trip.
+ * connection.
  */
 const GRACE_MS = 250;
 
-/** The minimum time between two reconnects to a node, or between two errors about a node. */
+/** The minimum time between two reconnects to a node, or between two errors about it. */
 const AGAIN_US = 60_000_000;
 
-/** Maximum number of nodes, more than any cluster has. */
+/** The maximum number of nodes, more than any cluster has. */
 const MOST_NODES = 1_000;
 
 interface Connection {
   /** When the oldest unanswered call was sent; 0 if there is none. */
   unansweredSinceUs: number;
   actedUs: number;
-  /** An error that the next call to this node reports, once; undefined if there is nothing to report. */
+  /** An error for the next call to this node. It is reported once. */
   advice: SpillwayError | undefined;
 }
 
@@ -33,14 +33,13 @@ export class Silence {
   private readonly client: Pick<RedisClient, 'reconnect' | 'cure'>;
   private readonly reconnects: boolean;
 
-  /** @param reconnects whether the store may close a connection of the user's client */
   constructor(client: Pick<RedisClient, 'reconnect' | 'cure'>, reconnects: boolean) {
     this.client = client;
     this.reconnects = reconnects;
   }
 
   /**
-   * Call after sending to `node`. Returns an error, at most once a minute, that says how to recover from a dead
+   * Call this after sending to `node`. It returns an error, at most once a minute, that says how to recover from a dead
    * connection.
    */
   sent(node: string): SpillwayError | undefined {
@@ -58,7 +57,7 @@ export class Silence {
     return advice;
   }
 
-  /** Call when a call to `node` was answered, or lost with its connection. */
+  /** Call this when a call to `node` was answered, or lost with its connection. */
   answered(node: string): void {
     const connection = this.connections.get(node);
     if (connection) connection.unansweredSinceUs = 0;
@@ -75,7 +74,7 @@ export class Silence {
   }
 
   /**
-   * Reconnects, or prepares advice, if no reply comes in the grace time. Then two more event loop turns pass before the
+   * Reconnects, or prepares advice, if no reply comes in the grace time. Two more event loop turns pass before the
    * check, to read replies that arrived while this process was stalled.
    */
   private checkAgain(node: string, connection: Connection): void {

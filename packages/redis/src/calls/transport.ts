@@ -1,8 +1,3 @@
-/**
- * Runs scripts on a client. Only this file waits for a connection, sends calls, loads scripts that a server does not
- * know, enforces deadlines, and converts failures to errors.
- */
-
 import { isSpillwayError } from '@spillway/core';
 import { systemClock } from '@spillway/core/store';
 import slotOf from 'cluster-key-slot';
@@ -22,14 +17,13 @@ import { type ServerTime, ServerTimes } from './server-time.js';
 import type { Silence } from './silence.js';
 
 /**
- * How long calls wait for the call that sends the script's text. A timeout is needed, because a proxy can lose that
- * call and keep the connection.
+ * How long calls wait for the call that sends the script's text. A proxy can lose that call and keep the connection.
  */
 const LOAD_US = 1_000_000;
 
 /**
- * A script with its arguments, and callbacks for the reply. All keys are in one hash slot. Callbacks are used because a
- * promise per call would take as long as reading the reply.
+ * A script call, with all keys in one hash slot. It has callbacks, because a promise per call would take as long as
+ * reading the reply.
  */
 export interface ScriptCall {
   readonly script: Script;
@@ -69,12 +63,11 @@ export class Transport {
     return this.queue.wait(deadlineUs);
   }
 
-  /** The node that owns a hash slot; `''` if there is only one server, or the client cannot tell. */
+  /** Returns `''` if there is only one server, or the client can't tell. */
   nodeOf(slot: number): string {
     return this.client.nodeOf?.(slot) ?? '';
   }
 
-  /** The clock of a node. Deadlines are sent as instants of this clock. */
   clockOf(node: string): ServerTime {
     return this.serverTimes.timeFor(node);
   }
@@ -96,11 +89,6 @@ export class Transport {
     once();
   }
 
-  /**
-   * Waits until the client is ready, sends, and waits for the reply, all before the deadline (by the process's clock).
-   *
-   * @throws SpillwayError `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR`
-   */
   async runScript(
     script: Script,
     keys: string[],
@@ -116,15 +104,12 @@ export class Transport {
     return inTime(reply, deadlineUs);
   }
 
-  /**
-   * Sends immediately to the node that owns the keys, whatever the client's state. Settles the call like
-   * {@link runScript}, but without a deadline.
-   */
+  /** Sends immediately, whatever the client's state. */
   sendNow(call: ScriptCall, node: string): void {
     if (this.wasAway) this.reconnected();
     let sent: Promise<unknown>;
     try {
-      // Wraps the result of a client that returns no promise, such as a stub. A promise is returned as is.
+      // Wraps the result of a client that returns no promise, such as a stub.
       sent = Promise.resolve(this.client.evalsha(call.script.sha, call.keys, call.args));
     } catch (error) {
       call.failCall(unsent(error));
@@ -146,15 +131,14 @@ export class Transport {
     );
   }
 
-  /** After a reconnect, the server may be a different one, with another clock. */
   private reconnected(): void {
     this.wasAway = false;
     this.serverTimes.renew();
   }
 
   /**
-   * Resends the call with its text if the server does not know the script (new server, failover, SCRIPT FLUSH).
-   * No other error leads to a resend, because only this one proves that nothing was run.
+   * Resends the call with the script's text if the server does not know the script (new server, failover, SCRIPT
+   * FLUSH). No other error leads to a resend, because only this one proves that nothing was run.
    */
   private async afterError(error: unknown, call: ScriptCall, node: string): Promise<void> {
     let reply: unknown;
@@ -175,8 +159,8 @@ export class Transport {
   }
 
   /**
-   * Runs a script on a server that does not know it. Of concurrent calls, one carries the text and the others wait for
-   * it.
+   * Runs a script on a server that does not know it. Of concurrent calls, only one carries the text, and the others
+   * wait for it.
    *
    * @throws SpillwayError `SPW_STORE_UNAVAILABLE`, or `SPW_STORE_TIMEOUT` if the text is not answered
    */
@@ -198,8 +182,8 @@ export class Transport {
     }
     this.checkReady();
     const reply = client.eval(script.text, keys, args);
-    // On hosts where requests must not share promises, a call can end with its request. So other requests must not wait
-    // for it.
+    // On hosts where requests must not share promises, a call can end with its request, so other requests must not
+    // wait.
     if (client.coalesce === false) return reply;
     const load = inTime(reply, systemClock.nowUs() + LOAD_US);
     loads.set(name, load);
@@ -217,7 +201,7 @@ function inTime<Value>(call: Promise<Value>, deadlineUs: number): Promise<Value>
   if (deadlineUs === Infinity) return call;
   return new Promise((resolve, reject) => {
     const leftUs = deadlineUs - systemClock.nowUs();
-    // After an event loop stall the timer fires first even if the reply has arrived, so sockets are read once more.
+    // After an event loop stall, the timer fires even if the reply has arrived. So the sockets are read once more.
     const stop = after(leftUs / 1000, () => afterThisTurn(() => reject(unanswered())));
     call.then(resolve, reject).finally(stop);
   });

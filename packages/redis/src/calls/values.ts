@@ -1,8 +1,4 @@
 /// <reference path="../lua.d.ts" />
-/**
- * Keeps the values of the store, such as the responses of idempotency keys, as Redis strings with an expiry. Each is in
- * the hash slot of its key's counts.
- */
 
 import type { Clock } from '@spillway/core';
 import {
@@ -37,7 +33,6 @@ export class RedisValues implements Values {
     this.testClock = testClock;
   }
 
-  /** @throws SpillwayError `SPW_VALUE_INVALID`, `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR` */
   async set(
     name: ValueName,
     bytes: Uint8Array,
@@ -54,7 +49,6 @@ export class RedisValues implements Values {
     if (Number(reply) !== 1) throw noReply();
   }
 
-  /** @throws SpillwayError `SPW_STORE_TIMEOUT`, `SPW_STORE_UNAVAILABLE`, `SPW_STORE_ERROR` */
   async get(name: ValueName, options?: ApplyOptions): Promise<Uint8Array | undefined> {
     const reply = await this.runScript(this.getting, name, [], options);
     if (reply === null || reply === undefined) return undefined;

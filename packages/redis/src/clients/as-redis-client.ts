@@ -1,5 +1,3 @@
-/** Converts any supported client to the store's interface. */
-
 import { SpillwayError } from '@spillway/core';
 import type { RedisClient } from './client.js';
 import { Ioredis, type IoredisClient } from './ioredis.js';
@@ -13,17 +11,9 @@ import { ClusterOfNodeRedis, type NodeRedisCluster } from './node-redis-cluster.
  */
 export type AnyRedisClient = IoredisClient | NodeRedisClient | NodeRedisCluster | RedisClient;
 
-/**
- * Stores and controls on one client share its wrapper, because the wrapper limits how often `hurry` reconnects the
- * client.
- */
+/** Stores and controls on one client share its wrapper, because the wrapper limits how often `hurry` reconnects. */
 const made = new WeakMap<object, RedisClient>();
 
-/**
- * Returns the store's view of a client.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
 export function asRedisClient(client: AnyRedisClient): RedisClient {
   const given: unknown = client;
   if (typeof given !== 'object' || given === null) {
@@ -51,19 +41,15 @@ function make(given: object): RedisClient {
   throw noClient('another object');
 }
 
-/**
- * Returns a function that checks whether the object has a member with a name and type. A missing member is not read,
- * because a client that is a proxy would create it.
- */
 function hasOf(object: object): (name: string, type: string) => boolean {
   const members = object as Readonly<Record<string, unknown>>;
-  // An Upstash client is a proxy that creates a command for every name.
+  // `in` is checked first, because an Upstash client is a proxy that creates a command for every name that is read.
   return (name, type) => name in object && typeof members[name] === type;
 }
 
 /**
- * @param got describes the invalid client without its value: a URL contains a password, and printing an Upstash client
- * sends a command
+ * @param got describes the invalid client without its value, because a URL contains a password, and printing an Upstash
+ *   client sends a command
  */
 function noClient(got: string): SpillwayError {
   return new SpillwayError(

@@ -1,13 +1,11 @@
-/** Parts of ioredis that its types do not declare for both kinds of client: addresses, cluster slots, sockets. */
+/** Parts of ioredis that its types do not declare. */
 
-/** A socket. It buffers writes between `cork` and `uncork`, then flushes them together. */
 interface Stream {
   destroy(): void;
   cork?(): void;
   uncork?(): void;
 }
 
-/** One server, or a node of a cluster. */
 interface Node {
   readonly options?: {
     readonly host?: string;
@@ -22,11 +20,9 @@ interface Node {
 export interface Inside extends Node {
   /** The addresses that serve each hash slot of a Cluster, master first. */
   readonly slots?: readonly (readonly string[] | undefined)[];
-  /** Exists only on Cluster. */
   nodes?(role: 'all' | 'master'): readonly Node[];
 }
 
-/** The server's address without user and password. */
 export function labelOf(client: object): string {
   const { options, nodes } = client as Inside;
   if (nodes) {
@@ -37,7 +33,6 @@ export function labelOf(client: object): string {
   return `Redis at ${options?.path ?? addressOf(client)}`;
 }
 
-/** The socket of the only connection, or of the connection to a cluster node. */
 export function streamOf(client: object, node: string): Stream | undefined {
   const { nodes, stream } = client as Inside;
   if (!nodes) return stream;
@@ -45,7 +40,6 @@ export function streamOf(client: object, node: string): Stream | undefined {
   return all.find((one) => addressOf(one) === node)?.stream;
 }
 
-/** The sockets of all servers that receive calls: the only one, or a cluster's masters. */
 export function streamsOf(client: object): Stream[] {
   const { nodes } = client as Inside;
   const servers = nodes ? (client as Required<Inside>).nodes('master') : [client as Inside];

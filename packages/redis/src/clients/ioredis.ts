@@ -1,24 +1,18 @@
-/** Runs scripts with ioredis 5 and 6, and its fork iovalkey: one server, Sentinel, Cluster. */
+/** Supports ioredis 5 and 6 and its fork iovalkey, each with one server, Sentinel or Cluster. */
 
 import { systemClock } from '@spillway/core/store';
 import { callOff } from '../host.js';
 import type { RedisClient } from './client.js';
 import { type Inside, labelOf, streamOf, streamsOf } from './ioredis-inside.js';
 
-/**
- * The minimum time between two reconnects that the store forces. It does so because the client's own delay can grow to
- * seconds.
- */
+/** The minimum time between two reconnects that the store forces. The client's own delay can grow to seconds. */
 const NUDGE_US = 250_000;
 
 const CONNECTING: ReadonlySet<string> = new Set(['wait', 'connecting', 'connect']);
 
 const EVENTS = ['ready', 'close', 'end'] as const;
 
-/**
- * The part of a client of ioredis or iovalkey that the store uses. `new Redis()` and `new Cluster()` create such
- * clients.
- */
+/** The members of a client of ioredis or iovalkey that the store uses. */
 export interface IoredisClient {
   /** `wait`, `connecting`, `connect`, `ready`, `close`, `reconnecting`, `disconnecting` or `end`. */
   readonly status: string;
@@ -29,7 +23,6 @@ export interface IoredisClient {
   removeListener(event: 'ready' | 'close' | 'end', listener: () => void): unknown;
 }
 
-/** Fields for the next reconnect attempt, which the types of ioredis do not declare. */
 interface Reconnecting {
   reconnectTimeout?: unknown;
   retryAttempts?: unknown;
@@ -52,7 +45,7 @@ export class Ioredis implements RedisClient {
     return this.client.isCluster === true;
   }
 
-  // The arguments are in a list, because a call with very many separate arguments throws.
+  // The arguments are one list, because a call with very many separate arguments throws.
   evalsha(sha: string, keys: string[], args: string[]): Promise<unknown> {
     return this.client.call('evalsha', [sha, keys.length, ...keys, ...args]);
   }
@@ -107,9 +100,8 @@ export class Ioredis implements RedisClient {
   }
 
   /**
-   * Makes a client connect now that would reconnect when its timer fires. The timer is cleared, because each running
-   * timer would cause another attempt. The attempt is not counted, so a `retryStrategy` with a maximum does not give up
-   * early.
+   * Makes a client connect now instead of when its timer fires. The timer is cleared, because each running timer would
+   * cause another attempt. The attempt is not counted, so a `retryStrategy` with a maximum does not give up early.
    */
   private nudge(): void {
     const nowUs = systemClock.nowUs();

@@ -1,12 +1,10 @@
-/** Runs scripts with node-redis 5 and 6 on Cluster. */
-
 import slotOf from 'cluster-key-slot';
 import { unavailable } from '../failures.js';
 import { AnyNodeRedis, type NodeRedisLike } from './node-redis.js';
 
 const EVENTS = ['connect', 'disconnect'] as const;
 
-/** The part of a node-redis cluster that the store uses. `createCluster()` creates it. */
+/** The members of a node-redis cluster that the store uses. */
 export interface NodeRedisCluster extends NodeRedisLike {
   /** Undefined before version 6 of node-redis. */
   readonly isReady?: boolean;
@@ -14,13 +12,11 @@ export interface NodeRedisCluster extends NodeRedisLike {
   readonly slots: readonly { readonly master: ClusterNode }[];
 }
 
-/** A node, with its client once it exists. */
 interface ClusterNode {
   readonly address?: string;
   readonly client?: { readonly isReady: boolean } | undefined;
 }
 
-/** A cluster. The user connects it, as node-redis requires. */
 export class ClusterOfNodeRedis extends AnyNodeRedis {
   readonly isCluster = true;
   private readonly cluster: NodeRedisCluster;
@@ -47,7 +43,10 @@ export class ClusterOfNodeRedis extends AnyNodeRedis {
     return this.isAway(keys) ? Promise.reject(unavailable('away')) : super.eval(script, keys, args);
   }
 
-  /** Whether the node of these keys (all in one slot) is disconnected. If so, its client would queue the call. */
+  /**
+   * Whether the node of these keys (all in one slot) is disconnected. Its client would queue the call without a
+   * deadline.
+   */
   private isAway(keys: readonly string[]): boolean {
     const owner = this.cluster.slots[slotOf(keys[0] ?? '')];
     return owner === undefined || owner.master.client?.isReady === false;

@@ -1,12 +1,9 @@
-/** Runs scripts with node-redis 5 and 6 (`redis` on npm) on one server. */
+/** Supports node-redis 5 and 6, which is `redis` on npm. */
 
 import { systemClock } from '@spillway/core/store';
 import type { RedisClient } from './client.js';
 
-/**
- * How long calls wait for a client that is open but not ready, counted from the first call. After that, calls fail
- * immediately.
- */
+/** How long calls wait for a client that is open but not ready. After that, calls fail immediately. */
 const PATIENCE_US = 250_000;
 
 const EVENTS = ['ready', 'reconnecting', 'end'] as const;
@@ -17,7 +14,7 @@ export interface NodeRedisCalls {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
 }
 
-/** The part of a node-redis client, or cluster, that the store uses. */
+/** The members that the store uses of both a client and a cluster of node-redis. */
 export interface NodeRedisLike {
   readonly isOpen: boolean;
   withTypeMapping(mapping: Record<never, never>): NodeRedisCalls;
@@ -25,7 +22,7 @@ export interface NodeRedisLike {
   removeListener(event: string, listener: () => void): unknown;
 }
 
-/** The part of a node-redis client that the store uses. `createClient()` creates it. */
+/** The members of a node-redis client that the store uses. */
 export interface NodeRedisClient extends NodeRedisLike {
   readonly isReady: boolean;
   readonly options?: { readonly socket?: object };
@@ -33,10 +30,6 @@ export interface NodeRedisClient extends NodeRedisLike {
   destroy(): void;
 }
 
-/**
- * The code that clients for one server and for a cluster share. The user connects the client, as node-redis requires.
- * Calls wait while the client connects. Once it has not been ready for 250 ms, calls fail immediately.
- */
 export abstract class AnyNodeRedis implements RedisClient {
   private readonly client: NodeRedisLike;
   private readonly calls: NodeRedisCalls;
@@ -53,7 +46,7 @@ export abstract class AnyNodeRedis implements RedisClient {
   ) {
     this.client = client;
     this.name = name;
-    // The user's client may have a type mapping; this view has none.
+    // The user's client may have a type mapping, and this view has none.
     this.calls = client.withTypeMapping({});
     this.isReady = isReady;
     this.events = events;
@@ -68,7 +61,7 @@ export abstract class AnyNodeRedis implements RedisClient {
       this.waitsSinceUs = undefined;
       return 'ready';
     }
-    // A client that was never opened looks like one that was closed. Only the user may open it.
+    // A client that was never opened looks like one that was closed, and only the user may open it.
     if (!this.client.isOpen) return 'closed';
     const nowUs = systemClock.nowUs();
     this.waitsSinceUs ??= nowUs;

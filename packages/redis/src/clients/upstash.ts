@@ -1,8 +1,6 @@
-/** Runs scripts over HTTP, with `@upstash/redis` or a client of the same shape. */
-
 import type { RedisClient } from './client.js';
 
-/** The part of an `@upstash/redis` client that the store uses. */
+/** The members of a client of `@upstash/redis` that the store uses. */
 export interface UpstashClient {
   pipeline(): UpstashPipeline;
 }
@@ -15,8 +13,8 @@ export interface UpstashPipeline {
 }
 
 /**
- * Makes an Upstash client usable with `redisStore`. It uses Redis over HTTP, for hosts where sockets end with the
- * request. Each decision is a separate HTTP request, and requests share no promise, unless you set `coalesce`.
+ * Adapts an Upstash client for `redisStore`. It uses Redis over HTTP, for hosts where sockets end with the request.
+ * Each decision is a separate HTTP request, unless you set `coalesce`.
  *
  * @example
  * ```ts
@@ -32,7 +30,6 @@ export function fromUpstash(client: UpstashClient): RedisClient {
 }
 
 class Upstash implements RedisClient {
-  /** There is no connection to wait for. */
   readonly state = 'ready';
   readonly coalesce = false;
   readonly label = 'Redis over HTTP';
@@ -60,8 +57,8 @@ class Upstash implements RedisClient {
 }
 
 /**
- * The result of a pipeline with one command. Without a pipeline, the client would by default send the commands of
- * several requests together, and all these requests would wait for one promise.
+ * Sends the pipeline, which has one command. Without a pipeline, the client would by default combine commands of
+ * several requests, and all of them would wait for one promise.
  */
 async function onlyResult(pipeline: UpstashPipeline): Promise<unknown> {
   const replies = await pipeline.exec({ keepErrors: true });

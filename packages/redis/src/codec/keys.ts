@@ -1,8 +1,3 @@
-/**
- * Builds Redis key names from a limiter, a key, and the code that names a kind of count. Names are unique for each
- * count, and a user's key cannot inject a hash tag.
- */
-
 import { hmac } from '@noble/hashes/hmac';
 import { sha256 } from '@noble/hashes/sha2';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
@@ -10,15 +5,12 @@ import { SpillwayError } from '@spillway/core';
 import { encodeName } from '@spillway/core/store';
 import { DEFAULT_PREFIX } from './prefix.js';
 
-/**
- * Returns the key name of one count. `code` is from `countOf`: lower-case letters, digits and dots, and optionally `:`
- * and an id, which is hashed in the name.
- */
+/** Returns the Redis key of one count. `code` is the result of `countOf`. */
 export type KeyNamer = (limiter: string, key: string, code: string) => string;
 
 /**
- * Returns a function that builds key names. A name is the prefix and `1{key}limiter}code`, where 1 is the version of
- * the stored format. With a secret, the HMAC of the key replaces the key.
+ * Returns a function that builds Redis keys: the prefix and `1{key}limiter}code`, where 1 is the version of the stored
+ * format. With a secret, the HMAC of the user's key replaces that key.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`
  */
@@ -32,11 +24,6 @@ function hash(text: string): string {
   return bytesToHex(sha256(unitsOf(text)));
 }
 
-/**
- * Returns a function that hashes keys for storage.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
 export function keyHasher(secret: string | Uint8Array): (key: string) => string {
   if (secret.length === 0) {
     throw new SpillwayError('SPW_OPTION_INVALID', 'hashKeys must be a secret, got an empty one');

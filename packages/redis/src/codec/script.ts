@@ -1,5 +1,4 @@
 /// <reference path="../lua.d.ts" />
-/** Assembles the script from its Lua parts. */
 
 import { sha1 } from '@noble/hashes/legacy';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils';
@@ -10,7 +9,6 @@ import head from '../lua/head.lua';
 import main from '../lua/main.lua';
 import shared from '../lua/shared.lua';
 
-/** A script's text, and the SHA-1 under which Redis caches it. */
 export interface Script {
   readonly text: string;
   readonly sha: string;
@@ -29,12 +27,10 @@ local now = tonumber(table.remove(ARGV))
 local tick, spare = math.huge, 600000
 `;
 
-/** The script for production, which uses Redis's clock. */
 export function productionScript(): Script {
   return assemble(SERVER_CLOCK);
 }
 
-/** The script for tests, which differs only in its clock. */
 export function testScript(): Script {
   return assemble(TEST_CLOCK);
 }
@@ -45,8 +41,8 @@ function assemble(clock: string): Script {
 }
 
 /**
- * The Lua function that creates the reader of one algorithm. Each call defines only the functions of the algorithms
- * that it uses, because defining all would take as long as a decision.
+ * The Lua function that creates the reader of one algorithm. Each call defines only the algorithms that it uses,
+ * because defining all would take as long as a decision.
  */
 function makerOfReaders(): string {
   const branches = allCodecs().map(({ letter, debtLetter, lua, maker }) => {
@@ -58,7 +54,6 @@ function makerOfReaders(): string {
   return `local function make(letter)\n${branches.join('')}end\n`;
 }
 
-/** A script with its SHA-1. */
 export function scriptOf(text: string): Script {
   return { text, sha: bytesToHex(sha1(utf8ToBytes(text))) };
 }

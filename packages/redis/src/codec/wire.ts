@@ -1,7 +1,4 @@
-/**
- * Encodes groups of steps as arguments of the script, and decodes its replies. Arguments that groups share are sent
- * once.
- */
+/** Encodes groups of steps for the script and decodes its replies. Arguments that groups share are sent once. */
 
 import type { Answer, Clock, SpillwayError, Step } from '@spillway/core';
 import { sameRule } from '@spillway/core/store';
@@ -9,12 +6,10 @@ import { OPS, type ReplyWords, unitsOf } from '../algorithms/codec.js';
 import { codecOf } from '../algorithms/codecs.js';
 import { failedGroup, noReply } from '../failures.js';
 
-/** Encodes the arguments that follow the keys. */
 export class Encoder {
   // The last shape is reused, because most calls have the same steps as the previous one, with other keys.
   private last: Shape = { steps: [], words: [], alone: undefined, isNamed: false, isTimed: false };
 
-  /** Appends the arguments for `groups` to `args`. `clock` is an estimate of the server's clock. */
   encode(groups: readonly Asked[], args: string[], clock: Clock): void {
     let from = 0;
     while (from < groups.length) {
@@ -43,14 +38,12 @@ interface Asked {
   readonly steps: readonly Step[];
 }
 
-/** The common arguments of groups that differ only in limiters, keys and ids. */
 interface Shape {
   readonly steps: readonly Step[];
   readonly words: readonly string[];
   /** The arguments in a shorter form, which the script accepts if all groups of a call have this shape. */
   readonly alone: readonly string[] | undefined;
   readonly isNamed: boolean;
-  /** Whether the words depend on the time, so they can't be reused for another call. */
   readonly isTimed: boolean;
 }
 
@@ -63,9 +56,8 @@ function makeShape(steps: readonly Step[], clock: Clock): Shape {
 }
 
 /**
- * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. Fractions are
- * omitted if there are none. A step in shadow mode must not reject other steps of its group. Here there are none, so it
- * has the same form.
+ * The short form for a group of one take of one bucket: only the numbers, as takes.lua reads them. It doesn't say
+ * whether the step is in shadow mode, because the group has no other step that it could reject.
  */
 function takeAlone(steps: readonly Step[], words: readonly string[]): string[] | undefined {
   const [step] = steps as readonly [Step];
@@ -76,7 +68,6 @@ function takeAlone(steps: readonly Step[], words: readonly string[]): string[] |
   return rule.den > 1 ? numbers : numbers.slice(0, 2);
 }
 
-/** Whether two groups differ only in limiters, keys and ids. */
 function sameShape(a: readonly Step[], b: readonly Step[]): boolean {
   if (a.length !== b.length) return false;
   for (let i = 0; i < a.length; i += 1) {
@@ -127,10 +118,7 @@ function onlyLooks(step: Step): boolean {
   return step.op !== 'reset' && unitsOf(step) === 0;
 }
 
-/**
- * Whether a step is one of the takes that start together. A take above the burst isn't one of them, because it never
- * starts.
- */
+/** Whether a step is one of the takes that start together. A take above the burst never starts. */
 function startsTogether({ op, together, binding, cost, rule }: Step): boolean {
   const isTake = together === true && op === 'take' && binding && cost > 0;
   return isTake && rule.machine === 'queue' && cost <= rule.burst;
@@ -141,22 +129,17 @@ function opOf(step: Step): number {
   return step.op === 'take' && !step.binding ? OPS.shadow : OPS[step.op];
 }
 
-/** The result of a group that reached the script after its deadline. Nothing was charged. */
+/** A group that reached the script after its deadline. Nothing was charged for it. */
 export const LATE = 'late';
 
 export type Result = readonly Answer[] | SpillwayError | typeof LATE;
 
 interface Reply {
-  /** The server's time. */
   readonly nowUs: number;
   readonly results: readonly Result[];
 }
 
-/**
- * Reads the script's reply to `groups`.
- *
- * @throws SpillwayError `SPW_STORE_ERROR` if the reply is invalid in any way: a proxy or the client has changed it
- */
+/** @throws SpillwayError `SPW_STORE_ERROR` if the reply is invalid, because a proxy or the client has changed it */
 export function readReply(
   reply: unknown,
   groups: readonly { readonly steps: readonly Step[] }[],
@@ -203,7 +186,6 @@ class ReplyReader implements ReplyWords {
     return codecOf(step.rule).decodeAnswer(step.rule, allowed, state, this, step);
   }
 
-  /** A non-negative integer. */
   count(): number {
     const value = this.number();
     if (value < 0) throw noReply();

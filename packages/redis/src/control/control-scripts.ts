@@ -1,5 +1,5 @@
 /// <reference path="../lua.d.ts" />
-/** The scripts of live settings, and their keys. A store without a control does not load them. */
+/** A store without a control does not load these scripts. */
 
 import { scriptOf } from '../codec/script.js';
 import follow from '../lua/control-follow.lua';
@@ -25,7 +25,6 @@ export class ControlScripts extends LimiterScripts {
   private readonly dataSet = this.keyOf('dataset');
   private readonly kept = this.keyOf('kept');
 
-  /** @param follower the id of this process among the followers */
   readSettings(knownRevision: string, follower: string): Promise<unknown> {
     const { settings, revision, dataSet, kept, processes } = this;
     const keys = [settings, revision, dataSet, kept, processes];

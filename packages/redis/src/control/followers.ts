@@ -1,41 +1,34 @@
-/** Registers this process as a follower of the settings in Redis, and reads all followers. */
-
 import type { ControlScripts } from './control-scripts.js';
 import { ANNOUNCED_EVERY_MS } from './known-limiter.js';
 import { newProcessId } from './process-id.js';
 
-/** A process with a control, as last registered. */
+/** A process that has limiters under a control. */
 export interface Follower {
-  /** The limiters of the process that follow the control. */
+  /** The names of the process's limiters. */
   readonly limiters: readonly string[];
-  /** Whether the process follows the latest revision; if not, it has not polled since the last change. */
+  /** Whether the process follows the latest revision of the live settings. */
   readonly isCurrent: boolean;
-  /** When the entry expires unless the process registers again, in milliseconds since the epoch. */
+  /** The time at which the entry expires if the process does not register again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 
-/**
- * A process registers with each announcement. If the process is killed, its entry expires a minute after the next
- * registration was due.
- */
+/** The entry of a killed process expires a minute after its next registration was due. */
 const HELD_MS = ANNOUNCED_EVERY_MS + 60_000;
 
-/** Maximum number of followers in Redis. It bounds memory if processes keep restarting. */
+/** Bounds memory if processes keep restarting. */
 const MAX_FOLLOWERS = 1_000;
 
-/** Registers this process in the background: requests don't wait for it, and don't fail if it fails. */
+/** Registers this process in the background, so requests don't wait for it and don't fail if it fails. */
 export class Following {
   readonly id: string = newProcessId();
   private readonly scripts: ControlScripts;
   private readonly names: () => readonly string[];
   private readonly trouble: (error: unknown) => void;
-  /** The revision that this process follows; `0` before the first read. */
   private revision = '0';
   private isNoted = false;
   private hasRoom = false;
   private closed = false;
 
-  /** @param trouble called with the error if Redis cannot store the registration */
   constructor(
     scripts: ControlScripts,
     names: () => readonly string[],
@@ -46,7 +39,7 @@ export class Following {
     this.trouble = trouble;
   }
 
-  /** Whether the entry of this process is missing. If so, Redis has probably lost all data. */
+  /** Whether Redis has no entry of this process, although it had one. If so, Redis has probably lost all data. */
   isMissing(isFound: boolean): boolean {
     return this.hasRoom && !isFound && !this.closed;
   }
@@ -56,7 +49,6 @@ export class Following {
     void this.registerFollower();
   }
 
-  /** Registers this process, if it has limiters. */
   async registerFollower(): Promise<void> {
     const names = this.names();
     if (names.length === 0 || this.closed) return;
@@ -95,7 +87,6 @@ export function decodeFollowers(reply: unknown): Follower[] {
   return followers;
 }
 
-/** The names of limiters in a text; undefined if the text is invalid. */
 function decodeNames(text: string): readonly string[] | undefined {
   try {
     return (JSON.parse(text) as unknown[]).map(String);

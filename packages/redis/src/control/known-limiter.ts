@@ -1,5 +1,3 @@
-/** The limiters that processes announce, and their encoding in Redis. */
-
 import {
   countOf,
   type DeclaredNumbers,
@@ -12,33 +10,30 @@ import {
 export interface KnownLimiter {
   readonly name: string;
   /**
-   * The declared numbers of the limiter. There are several entries while different releases run, and none for a limiter
-   * without counts, such as a worker shedder.
+   * The declared numbers of the limiter. There are several while different releases run, and none for a limiter without
+   * counts, such as a worker shedder.
    */
   readonly declared: readonly DeclaredNumbers[];
   /** Whether a guard with a control announced the limiter. Otherwise live settings have no effect on it. */
   readonly isFollowed: boolean;
-  /** When the entry expires unless a process announces the limiter again, in milliseconds since the epoch. */
+  /** The time at which the entry expires if no process announces the limiter again, in milliseconds since the epoch. */
   readonly untilMs: number;
 }
 
-/** How often a process repeats its announcements. */
 export const ANNOUNCED_EVERY_MS = 300_000;
 
-/** An announcement is kept for this long, plus the time for which the counts of its rule are kept. */
+/** How long an announcement is kept, in addition to the time for which the counts of its rule are kept. */
 const HELD_MS = 2 * ANNOUNCED_EVERY_MS;
 
-/** This item in the entry of a limiter says that a guard with a control announced the limiter. */
+/** An item with this text says that a guard with a control announced the limiter. */
 const FOLLOWED = '!followed';
 
-/** A limiter of this process. The first rule is the declared one. */
 export interface Announced {
   readonly name: string;
   readonly rules: readonly Rule[];
   readonly isFollowed: boolean;
 }
 
-/** The arguments of control-announce.lua. */
 export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
   const args = [`${MAX_LIMITERS}`, `${MAX_CODES}`];
   for (const { name, rules, isFollowed } of limiters) {
@@ -57,7 +52,6 @@ export function encodeAnnouncement(limiters: readonly Announced[]): string[] {
   return args;
 }
 
-/** The limiters in a reply of control-limiters.lua, by name. */
 export function decodeLimiters(reply: unknown): KnownLimiter[] {
   const [now, ...texts] = (reply as readonly unknown[]).map(String);
   const limiters: KnownLimiter[] = [];
@@ -74,10 +68,7 @@ export function decodeLimiters(reply: unknown): KnownLimiter[] {
   return limiters.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/**
- * The codes in the names of a limiter's counts, by limiter, from a reply of control-limiters.lua. Some of these counts
- * may have expired.
- */
+/** The codes of each limiter's counts, from a reply of control-limiters.lua. Some of these counts may have expired. */
 export function decodeCodes(reply: unknown): Map<string, readonly string[]> {
   const [, ...texts] = (reply as readonly unknown[]).map(String);
   const codes = new Map<string, readonly string[]>();
@@ -97,7 +88,7 @@ function itemsOf(stored = ''): { readonly text: string; readonly untilMs: number
   return [...found].map(([, text = '', until]) => ({ text, untilMs: Number(until) }));
 }
 
-/** The declared numbers in a text. Empty if the text is invalid, or was written by a later release. */
+/** Returns an empty list if the text is invalid or was written by a later release. */
 function decodeNumbers(text: string): DeclaredNumbers[] {
   try {
     const numbers = JSON.parse(text) as DeclaredNumbers;
@@ -109,7 +100,6 @@ function decodeNumbers(text: string): DeclaredNumbers[] {
   }
 }
 
-/** How long a count of the rule is kept without a request, in milliseconds. */
 function restMsOf(rule: Rule): number {
   return Math.ceil(rule.logic.expiresAfterUs(rule) / 1000);
 }

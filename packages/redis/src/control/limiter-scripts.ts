@@ -1,5 +1,4 @@
 /// <reference path="../lua.d.ts" />
-/** The scripts that store and read the list of limiters, for stores and controls, and their keys. */
 
 import { scriptOf } from '../codec/script.js';
 import announce from '../lua/control-announce.lua';
@@ -15,7 +14,6 @@ export class LimiterScripts extends TaggedScripts {
     return this.runScript(this.announcing, [this.names], args);
   }
 
-  /** The stored entries of the limiters with these names, or of all limiters if there are no names. */
   limiters(names: string[] = [], deadlineUs?: number): Promise<unknown> {
     return this.runScript(this.naming, [this.names], names, deadlineUs);
   }

@@ -1,5 +1,3 @@
-/** Encodes and decodes overrides and changes in Redis. */
-
 import type { Change, ChangeNote, Override, Setting } from '@spillway/core';
 import {
   type CheckedChange,
@@ -9,7 +7,6 @@ import {
   MAX_OVERRIDES,
 } from '@spillway/core/control';
 
-/** What control-write.lua does in addition to the given changes. */
 type WriteAction = 'change' | 'clear' | 'restore' | 'force';
 
 /**
@@ -21,7 +18,6 @@ export function encodeWrite(note: ChangeNote, action: WriteAction, dataSet: stri
   return [`${MAX_OVERRIDES}`, `${MAX_CHANGES}`, JSON.stringify(note), dataSet, action];
 }
 
-/** The arguments of control-write.lua for a change. */
 export function encodeChange(change: CheckedChange, dataSet: string): string[] {
   const { limiter, note, set, clear, durationMs } = change;
   const args = encodeWrite(note, 'change', dataSet);
@@ -34,16 +30,10 @@ export function encodeChange(change: CheckedChange, dataSet: string): string[] {
 }
 
 /**
- * Format 1. Releases ignore settings that they cannot read. So a release that reads a new format must come out before
- * the first release that writes it.
+ * Format 1. A release ignores settings that it cannot read. So reading a new format must be released before writing it.
  */
 const STORED = /^1 (\d{1,16}) (\d{1,16}) (\{.*\})$/s;
 
-/**
- * Decodes a stored override.
- *
- * @throws Error that says what is wrong with the text
- */
 export function decodeOverride(field: string, text: string): Override {
   const target = decodeField(field);
   const [, at, until, json] = STORED.exec(text) ?? [];
@@ -66,7 +56,6 @@ export function decodeOverride(field: string, text: string): Override {
   };
 }
 
-/** Decodes an entry of the history; undefined if it has another format. */
 export function decodeEntry(text: string): Change | undefined {
   try {
     const [id, at, field, before, after, who] = JSON.parse(text.replace(/^1 /, ''));
@@ -90,7 +79,6 @@ export function decodeEntry(text: string): Change | undefined {
   }
 }
 
-/** The setting in a stored text; null if the text is invalid. */
 function settingIn(field: string, text: string): Setting['value'] | null {
   try {
     return decodeOverride(field, text).value;

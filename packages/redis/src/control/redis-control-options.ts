@@ -1,5 +1,3 @@
-/** The public interface of the control in Redis. */
-
 import type {
   Change,
   ChangeNote,
@@ -20,11 +18,11 @@ import type { KnownLimiter } from './known-limiter.js';
 /** Options of `redisControl`. */
 export interface RedisControlOptions {
   /**
-   * How often each process polls for changes, 50 ms to 1 min: the maximum time until a change takes effect in every
-   * process. Default `'500ms'`.
+   * How often each process polls for changes, 50 ms to 1 min. A change takes effect in every process within this time.
+   * Default `'500ms'`.
    */
   readonly every?: Duration | undefined;
-  /** The store's `hashKeys` secret. Blocked, allowed and reset keys are then stored as hashes too. */
+  /** The store's `hashKeys` secret. Keys in live settings are then stored as hashes too. */
   readonly hashKeys?: string | Uint8Array | undefined;
   /** The store's `prefix`. Default `'spw:'`. */
   readonly prefix?: string | undefined;
@@ -54,33 +52,34 @@ export interface Restored {
 }
 
 /**
- * The control that `redisControl` returns. Its methods are those of `memoryControl`, but most return promises. The
- * promise of a change resolves when the change is stored in Redis and this process follows it. Promises reject with
- * `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
+ * The control that `redisControl` returns, like that of `memoryControl`. The promise of a change resolves when the
+ * change is stored in Redis and this process follows it. Promises reject with `SPW_STORE_UNAVAILABLE`,
+ * `SPW_STORE_TIMEOUT` (the change may have been made) or `SPW_STORE_ERROR`.
  */
 export interface RedisControl extends Control {
   /**
    * Sets mode, share or limits of a limiter. Omitted settings stay as they are. With `*`, a setting applies to every
-   * limiter for which that setting was not set by name.
+   * limiter for which it was not set by name.
    */
   set(limiter: string, settings: LimiterSettings, note: OverrideNote): Promise<void>;
   /**
-   * Removes the live settings of a limiter, or only the settings named in `only`. The declared settings apply again.
-   * Settings of single keys stay: see `clearKey`.
+   * Removes the live settings of a limiter, or only those named in `only`, so the declared ones apply again. Settings
+   * of single keys stay (see `clearKey`).
    */
   clear(limiter: string, note: ChangeNote, only?: readonly ClearableSetting[]): Promise<void>;
-  /** Blocks a key, written as the limiter counts it (an address is `@` and its canonical text). */
+  /** Blocks a key, written as the limiter counts it. An address is `@` and its canonical text. */
   block(limiter: string, key: string, note: OverrideNote): Promise<void>;
   /** Lets a key pass: the limiter neither rejects nor counts it. */
   allow(limiter: string, key: string, note: OverrideNote): Promise<void>;
   /**
-   * Gives a key its own limits, which replace those of the limiter, declared or live. Omitted numbers are as declared.
-   * With `*` as the limiter, only a factor can be set. It applies to every limiter that has no limits for the key.
+   * Gives a key its own limits, which replace the declared and live limits of the limiter. Omitted numbers are as
+   * declared. With `*` as the limiter, only a factor can be set, and it applies to every limiter that has no limits for
+   * the key.
    */
   limitKey(limiter: string, key: string, limits: LiveLimits, note: OverrideNote): Promise<void>;
   /**
    * Removes the settings of a key: whether it is blocked or allowed (`'ruling'`), and its `'limits'`. With `only`,
-   * removes just one of these.
+   * removes just the named ones.
    */
   clearKey(
     limiter: string,
@@ -96,19 +95,19 @@ export interface RedisControl extends Control {
   /** The current overrides, latest first. */
   list(): Promise<readonly Override[]>;
   /**
-   * The latest 1,000 changes, latest first. When an override expires, no entry is added, because the entry of the
-   * override contains its end.
+   * The latest 1,000 changes, latest first. The end of an override is in the override's entry and has no entry of its
+   * own.
    */
   history(): Promise<readonly Change[]>;
   /**
-   * The announced limiters, by name. A process announces a limiter when the limiter is created, and then every five
-   * minutes. The entry is kept for ten minutes after that, plus the time until the limiter's counts expire.
+   * The announced limiters, by name. A process announces its limiters at their creation and every five minutes. An
+   * entry is kept for ten minutes after that, plus the time until the limiter's counts expire.
    */
   limiters(): Promise<readonly KnownLimiter[]>;
   /**
-   * The processes that have limiters under a control. Each registers soon after startup, after each change that it
-   * follows, and every five minutes. The entry of a killed process expires six minutes after its last registration. The
-   * list has at most 1,000 processes.
+   * The processes that have limiters under a control, at most 1,000. Each registers after startup, after each change
+   * that it follows, and every five minutes. The entry of a killed process expires six minutes after its last
+   * registration.
    */
   followers(): Promise<readonly Follower[]>;
   /**
@@ -118,20 +117,17 @@ export interface RedisControl extends Control {
    * @throws SpillwayError `SPW_OPTION_INVALID`
    */
   refresh(within?: Duration): Promise<boolean>;
-  /**
-   * Removes all settings, of limiters and of keys, including those that Redis has lost. The declared settings apply
-   * again.
-   */
+  /** Removes all live settings, including those that Redis has lost. The declared settings apply again. */
   clearAll(note: ChangeNote): Promise<void>;
   /**
    * Writes back live settings that Redis has lost: the unexpired ones of the newest revision that any process still
-   * follows. `force` also overwrites settings of another data set, which were set after the loss. A change, such as
-   * `set`, writes lost settings back too.
+   * follows. `force` overwrites settings that were set after the loss. A change, such as `set`, restores lost settings
+   * too.
    */
   restore(note: ChangeNote, options?: { readonly force?: boolean }): Promise<Restored>;
   /**
-   * Whether Redis had lost the live settings at the last poll, because it was flushed, restarted or replaced. The
-   * settings of the last revision that any process knows stay in force.
+   * Whether Redis had lost the live settings at the last poll, because it was flushed, restarted or replaced. This
+   * process keeps the newest settings that any process knows.
    */
   readonly settingsLost: boolean;
   /** Stops polling for changes. Current settings stay until they expire. The client stays open. */

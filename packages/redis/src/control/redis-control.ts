@@ -1,5 +1,3 @@
-/** The control for several processes, in Redis. */
-
 import type {
   Change,
   ChangeNote,
@@ -45,8 +43,7 @@ import { type PollerHost, SettingsPoller } from './settings-poller.js';
 
 /**
  * Live settings for several processes, stored in Redis. From its first request on, each process polls for changes in
- * the background, twice a second; requests don't wait for the polls. While Redis does not answer, the last settings
- * stay in force until they expire.
+ * the background, twice a second. While Redis does not answer, the last settings apply until they expire.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -134,7 +131,7 @@ class InRedis implements RedisControl {
 
   overrideOf(limiter: string, key: string): KeyOverride | undefined {
     const { overrides } = this.poller;
-    // Hashing the key is the most expensive part, so it is done only if settings for keys exist.
+    // Hashing a key is expensive, so a key is hashed only if settings for keys exist.
     return overrides.concernsKeys(limiter)
       ? overrides.overrideOf(limiter, this.stored(key))
       : undefined;
@@ -229,7 +226,7 @@ class InRedis implements RedisControl {
     this.following.stopFollowing();
   }
 
-  /** Makes a change for a key. Validates the key before it is hashed: the hash of an invalid key would be valid. */
+  /** Validates the key before it is hashed, because the hash of an invalid key would be valid. */
   private async keyed(key: string, checked: (key: string) => CheckedChange): Promise<void> {
     checked(key);
     await this.make(checked(this.stored(key)));
@@ -239,11 +236,11 @@ class InRedis implements RedisControl {
     await this.writeChange(encodeChange(change, this.following.id));
   }
 
-  /** Returns how many settings were changed and restored. A negative `changed` says why nothing was restored. */
+  /** A negative `changed` says why nothing was restored. */
   private async writeChange(args: string[]): Promise<{ changed: number; restored: number }> {
     const [changed, restored] = (await this.scripts.writeSettings(args)) as readonly unknown[];
     if (Number(changed) === -1) throw tooMany();
-    // The change is already made. If this read fails, the next poll finds it.
+    // The change is already made. If this read fails, the next poll reads it.
     await this.poller.loadSettings().catch(() => undefined);
     return { changed: Number(changed), restored: Number(restored) };
   }

@@ -1,5 +1,4 @@
 /// <reference path="../lua.d.ts" />
-/** The reports of processes about their limiters, in Redis. */
 
 import { checkOptions, type NamesOf } from '@spillway/core/adapter';
 import type { LimiterReport, ReportSink } from '@spillway/core/who';
@@ -23,14 +22,13 @@ const NAMES: NamesOf<RedisReportsOptions> = { prefix: 1 };
 
 /** The reports that one process has published. */
 export interface ProcessReport {
-  /** A random id of the process. */
   readonly process: string;
   /** How long ago the process last published, in milliseconds. A running process publishes at least every 10 s. */
   readonly ageMs: number;
   readonly limiters: readonly LimiterReport[];
 }
 
-/** What {@link redisReports} returns. */
+/** The result of {@link redisReports}. */
 export interface RedisReports extends ReportSink {
   /**
    * The reports of all processes, at most 1,000, the latest first. A process that has ended stays in the list for 15
@@ -42,22 +40,19 @@ export interface RedisReports extends ReportSink {
   read(limiter?: string): Promise<readonly ProcessReport[]>;
 }
 
-/**
- * How long a report is kept after its process last published. The lists of callers in a report cover at most this
- * period.
- */
+/** How long a report is kept after its process last published. */
 const KEPT_MS = 900_000;
 const MINUTE_MS = 60_000;
 
-/** Maximum number of processes in Redis. It bounds memory if processes keep restarting. */
+/** Bounds memory if processes keep restarting. */
 const MAX_PROCESSES = 1_000;
 
-/** How many reports are read in one call. It bounds how long a call keeps Redis busy. */
+/** Bounds how long a call keeps Redis busy. */
 const READ_AT_ONCE = 10;
 
 /**
  * Publishes the rejected callers to Redis, where `spillway who` and `spillway top` read them. Each process makes at
- * most one call a second, as long as it makes decisions.
+ * most one call a second.
  *
  * @throws SpillwayError `SPW_OPTION_INVALID`, `SPW_OPTION_UNKNOWN`
  * @example
@@ -128,7 +123,6 @@ class InRedis extends TaggedScripts implements RedisReports {
   }
 }
 
-/** Pairs of field and text, from a list in which they alternate. */
 function pairsOf(list: readonly unknown[]): (readonly [string, string])[] {
   const texts = list.map(String);
   return texts.flatMap((field, at) =>

@@ -1,5 +1,3 @@
-/** The list of limiters in Redis: announces those of this process, and finds the counts that a reset must clear. */
-
 import { isSpillwayError, type Logger, type Step } from '@spillway/core';
 import { countOf, KnownCounts, type Rule, systemClock } from '@spillway/core/store';
 import { afterIdly, consoleLogger } from '../host.js';
@@ -11,10 +9,7 @@ import {
 } from './known-limiter.js';
 import type { LimiterScripts } from './limiter-scripts.js';
 
-/**
- * The longest time that a reset waits for the list of counts. A reset also never waits for more than half of the time
- * to its deadline.
- */
+/** The longest time that a reset waits for the list of counts. */
 const LOOK_US = 1_000_000;
 
 export class Registry {
@@ -35,23 +30,19 @@ export class Registry {
     if (this.known.note(limiter, rule)) this.announcer.changed();
   }
 
-  /** See {@link Announcer.keepUp}. */
   keepUp(): void {
     this.announcer.keepUp();
   }
 
   /**
-   * A limiter can have several counts for a key, and a reset must clear all of them. Returns the additional resets for
-   * counts for which this process has a rule.
+   * A reset must clear all counts that a limiter has for a key. Returns the resets of the other counts for which this
+   * process has a rule.
    */
   ownResets(steps: readonly Step[]): readonly Step[] {
     return steps.filter(resetsKey).flatMap((step) => this.known.otherResets(step));
   }
 
-  /**
-   * Returns the additional resets for counts for which only other processes have rules. Redis has a list of these
-   * counts.
-   */
+  /** Returns the resets of counts for which only other processes have rules. Redis has a list of these counts. */
   async notedResets(steps: readonly Step[], deadlineUs: number): Promise<readonly Step[]> {
     const resets = steps.filter(resetsKey);
     const noted = await this.notedCodes(
@@ -60,7 +51,7 @@ export class Registry {
     );
     return resets.flatMap((step) => {
       const own = new Set([step, ...this.known.otherResets(step)].map(countOf));
-      // Only the code of another process's rule is known, and a reset needs no more than that.
+      // Only the code of another process's rule is known, and a reset needs only the code.
       return (noted.get(step.limiter) ?? []).flatMap((code) =>
         own.has(code) ? [] : [{ ...step, rule: { ...step.rule, code } }],
       );
@@ -82,7 +73,7 @@ export class Registry {
   }
 }
 
-/** Whether a step resets all counts of a key. A reset with a claim drops only the claim. */
+/** A reset with a claim drops only the claim. */
 export function resetsKey({ op, claim }: Step): boolean {
   return op === 'reset' && claim === undefined;
 }
@@ -96,16 +87,15 @@ function lineOf(error: unknown): string {
   );
 }
 
-/** Announcements within this time are batched. This is also the retry delay while the client is not ready. */
+/** Announcements within this time are sent together. It is also the retry delay while the client is not ready. */
 const SOON_US = 1_000_000;
 
 /** The retry delay after a failure, and the minimum time between two reports of failures. */
 const RETRY_US = 60_000_000;
 
-/** Called, at most once a minute, with the error if Redis cannot store or read announcements. */
 type TellTrouble = (error: unknown) => void;
 
-/** Announces limiters in the background: requests don't wait for announcements, and don't fail if these fail. */
+/** Announces limiters in the background, so requests don't wait for announcements and don't fail if these fail. */
 export class Announcer {
   private readonly scripts: LimiterScripts;
   private readonly limiters: () => readonly Announced[];
@@ -114,9 +104,7 @@ export class Announcer {
   private dueUs = Infinity;
   private sentUs = -Infinity;
   private reportedUs = -Infinity;
-  /**
-   * How often {@link changed} was called. If it is called while an announcement is sent, another announcement is due.
-   */
+  /** How often {@link changed} was called. A call during an announcement makes another one necessary. */
   private changes = 0;
   private stopTimer: (() => void) | undefined;
   private closed = false;
@@ -134,23 +122,21 @@ export class Announcer {
     this.beside = beside;
   }
 
-  /**
-   * Call it when there is something new to announce. The announcement is sent with the next request, or a second later.
-   */
+  /** Call this when there is something new to announce. It is sent with the next request, or a second later. */
   changed(): void {
     this.changes += 1;
     this.dueUs = Math.min(this.dueUs, this.sentUs + SOON_US);
     this.later(SOON_US);
   }
 
-  /** Repeats all announcements, now or when the client is ready. Call it when Redis has lost them. */
+  /** Call this when Redis has lost the announcements. */
   again(): void {
     this.dueUs = -Infinity;
     this.keepUp();
   }
 
   /**
-   * Call it whenever the store or the control is used. On hosts whose timers stop between requests, nothing else
+   * Call this whenever the store or the control is used. On hosts whose timers stop between requests, nothing else
    * repeats announcements.
    */
   keepUp(): void {

@@ -1,9 +1,7 @@
-/** Encodes a process's report about one limiter as text, and decodes it. */
-
 import type { Mode } from '@spillway/core';
 import type { CallerList, CallerTops, LimiterReport, OutcomeCounts } from '@spillway/core/who';
 
-/** The outcomes, in the order in which their counts are stored. */
+/** The outcomes in the order in which their counts are stored. */
 const OUTCOMES = [
   'allowed',
   'denied',
@@ -17,13 +15,9 @@ const OUTCOMES = [
 const FORMAT = '1 ';
 const NONE: CallerList = { total: 0, callers: [], othersAtMost: 0 };
 
-/** The longest valid caller. Keys have at most 256 characters, encrypted keys 1,041. */
+/** The longest valid caller. Keys have at most 256 characters, and encrypted keys 1,041. */
 const MAX_CALLER = 2_000;
 
-/**
- * Encodes a report as JSON, in format 1: the mode, how long the process has counted, the counts by outcome, and four
- * lists of callers.
- */
 export function encodeReport({
   mode,
   forMs,
@@ -37,9 +31,9 @@ export function encodeReport({
 }
 
 /**
- * Decodes a report; undefined if the text is invalid or has another format.
+ * Returns undefined if the text is invalid or has another format.
  *
- * @param hasMinute false if the text is older than a minute; then the lists for the last minute are left out
+ * @param hasMinute false if the text is older than a minute; then the lists for the last minute are empty
  */
 export function decodeReport(
   limiter: string,
@@ -82,13 +76,11 @@ function decodeList([total, othersAtMost, ...callers]: StoredList): CallerList {
   return { total: countIn(total), othersAtMost: countIn(othersAtMost), callers: found };
 }
 
-/** @throws Error unless the value is a number of requests or milliseconds */
 function countIn(value: unknown): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
   throw new Error('no count');
 }
 
-/** @throws Error unless the value is a text of at most `MAX_CALLER` characters */
 function textIn(value: unknown): string {
   if (typeof value === 'string' && value.length <= MAX_CALLER) return value;
   throw new Error('no text');

@@ -1,5 +1,3 @@
-/** Polls the settings in Redis and keeps this process's copy up to date. */
-
 import { type Fault, SpillwayError } from '@spillway/core';
 import { tellFault } from '@spillway/core/adapter';
 import { ActiveOverrides } from '@spillway/core/control';
@@ -10,13 +8,11 @@ import { decodeOverride } from './records.js';
 
 export interface PollerHost {
   isReady(): boolean;
-  /** The reply of control-read.lua. */
   readSettings(knownRevision: string): Promise<unknown>;
-  /** The reply of control-keep.lua. */
   storeLostSettings(args: string[]): Promise<unknown>;
-  /** Called with each revision that this process starts to follow. Must not throw. */
+  /** Must not throw. */
   onFollow(revision: string): void;
-  /** Called after each poll; says whether Redis still has this process's follower entry. Must not throw. */
+  /** `isNoted` says whether Redis still has this process's follower entry. Must not throw. */
   onLook(isNoted: boolean): void;
 }
 
@@ -26,7 +22,6 @@ export interface PollerHost {
  */
 const KEPT_MS = 7 * 86_400_000;
 
-/** The retry delay after an offer of settings failed. */
 const RETRY_US = 10_000_000;
 
 /** The largest valid revision, as in the scripts. */
@@ -41,7 +36,7 @@ export class SettingsPoller {
   private readonly onFault: ((fault: Fault) => void) | undefined;
   private readonly host: PollerHost;
   private readonly everyUs: number;
-  /** The settings of the current revision by field, as Redis stores them. */
+  /** The settings by field, as Redis stores them. */
   private stored = new Map<string, string>();
   private revision = '';
   private dataSet = '';
@@ -61,14 +56,11 @@ export class SettingsPoller {
     this.onFault = onFault;
   }
 
-  /** Whether Redis has lost the settings that this process follows. */
   get isLost(): boolean {
     return this.lost;
   }
 
-  /**
-   * Polls if a poll is due. Call it whenever the control is used, because on some hosts timers stop between requests.
-   */
+  /** Call this whenever the control is used, because on some hosts timers stop between requests. */
   keepUp(): void {
     if (this.closed) return;
     const nowUs = systemClock.nowUs();
@@ -79,7 +71,6 @@ export class SettingsPoller {
     this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
   }
 
-  /** Starts polling, even without requests. While the client is not ready, the poller waits silently. */
   start(): void {
     if (this.closed || this.stopTimer || this.nextUs !== -Infinity) return;
     try {
@@ -89,7 +80,6 @@ export class SettingsPoller {
     }
   }
 
-  /** Polls for changes. Resolves to whether Redis answered within `withinMs`. */
   refresh(withinMs: number): Promise<boolean> {
     return new Promise((resolve) => {
       const stop = after(withinMs, () => resolve(false));
@@ -100,7 +90,6 @@ export class SettingsPoller {
     });
   }
 
-  /** Concurrent calls share one poll. */
   private poll(): Promise<boolean> {
     this.polling ??= this.loadSettings()
       .then(
@@ -113,7 +102,6 @@ export class SettingsPoller {
     return this.polling;
   }
 
-  /** @throws SpillwayError `SPW_STORE_UNAVAILABLE`, `SPW_STORE_TIMEOUT`, `SPW_STORE_ERROR` */
   async loadSettings(): Promise<void> {
     this.reads += 1;
     const turn = this.reads;
@@ -140,7 +128,6 @@ export class SettingsPoller {
     }
   }
 
-  /** Handles a reply that has a revision, or one from a Redis in which nothing was ever set. */
   private handleRevision(
     revision: string,
     dataSet: string,
@@ -162,7 +149,7 @@ export class SettingsPoller {
   }
 
   /**
-   * Handles a reply of a Redis that has lost the settings. This process's settings stay in force and are offered for a
+   * Handles a reply of a Redis that has lost the settings. This process keeps its settings and offers them for a
    * restore. If another process has offered newer settings, this process follows those.
    */
   private handleLoss(label: string, known: string, texts: readonly string[]): void {
@@ -174,16 +161,15 @@ export class SettingsPoller {
       this.follow(revision, texts);
       this.host.onFollow(revision);
     }
-    // A process that started after the loss had no settings. It must not warn, because the command line would then warn
-    // with every command.
+    // A process without settings must not warn. Otherwise each command of the command line would warn after a loss.
     if (!this.lost && hadSettings) this.warn(lostSettings(this.overrides.list().length));
     this.lost = true;
     if (Number(revision) < Number(this.revision)) void this.offer();
   }
 
   /**
-   * Offers the settings for a restore. Asks Redis first, and sends them only if needed: of a thousand processes with
-   * the same settings, only the first few send them.
+   * Offers the settings for a restore. Redis is asked first whether it needs them, so if many processes have the same
+   * settings, only the first few send them.
    */
   private async offer(): Promise<void> {
     const nowUs = systemClock.nowUs();
@@ -207,7 +193,7 @@ export class SettingsPoller {
 
   private readonly tick = (): void => {
     this.stopTimer = undefined;
-    // Don't make a call that would wait for a client that is not used yet.
+    // Without requests, a poll must not wait for a client that is not ready.
     if (this.nextUs === -Infinity && !this.host.isReady()) {
       this.stopTimer = afterIdly(this.everyUs / 1000, this.tick);
       return;
@@ -226,7 +212,6 @@ export class SettingsPoller {
     for (const field of before.keys()) if (!this.stored.has(field)) this.overrides.remove(field);
     const errors: unknown[] = [];
     for (const [field, text] of this.stored) {
-      // Unchanged settings keep their object.
       if (before.get(field) === text) continue;
       this.overrides.remove(field);
       try {
@@ -235,8 +220,7 @@ export class SettingsPoller {
         errors.push(error);
       }
     }
-    // Invalid settings count as not set. Several are reported as one error, because a later release may have written
-    // thousands.
+    // Several invalid settings are reported as one error, because a later release may have written thousands.
     if (errors.length > 0) this.reportFault(errors.length === 1 ? errors[0] : severalOf(errors));
   }
 
@@ -244,17 +228,14 @@ export class SettingsPoller {
     tellFault(this.onFault, { limiter: '', source: 'control', error });
   }
 
-  /**
-   * Reports the message as a fault, or logs it. Warnings are not rate limited, so a recent log line about an outage
-   * cannot hide this one.
-   */
+  /** Warns even if an outage was logged a moment ago, because a loss of settings must not go unnoticed. */
   private warn(message: string): void {
     const error = new SpillwayError('SPW_SETTINGS_LOST', message);
     if (this.onFault) this.reportFault(error);
     else consoleLogger().warn(`Spillway: ${message}. See ${error.help}`);
   }
 
-  /** The time by Redis's clock if known, because that clock decides for all processes when overrides expire. */
+  /** The time by Redis's clock if known, because overrides must expire at the same time in all processes. */
   private nowMs(): number {
     const nowUs = systemClock.nowUs();
     return (this.serverTime.at(nowUs) || nowUs) / 1000;

@@ -1,5 +1,3 @@
-/** Scripts on keys that are not counts, all in one hash slot. */
-
 import { systemClock } from '@spillway/core/store';
 import type { Transport } from '../calls/transport.js';
 import type { Script } from '../codec/script.js';

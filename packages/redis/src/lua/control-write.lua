@@ -17,7 +17,7 @@ local time = call('TIME')
 local now = time[1] * 1000 + (time[2] - time[2] % 1000) / 1000
 local action = ARGV[5]
 
--- Reads everything before it writes anything: a key of the wrong type must fail the whole call.
+-- Reads everything before it writes anything, because a key of the wrong type must fail the whole call.
 local revision = call('GET', KEYS[2])
 local dataset = call('GET', KEYS[4]) or ''
 local label = call('HGET', KEYS[5], '!') or ''

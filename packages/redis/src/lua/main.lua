@@ -7,7 +7,6 @@
 
 local readers = {}
 
--- The function that reads a step of an algorithm from the arguments. Created when first needed.
 local function reader_of(letter)
   local reader = readers[letter]
   if not reader then

@@ -1,2 +1,2 @@
--- Reads a value. KEYS: its name. If there is none, GET returns false, which is a nil reply.
+-- If there is no value, GET returns false, which is a nil reply.
 return redis.call('GET', KEYS[1])

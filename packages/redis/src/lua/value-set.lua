@@ -1,3 +1,3 @@
--- Stores a value. KEYS: its name. ARGV: its text, and its expiry in milliseconds.
+-- ARGV: the text, and its expiry in milliseconds.
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
 return 1

@@ -1,5 +1,3 @@
-/** Encodes calls and decodes replies of the token bucket. Redis decides with bucket.lua and takes.lua. */
-
 import type { Answer, Step } from '@spillway/core';
 import {
   type BucketNumbers,
@@ -13,7 +11,7 @@ import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './bucket.lua';
 
 /**
- * Longer refill times are sent as this one. No bucket takes longer to refill, so a larger refund has the same effect.
+ * Refill times are limited to this one. No bucket takes longer to refill, so a larger refund would have no more effect.
  */
 const MOST_REFILL_US = 2 ** 52;
 

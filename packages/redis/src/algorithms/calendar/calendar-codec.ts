@@ -1,5 +1,3 @@
-/** Encodes calls and decodes replies of calendar counts. Redis decides with calendar.lua. */
-
 import type { Answer, Clock, Step } from '@spillway/core';
 import { type CalendarRule, periodsOf, unitsOf as unitsCharged } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';

@@ -9,8 +9,8 @@ local function calendar()
   -- Periods that begin at most an hour apart are the same.
   local SAME = 3600000000
 
-  -- The period of the step that contains the current time. If neither of its two periods does, the clock of the process
-  -- differs from this server's. Then nothing is charged: the process learns the time from the reply, and asks again.
+  -- The period of the step that contains the current time. If there is none, the process's clock differs from this
+  -- server's. Then nothing is charged: the process learns the time from the reply and asks again.
   local function period_of(step)
     for i = 1, 2 do
       local period = step[i]
@@ -21,7 +21,6 @@ local function calendar()
     error('late', 0)
   end
 
-  -- Reads the state and moves it to the current period.
   local function read(step, key)
     local period = period_of(step)
     step.label, step.start, step.ends, step.current, step.cut = period.label, period.start, period.ends, 0, false

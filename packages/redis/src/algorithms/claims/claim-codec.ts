@@ -1,14 +1,9 @@
-/** Encodes calls and decodes replies of claims. Redis decides with claims.lua. */
-
 import type { Step } from '@spillway/core';
 import type { ClaimsAnswer, ClaimsRule } from '@spillway/core/store';
 import type { Codec, ReplyWords } from '../codec.js';
 import lua from './claims.lua';
 
-/**
- * The states of a claim, indexed by the number that a reply contains. Each item has the name of the state, and the
- * pattern of the word that follows in the reply: `k`, the owner, and for `done` the note.
- */
+/** The states of a claim, indexed by the number in the reply. The pattern matches the word that follows the number. */
 const HELD: readonly [State, ...State[]] = [
   ['free', /^(?!)/],
   ['running', /^k([\w-]{16})$/],

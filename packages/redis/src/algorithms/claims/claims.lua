@@ -11,8 +11,8 @@ local function claims()
   local FREE, RUNNING, KEPT = 0, 1, 2
   local sub = string.sub
 
-  -- Sets the state that the rule sees. An expired claim is free. A claim that ends later than possible was made before
-  -- the clock went back, and is shortened. Returns whether the claim belongs to the owner `me`.
+  -- Sets the state that the rule sees, and returns whether the claim belongs to the owner `me`. A claim that ends later
+  -- than any claim can was made before the clock went back, and is shortened.
   local function view(step, text, me)
     local ends, letter, rest = match(text, '^(%d+)([rd])([ -~]*)$')
     local runs, size = letter == 'r', #(rest or '')

@@ -1,5 +1,3 @@
-/** Encodes calls and decodes replies of limits on distinct items. Redis decides with distinct.lua. */
-
 import type { Answer, Step } from '@spillway/core';
 import type { DistinctRule } from '@spillway/core/store';
 import { type Codec, OPS, type ReplyWords, unitsOf } from '../codec.js';

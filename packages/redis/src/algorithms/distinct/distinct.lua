@@ -78,9 +78,9 @@ local function distinct()
     search(step)
   end
 
-  -- The text after the step. A PUT removes up to `step.give` items that this request added and no other has repeated.
-  -- Any other step marks its known items as repeated. The text is built once: when it was built anew for each item, a
-  -- request that repeated 100 of 10,000 items took Redis 90 ms instead of 2.5 ms.
+  -- Returns the text after the step. A PUT removes up to `step.give` items that this request added and no other has
+  -- repeated. Any other step marks its known items as repeated. The text is built once, because building it anew for
+  -- each item took Redis 90 ms instead of 2.5 ms.
   local function edited(step)
     local text, places, pieces, from = step.text, {}, {}, 1
     for i = 1, #step.known do
@@ -112,8 +112,8 @@ local function distinct()
     return step.count <= MOST and (step.fresh == 0 or step.used + step.fresh <= step.limit)
   end
 
-  -- The time of the item that must expire before the new ones pass; -1 if they pass now, or never. The expiry of items
-  -- of this step frees nothing, because the step would add them again.
+  -- Returns the time of the item that must expire before the new ones pass; -1 if they pass now, or never. The expiry
+  -- of items of this step frees nothing, because the step would add them again.
   local function frees(step)
     local over = step.used + step.fresh - step.limit
     if step.fresh > 0 and over > 0 and step.count <= min(step.limit, MOST) then

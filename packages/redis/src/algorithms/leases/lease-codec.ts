@@ -1,5 +1,3 @@
-/** Encodes calls and decodes replies of leases. Redis decides with leases.lua. */
-
 import type { Answer, Step } from '@spillway/core';
 import type { LeasesRule } from '@spillway/core/store';
 import type { Codec, ReplyWords } from '../codec.js';

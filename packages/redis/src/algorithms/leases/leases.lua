@@ -53,7 +53,7 @@ local function leases()
     return step.critical or (step.ordinary < step.open and step.held < step.limit) or holds(key, step.id)
   end
 
-  -- Shortens leases that end later than any lease can, to the length of this rule's leases.
+  -- Shortens leases that end later than any lease can.
   local function cut(step, key)
     local last = step.last
     for _, id in ipairs(call('ZRANGEBYSCORE', key, '(' .. horizon, '+inf')) do
@@ -108,7 +108,7 @@ local function leases()
 
   return function(op)
     local critical, limit, open, length = number() == 1, number(), number(), number()
-    -- All fields at once, because a table that grows later is reallocated.
+    -- All fields are set at once, because a table that grows later is reallocated.
     return {
       op = op, judge = judge, apply = apply, passes = false,
       critical = critical, limit = limit, open = open, length = length, last = format('%d', now + length),

@@ -1,5 +1,3 @@
-/** Encodes calls and decodes replies of limits with a penalty. Redis decides with lock.lua. */
-
 import type { Answer, Step } from '@spillway/core';
 import type { LockRule } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';

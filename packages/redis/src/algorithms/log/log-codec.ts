@@ -1,5 +1,3 @@
-/** Encodes calls and decodes replies of the sliding window log. Redis decides with log.lua and log-put.lua. */
-
 import type { Answer, Step } from '@spillway/core';
 import type { LogRule } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';

@@ -8,7 +8,6 @@ local function log_put(decode, encode, element, index_of, head_of, begin, write,
   local WIDTH, WRAP = 11, 4294967296
   local byte, char, sub = string.byte, string.char, string.sub
 
-  -- Returns the records from byte `from` to byte `to`, with `by` added to each count.
   local function shift(text, from, to, by)
     local parts, n = {}, 0
     for at = from, to - WIDTH, WIDTH do

@@ -56,7 +56,6 @@ local function log()
     return low
   end
 
-  -- An element of the list that contains only records: a chunk or the index.
   local function element(key, at)
     local text = call('LINDEX', key, at)
     if not text or #text % WIDTH ~= 0 then
@@ -184,7 +183,6 @@ local function log()
     call('PEXPIRE', key, lifetime(step.last + step.window - now))
   end
 
-  -- Starts a new log with one entry.
   local function begin(step, key, us, units)
     if step.tail then
       call('DEL', key)

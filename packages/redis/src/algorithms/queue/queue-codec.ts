@@ -1,7 +1,3 @@
-/**
- * Encodes calls and decodes replies of the queue, a bucket with waiting. Redis decides with queue.lua and takes.lua.
- */
-
 import type { Answer, Step } from '@spillway/core';
 import { type QueueRule, refillTime } from '@spillway/core/store';
 import { trueRefillTime } from '../bucket/bucket-codec.js';

@@ -1,11 +1,9 @@
-/** Encodes calls and decodes replies of window counters. Redis decides with window.lua. */
-
 import type { Answer, Step } from '@spillway/core';
 import type { WindowRule } from '@spillway/core/store';
 import { type Codec, costWithin, OPS, type ReplyWords, unitsOf } from '../codec.js';
 import lua from './window.lua';
 
-/** The number of each kind of window, as in window.lua. */
+/** The numbers of the kinds of windows, as in window.lua. */
 const KINDS: Readonly<Record<WindowRule['kind'], string>> = {
   fixed: '0',
   sliding: '1',

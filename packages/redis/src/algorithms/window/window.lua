@@ -16,12 +16,10 @@ local function window()
     return high < other_high or (high == other_high and low % SPLIT <= other_low % SPLIT)
   end
 
-  -- The start of the window that a charge would begin.
   local function fresh(step)
     return step.anchored and now or now - now % step.window
   end
 
-  -- Reads the state and advances it to the current window.
   local function read(step, key)
     local window, fresh_start = step.window, fresh(step)
     local start, current, previous, cut = fresh_start, 0, 0, false
