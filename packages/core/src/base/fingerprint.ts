@@ -8,7 +8,6 @@
 
 declare const crypto: { getRandomValues(array: Int32Array): Int32Array };
 
-/** A 64-bit value as two signed halves. */
 export interface Fingerprint {
   readonly lo: number;
   readonly hi: number;
@@ -20,7 +19,6 @@ export function randomSeed(): Fingerprint {
   return { lo: words[0] as number, hi: words[1] as number };
 }
 
-/** HalfSipHash-1-3 with 64-bit output over the text's UTF-16 code units in little-endian order. */
 export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   const { length } = text;
   let v0 = seed.lo | 0;
@@ -62,7 +60,7 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   return { lo, hi: v1 ^ v3 };
 }
 
-/** A short replacement for a long text. Clients can't forge one, because the seed is secret. */
+/** Clients can't forge the result, because the seed is secret. */
 export function shortened(text: string, seed: Fingerprint): string {
   const { lo, hi } = fingerprint(text, seed);
   return `\0${lo.toString(16)}.${hi.toString(16)}.${text.length}`;

@@ -14,11 +14,6 @@ export interface HintOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/**
- * Returns a function that generates hints, in milliseconds.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
 export function hints(options: HintOptions): () => number {
   const random = randomOf(options);
   const ms = toMicroseconds(options.retryAfter ?? '1s', 'retryAfter') / 1000;

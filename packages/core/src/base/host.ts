@@ -46,7 +46,6 @@ export type HostSignal = typeof globalThis extends { AbortSignal: { prototype: i
   ? Own
   : { readonly aborted: boolean };
 
-/** Whether a timer ends with the request that set it, as on Cloudflare Workers. */
 export function endsTimersWithRequests(): boolean {
   const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };
   return navigator?.userAgent === 'Cloudflare-Workers';
@@ -91,10 +90,7 @@ export interface Logger {
 
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
-/**
- * A logger that writes to the host's console. Always returns the same object, because repeated lines are suppressed per
- * logger.
- */
+/** Always returns the same object, because repeated lines are suppressed per logger. */
 export function consoleLogger(): Logger {
   return toConsole;
 }
@@ -103,7 +99,7 @@ export function toConsoleLine(line: string): void {
   globalConsole()?.log(line);
 }
 
-/** An environment variable; undefined on Deno, which would prompt its user for permission. */
+/** Returns undefined on Deno, where reading a variable would prompt the user for permission. */
 export function environment(name: string): string | undefined {
   const { process, Deno } = globalThis as { process?: Process; Deno?: unknown };
   try {
@@ -125,7 +121,6 @@ export function oneOfMany(): string | undefined {
     : undefined;
 }
 
-/** Whether the console may show colours: only if it is a terminal whose user has not set `NO_COLOR`. */
 export function showsColors(): boolean {
   const { process } = globalThis as { process?: Process };
   try {
@@ -153,10 +148,7 @@ function globalConsole(): Console | undefined {
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
 
-/**
- * The units of work between two turns of the event loop. A unit, such as an answer without I/O, takes a few
- * microseconds, so 512 units take a few milliseconds.
- */
+/** The units of work between two turns of the event loop. 512 units take a few milliseconds. */
 const EVERY = 512;
 
 interface Host {

@@ -1,9 +1,6 @@
-/** Waits for any thenable, with a timeout. */
-
 import { systemClock } from './clock.js';
 import { after, afterPendingInput, isThenable } from './host.js';
 
-/** The value of a promise, or its error. */
 export type Result<T> = { readonly value: T } | { readonly error: unknown };
 
 /**
@@ -35,7 +32,6 @@ export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T
   });
 }
 
-/** Returns the result of `call`, or an error if it fails or takes longer than `ms` milliseconds. */
 export function inTime<T>(
   ms: number,
   call: (deadlineUs: number) => T | PromiseLike<T>,

@@ -1,5 +1,3 @@
-/** The parts of a step on one count, and the answers of a store. */
-
 import type { Period } from './calendar.js';
 
 /**
@@ -30,8 +28,8 @@ export interface Lease {
 /** The claim of a step with a `claims` rule. */
 export interface Claim {
   /**
-   * The claimed id, such as an idempotency key as the caller sent it. Any text is valid. Different keys may have equal
-   * ids.
+   * The claimed id, such as the idempotency key that the client sent. Any text is valid. Claims under different keys
+   * may have equal ids.
    */
   readonly id: string;
   /**
@@ -56,7 +54,6 @@ interface Ended {
   readonly rule?: { readonly debt?: number | undefined };
 }
 
-/** An operation on one key under one rule. */
 export interface Ask<Rule> {
   readonly op: Op;
   /** Name of the limiter. The limiter, the key and `countOf` together identify the count. */
@@ -108,7 +105,7 @@ export interface Ask<Rule> {
   readonly items?: readonly string[] | undefined;
 }
 
-/** Identifies a grant, so that `put` can give it back. */
+/** Identifies a grant. A later `put` with this receipt gives the grant back. */
 export interface Receipt {
   /**
    * What identifies the grant, by algorithm:
@@ -159,10 +156,7 @@ export interface BucketAnswer extends AnswerBase {
   readonly tatNum: number;
 }
 
-/**
- * State of a shaper's queue after the step. While the taker of the last unit waits, `tatUs` is later than `nowUs` plus
- * the tolerance.
- */
+/** State of a shaper's queue after the step. While a job waits, `tatUs` is later than `nowUs` plus the tolerance. */
 export interface QueueAnswer extends BucketAnswer {
   /** The end of the running pause, in microseconds since the epoch; 0 if no pause runs. */
   readonly pausedUntilUs: number;
@@ -205,9 +199,7 @@ export interface LogAnswer extends AnswerBase {
 
 /** State of the permits after the step. */
 export interface LeasesAnswer extends AnswerBase {
-  /** Permits held now, by all holders. */
   readonly used: number;
-  /** Permits held now by critical holders. */
   readonly critical: number;
 }
 

@@ -1,5 +1,3 @@
-/** Periods of a calendar or a subscription, which limits use as windows. */
-
 /** A period of a calendar rule: a day, a week, a month, or a billing period of the app. */
 export interface Period {
   /**
@@ -13,14 +11,12 @@ export interface Period {
   readonly endUs: number;
 }
 
-/** The period of an instant, the period before, and the next one. */
 export interface Periods {
   readonly previous: Period;
   readonly current: Period;
   readonly next: Period;
 }
 
-/** Divides time into periods. */
 export interface Calendar {
   /**
    * A name without spaces: `day@UTC`, `week@Europe/Berlin`, `week-7@UTC` (from Sunday), `month@UTC`, `month-15@UTC`

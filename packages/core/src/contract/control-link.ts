@@ -1,5 +1,3 @@
-/** Through these interfaces, guards and limiters read the live settings of a control. */
-
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
 import type { Decision, Mode, Policy } from './decision.js';
@@ -12,7 +10,6 @@ import type { CalendarWindow, Rule } from './rule.js';
  */
 export type LinkedControl = Control & ControlLinked;
 
-/** The part of a {@link LinkedControl} that links it to guards and limiters. */
 export interface ControlLinked {
   link(user: ControlUser): ControlLink;
 }
@@ -49,19 +46,12 @@ export interface LiveLink {
   ): RuleVariant<Declared>;
 }
 
-/** A limiter whose numbers can be set live. */
 export interface LiveVariants<Declared extends Numbers> {
   readonly name: string;
   readonly declared: RuleVariant<Declared>;
-  /**
-   * A variant with live numbers and the plan of `like`.
-   *
-   * @throws SpillwayError if the numbers don't make a valid rule
-   */
   withNumbers(numbers: Declared, like: RuleVariant<Declared>): RuleVariant<Declared>;
 }
 
-/** The rules and the policy made from the numbers of a limit. */
 export interface RuleVariant<Declared extends Numbers> {
   readonly numbers: Declared;
   readonly plan: string | undefined;

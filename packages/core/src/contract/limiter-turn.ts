@@ -1,5 +1,3 @@
-/** One limiter's part in one request: its context, its step, and the decision. */
-
 import type { Answer } from './ask.js';
 import type { LiveLink } from './control-link.js';
 import type { Decision, Mode, OnStoreError } from './decision.js';
@@ -26,7 +24,6 @@ export interface StepContext {
    * count.
    */
   readonly countedAs?: string | undefined;
-  /** The warnings and the store of the guard, which {@link Machine.complete} needs. */
   readonly notices?: FaultSink['notices'];
   readonly store?: FaultSink['store'];
   readonly live?: LiveLink | undefined;
@@ -44,7 +41,6 @@ export interface LimiterTurn<Raw = unknown> {
   readonly decision: Decision;
 }
 
-/** What a meter needs of a guard to settle the units that its limiter has charged. */
 export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;

@@ -1,5 +1,3 @@
-/** The two kinds of limiters that a guard runs: stored limiters, with counts in a store, and local ones. */
-
 import type { Admission } from './admission.js';
 import type { Answer } from './ask.js';
 import type { LiveLimits } from './control.js';
@@ -41,8 +39,7 @@ interface LimiterBase<Raw> {
    * Called once, when the response has closed. Returns the steps that give back units, if any. An error is reported as
    * a fault.
    *
-   * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
-   *   permits of the request are released together with the claim, but after `storeTimeout` at the latest.
+   * - Stored limiters: called if the guard let the request pass and the store charged it.
    * - Local limiters: called if their decision let the request pass, also in shadow mode, so they can hold a permit
    *   until the response has closed. If another limiter rejected the request, this is called at once, with `rejected`
    *   and the status of the rejection.
@@ -65,7 +62,7 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly onStoreError?: OnStoreError | undefined;
   /** True if a function of the app returns the key. The guard then warns if all requests have the same key. */
   readonly isKeyed?: boolean | undefined;
-  /** The options of `rateLimit`, from which `createLimiter` makes a limiter without HTTP. */
+  /** The options of `rateLimit`, which `createLimiter` reads to make a limiter without HTTP. */
   readonly rateOptions?: object | undefined;
   /** Set for a limiter that stores responses. A guard has at most one. */
   readonly keeping?: Keeping<Raw> | undefined;
@@ -92,5 +89,4 @@ export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
   decide(request: LimitRequest<Raw>, context: StepContext): Decision;
 }
 
-/** A limiter of a guard, with or without a count in a store. */
 export type Limiter<Raw = unknown> = StoredLimiter<Raw> | LocalLimiter<Raw>;

@@ -1,5 +1,3 @@
-/** The reports of guards, and of limiters without HTTP: events for observers, faults, and notices about the setup. */
-
 import type { SpillwayErrorCode } from '../base/errors.js';
 import type { Control } from './control.js';
 import type { Decision, Mode } from './decision.js';
@@ -75,7 +73,7 @@ export interface Observer {
     | undefined;
   /**
    * Like {@link onDecision}, for observers that only count. They get the decision itself instead of a copy, and must
-   * not keep or change it. Making the copy takes as long as counting.
+   * not keep or change it.
    */
   readonly countDecision?:
     | ((decision: Decision, mode: Mode, key: string | undefined) => void)

@@ -1,5 +1,3 @@
-/** Interfaces through which `idempotency()` sees request bodies and responses. */
-
 import type { Header } from './request.js';
 
 /** A stored response, as it is replayed. */
@@ -44,7 +42,6 @@ export interface ResponseWatcher {
   fail(): void;
 }
 
-/** Limits on reading a body. */
 export interface BodyLimits {
   readonly maxBytes: number;
   readonly timeoutMs: number;

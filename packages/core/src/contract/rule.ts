@@ -208,7 +208,6 @@ export type Item = string | number | bigint;
 /** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
-/** Limiter options that can contain a callback for {@link Given}. */
 interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;
@@ -258,7 +257,6 @@ export interface Penalty {
   }): LockRule;
 }
 
-/** Receives the faults that a machine finds in a request, and warnings about the app. */
 export interface FaultSink {
   readonly notices?:
     | { tell(code: 'SPW_STORE_MISSING', message: string, of: string): void }
@@ -269,8 +267,7 @@ export interface FaultSink {
 
 /**
  * Everything that differs between algorithms. Each rule carries the machine of its algorithm ({@link RuleBase.logic}),
- * so a program contains only the algorithms that it uses. Algorithms omit the optional members that they don't need. A
- * machine gets only rules and answers of its algorithm.
+ * so a program contains only the algorithms that it uses. A machine gets only rules and answers of its algorithm.
  */
 export interface Machine {
   /** Whether two rules with the same limit and code are equal in all other numbers. */
@@ -345,17 +342,14 @@ export interface Machine {
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
-  /** The code of the count of one claim. */
   codeOf?(rule: Rule, claim: Claim): string;
   /** The numbers of the rule in words, if they are not a limit per window. */
   described?(rule: Rule): string;
   /** How rejections are cached. Omitted if their cause may end at any moment. */
   readonly denials?: DenialMemory;
-  /** Renews permits and claims. */
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
 }
 
-/** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
    * The algorithm, in one of these forms. None has spaces, because spaces separate the values announced in Redis.
@@ -417,7 +411,7 @@ export function sameRule(a: Rule, b: Rule): boolean {
   return same && a.soft?.limit === b.soft?.limit;
 }
 
-/** A rule that also counts and admits units beyond the limit of `rule`; undefined if the algorithm can't do that. */
+/** Undefined if the algorithm can't count units beyond the limit. */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);
   return soft && { ...soft, soft: rule };

@@ -1,8 +1,5 @@
-/** The table of one algorithm in a memory store. */
-
 import type { Answer, Ask } from './ask.js';
 
-/** One step on a shelf. */
 export interface ShelfStep<Rule, Count = unknown> {
   readonly ask: Ask<Rule>;
   readonly nowUs: number;
@@ -13,8 +10,8 @@ export interface ShelfStep<Rule, Count = unknown> {
   /** What {@link Shelf.find} returned for this `ask` immediately before the step. */
   readonly count?: Count | undefined;
   /**
-   * The key's count on the store's other shelf. Without `count`, the new count starts as a copy of `other`. Permits in
-   * both counts are added up. A step on a shared count always has this property, even if it is undefined.
+   * The key's count on the store's other shelf. A new count starts as a copy of it. A step on a shared count always has
+   * this property, even if it is undefined.
    */
   readonly other?: Count | undefined;
 }
@@ -25,7 +22,6 @@ export interface ShelfStep<Rule, Count = unknown> {
  * is opaque to the store.
  */
 export interface Shelf<Rule, Count = unknown> {
-  /** The number of entries held, which the store limits. */
   readonly size: number;
   /** Whether a step may add entries to an existing count. */
   readonly grows: boolean;
@@ -43,6 +39,5 @@ export interface Shelf<Rule, Count = unknown> {
   step(step: ShelfStep<Rule, Count>): Answer;
   /** When the count that `answer` describes expires if no further step uses it. */
   expiresAtUs(rule: Rule, answer: Answer): number;
-  /** Looks at the next few counts, and evicts those that have expired. */
   reclaim(nowUs: number): void;
 }

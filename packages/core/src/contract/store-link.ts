@@ -13,7 +13,6 @@ import type { ApplyOptions, Step, Store } from './store.js';
 /** A store that guards and limiters accept: `memoryStore()`, or a store wrapped by `remoteStore`. */
 export type LinkedStore = Store & Linked;
 
-/** The part of a {@link LinkedStore} that links it to guards and limiters. */
 export interface Linked {
   link(user: StoreUser): StoreLink;
 }
@@ -28,7 +27,6 @@ export interface StoreUser {
 }
 
 interface StoreObservers {
-  /** Whether any observer has `onStoreCall`. */
   readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
   breaker(event: BreakerEvent): void;
@@ -40,7 +38,6 @@ export interface Host {
   waitUntil?(promise: Promise<unknown>): boolean;
 }
 
-/** Options of {@link StoreLink.ask}. */
 export interface AskOptions extends ApplyOptions {
   readonly host?: Host | undefined;
 }
@@ -83,7 +80,6 @@ export interface StoreLink {
   forgetReset(limiter: string, key: string): void;
 }
 
-/** The limiters that use the store, each with its policy for a store that can't answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 export interface BreakerSettings {

@@ -1,5 +1,3 @@
-/** The interface of a store, which applies steps to counts and can also store bytes. */
-
 import type { Clock } from '../base/clock.js';
 import { encodeText } from '../base/encode-name.js';
 import { SpillwayError, show } from '../base/errors.js';
@@ -70,7 +68,6 @@ export interface Store {
 /** A store that answers without a promise. */
 export interface SyncStore extends Store {
   readonly sync: true;
-  /** Like `apply` of {@link Store}, but without a promise. */
   apply(steps: readonly Step[], options?: ApplyOptions): readonly Answer[];
 }
 

@@ -4,7 +4,6 @@ import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
 
-/** What upkeep needs to call the store. `Held` is the type of the store's steps. */
 export interface UpkeepClient<Held> {
   readonly clock: Clock;
   readonly releaseRoom: Room;
@@ -36,7 +35,6 @@ export type UpkeepOf<Held> = (
 
 /** The permits and claims of a guard. Each is identified by the step that took it. */
 export interface Upkeep<Held> {
-  /** Permits held now. */
   readonly size: number;
   /**
    * Returns whether a permit or claim was granted, or may have been granted although the answer was lost. If all
@@ -111,9 +109,7 @@ export interface ClaimContext {
 
 /** A value that could not be written yet: see {@link Upkeep.writeLater}. */
 export interface LateValue {
-  /** Whether the claim of the value has ended. */
   readonly isMarked: boolean;
-  /** Marks the claim as ended. */
   mark(): void;
   /** Reserves memory for the value, unless this was done before. Returns false if there is no room. */
   hold(): boolean;

@@ -1,5 +1,3 @@
-/** The active overrides, indexed so that each request can read them fast. */
-
 import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { EVERY_LIMITER, fieldOf, type Override } from './override.js';
 

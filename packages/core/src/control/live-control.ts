@@ -1,7 +1,6 @@
 /**
- * Connects guards and limiters to a control: validates what the control returns, reports mistakes as faults, and
- * invalidates caches when something changes. Only controls import this module (ADR 32), so bundles without a control
- * are 1.5 kB smaller.
+ * Connects guards and limiters to a control. Only controls import this module (ADR 32), so bundles without a control
+ * don't contain it.
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
@@ -192,7 +191,6 @@ class Link implements ControlLink {
   }
 }
 
-/** Whether live numbers apply to callers with a plan. */
 function reachesPlans(limits: LiveLimits | undefined): boolean {
   return limits?.factor !== undefined || limits?.allPlans === true;
 }

@@ -1,5 +1,3 @@
-/** Overrides: settings that operators change live, each with its author, reason and end. */
-
 import type { Duration } from '../base/duration.js';
 import { SpillwayError } from '../base/errors.js';
 import type { LiveLimits } from '../contract/control.js';
@@ -91,7 +89,6 @@ export function fieldOf(
   return `${what} ${JSON.stringify(key === undefined ? [limiter] : [limiter, key])}`;
 }
 
-/** Maximum number of active overrides. */
 export const MAX_OVERRIDES = 10_000;
 
 /** Maximum number of entries of the history. */

@@ -40,7 +40,6 @@ interface Made {
 
 export class DirectClient {
   readonly store: StoreClient;
-  /** Reads live settings, and reports invalid ones as faults. */
   readonly control: ControlLink | undefined;
   private readonly pipeline: Pipeline<KeyedPart>;
   readonly observers: Observers;
@@ -98,7 +97,6 @@ export class DirectClient {
     return new Limit({ name, rule, mode, share }, this.store, this.policyFor(rule), this, variants);
   }
 
-  /** The policy for a rule while the store can't answer. */
   policyFor(rule: Rule): StoreErrorPolicy {
     const { onStoreError, localShare } = this;
     return onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;

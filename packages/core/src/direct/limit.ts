@@ -1,5 +1,3 @@
-/** Turns a key into one limit's part of a decision, and the store's answer into the decision. */
-
 import { decideStep, measure, policyOf } from '../algorithms/decide.js';
 import { receiptOfStep } from '../algorithms/receipt.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
@@ -51,7 +49,6 @@ export class Limit implements Decider {
   private readonly owner: LimitOwner;
   private readonly variants: RuleVariants<LimitOptions> | undefined;
 
-  /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   constructor(
     { name, rule, mode = 'enforce', share = 1 }: LimitNumbers,
     client: StoreClient,
@@ -82,7 +79,6 @@ export class Limit implements Decider {
     return this.owner.control?.settingsOf(this.name);
   }
 
-  /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID` */
   part(
     op: Op,
     key: string,
@@ -138,7 +134,6 @@ export class Limit implements Decider {
     return new GrantedDecision(decision.outcome, decision, policy, step, answer, store);
   }
 
-  /** The step that refunds a decision, or `cost` units of it; undefined if there is nothing to refund. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
     const { step, answer } = this.takeGrant(decision) ?? {};
@@ -152,7 +147,6 @@ export class Limit implements Decider {
     return GrantedDecision.takeGrant(decision, this.client.store, this.countedAs);
   }
 
-  // The step with the numbers of its plan and of live settings. In shadow mode the step is not binding.
   private stepIn(
     mode: Mode,
     step: Step,

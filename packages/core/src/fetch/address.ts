@@ -35,7 +35,6 @@ export interface PeerOptions<Args extends readonly unknown[]> extends AddressOpt
 
 /** Finds client addresses according to the app's options; for adapters. */
 export class AddressFinder<Args extends readonly unknown[]> {
-  /** Whether the app set `clientIp`. */
   readonly isConfigured: boolean;
   private readonly addressing: Addressing;
   private readonly options: PeerOptions<Args>;

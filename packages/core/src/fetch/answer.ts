@@ -10,7 +10,6 @@ import {
   webClasses,
 } from './web.js';
 
-/** The response to send in place of `response`, and when it may be sent. */
 interface WatchedResponse<Res> {
   readonly response: Res;
   /** Set for a response without a body: settles when the response may be sent. */

@@ -13,7 +13,6 @@ import {
 
 type Read = () => Promise<unknown>;
 
-/** A `Request` with the members that read its body. In some runtimes, it lacks `bytes`. */
 interface ReadableRequest extends WebRequest {
   readonly body?: object | null;
   readonly bodyUsed?: boolean;
@@ -155,7 +154,6 @@ export async function readBody(
   return end;
 }
 
-/** Reads the body. Returns whether it ended within `maxBytes`. */
 async function readAll(
   reader: WebReader,
   watcher: BodyWatcher,

@@ -10,7 +10,6 @@ import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
 /** A fetch request and the response to it; for adapters. */
 export class FetchExchange implements Exchange {
-  /** The response to a rejected request. */
   response: HostResponse | undefined;
   /** With `keepFirst`: settles when a response without a body may be sent. */
   kept: Promise<void> | undefined;

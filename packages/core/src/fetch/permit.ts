@@ -50,7 +50,6 @@ export class ResponsePermits {
   }
 }
 
-/** The permits of one request. */
 export class Permit {
   private done: (() => void) | undefined;
   private isReleased = false;
@@ -76,7 +75,6 @@ export class Permit {
     });
   }
 
-  /** Releases the permit; only the first call counts. */
   release(outcome: ResponseEnd): void {
     if (this.isReleased) return;
     this.isReleased = true;

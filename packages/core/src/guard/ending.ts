@@ -15,7 +15,6 @@ export class Ending<Raw> {
   readonly releases: Releases;
   private readonly clock: Clock;
   private readonly context: StepContext;
-  /** Whether any limiter has `finish`, which needs the duration of the request. */
   private readonly isTimed: boolean;
   /** How long refunds and releases of permits wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;

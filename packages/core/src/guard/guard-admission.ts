@@ -26,7 +26,6 @@ export class GuardAdmission<Raw> implements Admission {
   declare readonly replay: StoredResponse | undefined;
   declare private readonly shared: Shared<Raw>;
   declare private readonly turns: readonly DecidedTurn<Raw>[];
-  /** When the request arrived, by the guard's clock; 0 if no limiter needs its duration. */
   declare private readonly startUs: number;
   /** The time by the wall clock; 0 if no header needs it. */
   declare private readonly nowMs: number;
@@ -127,7 +126,6 @@ export class GuardAdmission<Raw> implements Admission {
   }
 }
 
-/** The name of a limiter whose count two guards have charged for the same request; undefined if there is none. */
 export function countedTwice(one: object, other: object): string | undefined {
   const areOurs = one instanceof GuardAdmission && other instanceof GuardAdmission;
   return areOurs && one.guard !== other.guard ? one.countedTwice(other) : undefined;

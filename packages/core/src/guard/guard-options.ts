@@ -1,5 +1,3 @@
-/** The interface and the options of a guard. */
-
 import type { Duration } from '../base/duration.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Admission } from '../contract/admission.js';

@@ -16,7 +16,6 @@ export class Presence {
   private readonly waiting: Set<Presence>;
   private readonly madeUs: number;
   private readonly clock: Clock;
-  /** The names of the limiters, for the warning. */
   readonly of: string;
   private readonly notices: Notices;
 
@@ -34,7 +33,6 @@ export class Presence {
     this.madeUs = notices.reports('SPW_GUARD_UNUSED') ? clock.nowUs() : 0;
   }
 
-  /** Starts the watch: a warning is logged if no request arrives. */
   expect(): void {
     if (this.waiting.size < MAX_WATCHED && this.notices.reports('SPW_GUARD_UNUSED'))
       this.waiting.add(this);
@@ -45,7 +43,7 @@ export class Presence {
    */
   seen(): void {
     const { waiting } = this;
-    if (waiting.size === 0) return; // the usual case
+    if (waiting.size === 0) return;
     waiting.delete(this);
     const before = this.clock.nowUs() - PATIENCE_US;
     const missed: Presence[] = [];

@@ -1,5 +1,3 @@
-/** Sends refunds and releases of permits to the store. */
-
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly, isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
@@ -21,7 +19,6 @@ export class Releases {
     this.client = client;
   }
 
-  /** The upkeep of permits and claims, made by their rule: see {@link UpkeepOf}. */
   permitsOf({ rule }: Step): Upkeep<Step> {
     this.permits ??= (rule.logic.upkeep as UpkeepOf<Step>)(this.client, (call) => this.track(call));
     return this.permits;
@@ -52,7 +49,6 @@ export class Releases {
     return call;
   }
 
-  /** Releases all permits and waits for calls in flight, at most 5 s. */
   async drain(): Promise<void> {
     const { clock } = this.client;
     const endUs = clock.nowUs() + CLOSE_US;

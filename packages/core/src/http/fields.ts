@@ -6,7 +6,6 @@
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Header } from '../contract/request.js';
 
-/** The value of `Retry-After`: the seconds until a request of the same cost is admitted, rounded up, at least 1. */
 export function retryAfterSeconds(retryAfterMs: number): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1000));
 }
@@ -22,7 +21,7 @@ export function policyItem(policy: Policy): string {
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
 }
 
-/** The `RateLimit` item of a decision. It starts with `prefix`, which is the same for all decisions of a policy. */
+/** `prefix` is the beginning of the item, which is the same for all decisions of a policy. */
 export function limitItem(prefix: string, decision: Decision): string {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));
@@ -50,15 +49,11 @@ function secondsUntilMore(decision: Decision): number {
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
 }
 
-/**
- * The `RateLimit-Policy` item of a policy in version 06 of the draft, where the window is mandatory and in whole
- * seconds.
- */
+/** Version 06 of the draft requires a window in whole seconds. */
 export function policyItem06({ limit, burst, windowMs }: Policy): string {
   return `${integerItem(burst)};w=${integerItem(Math.ceil((burst * windowMs) / limit / 1000))}`;
 }
 
-/** The headers of version 06 of the draft. `policies` are the items of all limits shown. */
 export function fields06(decision: Decision, policies: string): readonly Header[] {
   return [
     ['RateLimit-Policy', policies],
@@ -68,7 +63,7 @@ export function fields06(decision: Decision, policies: string): readonly Header[
   ];
 }
 
-/** The legacy headers of a decision. The reset is in seconds since the epoch, as existing clients expect. */
+/** The reset is in seconds since the epoch, as existing clients expect. */
 export function legacyFields(decision: Decision, nowMs: number): readonly Header[] {
   return [
     ['X-RateLimit-Limit', quotaOf(decision)],
@@ -153,7 +148,6 @@ export function stringItem(text: string): string {
 /** The largest Integer of RFC 9651. Larger numbers are clamped to it. */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/** An Integer item (RFC 9651) of a non-negative number. */
 function integerItem(value: number): string {
   const small = value | 0; // V8 formats small integers faster
   return small === value ? String(small) : String(Math.min(value, MAX_INTEGER));

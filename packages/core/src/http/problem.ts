@@ -30,8 +30,7 @@ const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
 
 /**
  * The problem document of a rejection. It names policies, never keys. It is concatenated by hand, because a rejection
- * must stay cheap. `head` comes from {@link problemHead}, and `violated` is a comma-separated list of names in JSON.
- * `own` overrides the default text.
+ * must stay cheap. `violated` is a comma-separated list of names in JSON.
  */
 export function problemBody(
   head: string,

@@ -1,5 +1,3 @@
-/** The link of a memory store, which always answers synchronously. */
-
 import { unanswered } from '../algorithms/decide.js';
 import type { Clock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
@@ -32,7 +30,6 @@ export class LocalLink implements StoreLink {
 
   askNow(step: Step): Answer | undefined {
     const { store } = this;
-    // `apply` may have been replaced, for example by a spy in a test. Then the replacement must be called.
     if (store.apply !== this.ownApply) return undefined;
     try {
       return store.applyOne(step);

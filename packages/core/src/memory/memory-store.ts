@@ -1,5 +1,3 @@
-/** The store in the memory of this process: synchronous, without timers, limited in size. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';

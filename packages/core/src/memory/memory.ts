@@ -198,7 +198,6 @@ export class Memory implements OneStepStore {
   }
 }
 
-/** Whether this step can be applied without the checks of a group. */
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';

@@ -10,7 +10,6 @@ import { Shelves } from './shelves.js';
 /** The number of shared counts for each kind of limit (`rule.code`), and for each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
-/** The shared counts of one store, made when it is first full. */
 export class Overflow {
   uses = 0;
   /**
@@ -54,7 +53,6 @@ export class Overflow {
   }
 }
 
-/** Turns a step that would charge into a `look`. */
 export function asLook(step: Step): Step {
   return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
 }

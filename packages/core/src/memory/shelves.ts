@@ -19,7 +19,6 @@ export class Shelves {
     return size;
   }
 
-  /** The shelf for the counts of a rule. */
   shelfFor({ machine, logic }: Rule): Shelf<Rule> {
     if (machine === this.lastMachine) return this.last;
     let shelf = this.byMachine.get(machine);
@@ -33,7 +32,6 @@ export class Shelves {
     return shelf;
   }
 
-  /** Looks at the next few entries, and evicts those that have expired. */
   reclaim(nowUs: number): void {
     for (const shelf of this.all) shelf.reclaim(nowUs);
   }
