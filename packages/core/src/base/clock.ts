@@ -1,4 +1,4 @@
-/** No other module of core reads the host's time. */
+/** Apart from the load signals for Node, only this module reads the host's time. */
 
 interface Performance {
   now(): number;

@@ -56,7 +56,6 @@ const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
 
 type ProblemHeading = 'blocked' | 'running' | 'mismatch' | 'key-invalid' | 'not-kept';
 
-/** The URL of a heading of docs/errors.md. */
 export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
   return `${PAGE}#${heading.toLowerCase()}`;
 }
@@ -103,7 +102,6 @@ export class SpillwayError extends Error {
     }
   }
 
-  /** URL of the code's explanation. */
   get help(): string {
     return helpFor(this.code);
   }

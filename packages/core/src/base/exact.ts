@@ -1,5 +1,3 @@
-/** Exact integer arithmetic on numbers whose products may exceed 2^53. */
-
 /** a x b / c as a whole part and a remainder below c. */
 export interface Quotient {
   readonly whole: number;

@@ -1,5 +1,3 @@
-/** Randomized retry hints, for rejections whose real wait is unknown. */
-
 import { checkCallback } from './checks.js';
 import { type Duration, toMicroseconds } from './duration.js';
 

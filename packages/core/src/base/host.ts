@@ -61,10 +61,8 @@ export function afterPendingInput(callback: () => void): void {
   else setTimeout(callback, 0);
 }
 
-/** A value, or a promise of it. */
 export type Eventually<Value> = Value | Promise<Value>;
 
-/** Whether a value is a promise. */
 export function isLater<T>(value: Eventually<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
@@ -83,7 +81,6 @@ export function disregard(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => undefined);
 }
 
-/** Receives log lines. */
 export interface Logger {
   warn(message: string): void;
 }

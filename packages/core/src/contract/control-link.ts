@@ -29,7 +29,6 @@ export interface ControlLink extends Control, LiveLink {
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }
 
-/** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
    * The variant of a limiter for a caller, with live limits. Limits that don't make a valid rule are reported as a

@@ -25,10 +25,8 @@ export interface KeepContext extends StepContext {
   readonly storeTimeoutMs: number;
   /** Sends one step to the store. The answer has a `failure` if the store can't answer. */
   ask(step: Step): Answer | Promise<Answer>;
-  /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Step, lost: () => void): void;
   abandon(step: Step): void;
-  /** Retries to write `value`. `last` is the step that ends its claim. */
   writeLater(last: Step, value: LateValue): void;
   /** Sends `last`, the step that ends the claim of `step`, after the request has ended. */
   end(step: Step, last: Step): Promise<void> | undefined;

@@ -49,7 +49,6 @@ interface LimiterBase<Raw> {
     | undefined;
 }
 
-/** A limiter whose count lives in a store. */
 export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly kind: 'stored';
   /** The declared rule. Used to compare two limiters with the same name. */
@@ -83,7 +82,6 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   decide(step: Step, answer: Answer): Decision;
 }
 
-/** A limiter that needs no store. */
 export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly kind: 'local';
   decide(request: LimitRequest<Raw>, context: StepContext): Decision;

@@ -11,7 +11,6 @@ export interface DecisionEvent extends Decision {
   readonly mode: Mode;
 }
 
-/** One call of a store. */
 export interface StoreCallEvent {
   readonly durationMs: number;
   /**
@@ -23,7 +22,6 @@ export interface StoreCallEvent {
 /** A circuit breaker has opened or closed. It opens when a part of the store fails or is slow. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
-  /** Why the breaker opened: too many calls failed or were slow. */
   readonly reason: 'failures' | 'slow';
   /**
    * The part of the store, such as the address of a cluster node; undefined if the store has no parts. `other parts`
@@ -32,7 +30,6 @@ export interface BreakerEvent {
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */
   readonly openMs: number;
-  /** The error that opened the breaker. */
   readonly error?: Error;
 }
 
@@ -53,7 +50,6 @@ export interface UnitsEvent {
 
 export type UnitsKind = 'reserved' | 'added' | 'returned' | 'cut' | 'silent' | 'forgiven' | 'lost';
 
-/** A memory store, as metrics read it: see {@link memoryStore}. */
 export interface Overflowing {
   /** Decisions that used a shared count because the store was full. */
   readonly overflowed: number;
@@ -98,7 +94,6 @@ export interface Observer {
     | undefined;
   /** Called when the store or a callback of the app failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Called when a call of the store has ended. */
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   /** Called when a breaker opens or closes: the store, or a part of it, is down or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;

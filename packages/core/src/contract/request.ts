@@ -35,7 +35,6 @@ export interface LimitRequest<Raw = unknown> {
   waitUntil?(promise: Promise<unknown>): boolean;
 }
 
-/** A value, or a function of the request. */
 export type Per<Raw, Value> = Value | ((request: LimitRequest<Raw>) => Value);
 
 /**

@@ -46,7 +46,6 @@ export interface BucketNumbers extends Tolerance {
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  /** The tolerance: burst x window / limit. */
   readonly tolUs: number;
   readonly tolNum: number;
 }
@@ -156,13 +155,10 @@ export interface ClaimsRule extends RuleBase {
   readonly keepUs: number;
 }
 
-/** The rules that a {@link RateAlgorithm} makes. */
 export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
-/** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
-/** The names of the algorithms, as in metrics and the command line. */
 export type Algorithm =
   | 'token-bucket'
   | 'fixed-window'
@@ -205,7 +201,6 @@ export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
 /** An item that a request touches, such as an id. The type matters: `5` and `'5'` are two items. */
 export type Item = string | number | bigint;
 
-/** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
 interface GivenOptions {
@@ -272,11 +267,8 @@ export interface FaultSink {
 export interface Machine {
   /** Whether two rules with the same limit and code are equal in all other numbers. */
   same(rule: Rule, other: Rule): boolean;
-  /** See {@link capacityOf}. */
   capacity(rule: Rule): number;
-  /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
-  /** A rule that also counts units beyond the limit; the caller sets {@link RuleBase.soft}. */
   soften?(rule: Rule): Rule;
   /**
    * Checks a plan.
@@ -284,15 +276,12 @@ export interface Machine {
    * @throws SpillwayError `SPW_OPTION_INVALID` for numbers that must not replace the declared ones
    */
   checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
-  /** For buckets with debt: charges a granted `take` or a `record` to the state of the count. */
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   policy(name: string, rule: Rule): Policy;
-  /** The numbers of the rule as operators see them. */
   declared(rule: Rule): DeclaredNumbers;
   /** After this many microseconds without a step, a count has expired: it decides like the count of an unused key. */
   expiresAfterUs(rule: Rule): number;
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
-  /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
   /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
@@ -301,7 +290,6 @@ export interface Machine {
    * `units` differs.
    */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
-  /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
     steps: readonly S[],
     judge: (step: S, place: number) => Answer,
@@ -311,7 +299,6 @@ export interface Machine {
    * have ids.
    */
   readonly merges: boolean;
-  /** An empty table for the memory store. */
   shelf(): Shelf<Rule>;
   /**
    * If true, a step that the store can't answer passes only if its `onStoreError` is `allow`; there is no fallback
@@ -343,7 +330,6 @@ export interface Machine {
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
   codeOf?(rule: Rule, claim: Claim): string;
-  /** The numbers of the rule in words, if they are not a limit per window. */
   described?(rule: Rule): string;
   /** How rejections are cached. Omitted if their cause may end at any moment. */
   readonly denials?: DenialMemory;
@@ -380,7 +366,6 @@ export interface DeclaredNumbers {
 export interface DenialMemory {
   /** How many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
-  /** Whether a cached rejection of `kept` units also applies to `cost` units. */
   covers(cost: number, kept: number): boolean;
   /** Writes the state in the answer as at most five numbers, starting at index `at`. */
   write(answer: Answer, numbers: Float64Array, at: number): void;

@@ -107,7 +107,6 @@ export interface ClaimContext {
   readonly callbackTimeoutMs?: number | undefined;
 }
 
-/** A value that could not be written yet: see {@link Upkeep.writeLater}. */
 export interface LateValue {
   readonly isMarked: boolean;
   mark(): void;

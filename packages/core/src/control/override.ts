@@ -11,7 +11,6 @@ export type Setting =
   | { readonly what: 'mode'; readonly value: Mode }
   | { readonly what: 'share'; readonly value: number }
   | { readonly what: 'limits'; readonly value: LiveLimits }
-  /** For one key: let it pass uncounted, or reject it. */
   | { readonly what: 'key'; readonly key: string; readonly value: 'allow' | 'block' }
   /** For one key: limits that replace those of the limiter. */
   | { readonly what: 'key-limits'; readonly key: string; readonly value: LiveLimits }
@@ -26,17 +25,14 @@ export interface ChangeNote {
   readonly because: string;
 }
 
-/** Who sets an override, why, and for how long. */
 export interface OverrideNote extends ChangeNote {
   /** How long the override lasts: 1 s to 30 days, or `'forever'`. Default `'1h'`. */
   readonly for?: Duration | 'forever';
 }
 
-/** An active override. */
 export type Override = Setting &
   ChangeNote & {
     readonly limiter: string;
-    /** When it was set, in milliseconds since the epoch. */
     readonly atMs: number;
     /** When it expires, in milliseconds since the epoch; null if it doesn't. */
     readonly untilMs: number | null;
@@ -44,7 +40,6 @@ export type Override = Setting &
     readonly restoredAtMs?: number;
   };
 
-/** One entry of the history. */
 export interface Change extends ChangeNote {
   /** Greater than the ids of all earlier changes. */
   readonly id: number;
@@ -69,7 +64,6 @@ export type ClearableSetting = Exclude<Setting['what'], 'key' | 'key-limits' | '
 /** The overrides of one key that can be cleared: its block or allow (`ruling`), and its limits. */
 export type ClearableOfKey = 'ruling' | 'limits';
 
-/** A validated change, with the settings to set or to clear. */
 export interface CheckedChange {
   readonly limiter: string;
   readonly note: ChangeNote;
@@ -94,7 +88,6 @@ export const MAX_OVERRIDES = 10_000;
 /** Maximum number of entries of the history. */
 export const MAX_CHANGES = 1_000;
 
-/** The error for an override beyond {@link MAX_OVERRIDES}. */
 export function tooMany(): SpillwayError {
   return new SpillwayError(
     'SPW_OPTION_INVALID',

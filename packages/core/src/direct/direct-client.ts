@@ -139,7 +139,6 @@ export class DirectClient {
     return this.store.sync || isLater(value) ? value : this.store.link.soon(value);
   }
 
-  /** Sends steps to the store, decides nothing locally, and returns the result of `then`. */
   ask<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,

@@ -98,11 +98,6 @@ export class Limit implements Decider {
     };
   }
 
-  /**
-   * A step with the declared numbers.
-   *
-   * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
-   */
   step(op: Op, key: string, cost = 1, given: CostOptions = {}): Step {
     // For speed: V8 can inline the short `isKey` and `isCost`. Only invalid values reach the functions that throw.
     if (!isKey(key)) checkKey(key);

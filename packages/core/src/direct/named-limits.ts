@@ -1,5 +1,3 @@
-/** Reads the arguments of a call to several limits: which limits, with which keys, costs and plans. */
-
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, type SpillwayErrorCode, show } from '../base/errors.js';

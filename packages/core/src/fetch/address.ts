@@ -19,7 +19,6 @@ import {
 import { tellFault } from '../observe/faults.js';
 import type { Notices } from '../observe/notices.js';
 
-/** How to find the client's address on platforms that expose no socket. */
 export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
   /**
    * Returns the address of the peer, read from the request or from the platform's other arguments. The peer is the
@@ -50,7 +49,6 @@ export class AddressFinder<Args extends readonly unknown[]> {
     this.isConfigured = options.clientIp !== undefined;
   }
 
-  /** The canonical address; undefined if it is unknown. */
   find(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
     return clientOf(this.addressing, this.peer(args), request);
   }

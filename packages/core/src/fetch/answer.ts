@@ -1,5 +1,3 @@
-/** Records the response of a fetch handler while its body is sent. */
-
 import type { ResponseWatcher } from '../contract/recorder.js';
 import {
   type WebController,

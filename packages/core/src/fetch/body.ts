@@ -1,5 +1,3 @@
-/** Records the body of a fetch request while its handler reads it, or reads it if the handler doesn't run. */
-
 import { after } from '../base/host.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 import { showBytes } from '../passage/show-bytes.js';

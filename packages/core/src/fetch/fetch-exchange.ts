@@ -1,5 +1,3 @@
-/** Implements `Exchange` for fetch. Headers are collected until the handler has returned its response. */
-
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';

@@ -1,5 +1,3 @@
-/** Releases permits when a fetch response has ended: its body ended, was canceled or failed, or its client is gone. */
-
 import type { Logger } from '../base/host.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { Fault } from '../contract/observer.js';

@@ -41,9 +41,6 @@ export function checkLimiters<Raw>(
   }
 }
 
-/**
- * The error for a value that is not a limiter. Usually the value is a limiter's options, passed without `rateLimit()`.
- */
 function noLimiter(given: unknown): SpillwayError {
   const looksLikeOptions = isPlainObject(given) && ('limit' in given || 'window' in given);
   const what = looksLikeOptions

@@ -1,5 +1,3 @@
-/** The end of a request: calls `finish` of limiters, and sends refunds and releases to the store. */
-
 import type { Clock } from '../base/clock.js';
 import { isThenable } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
@@ -116,7 +114,6 @@ export class Ending<Raw> {
     return later.length === 0 ? given : releases.track(this.endLater(given, later));
   }
 
-  /** The steps that end a claim: a release if no handler ran, otherwise the steps that the claim's limiter returns. */
   private endClaim(
     turn: DecidedTurn<Raw>,
     step: Step,

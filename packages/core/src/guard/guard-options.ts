@@ -95,7 +95,6 @@ export interface Guard<Raw = unknown> {
   close(): Promise<void>;
   /** The number of permits that requests of this process hold now, for a gauge. */
   readonly inProgress: number;
-  /** The limiters as declared, in their order. */
   readonly limiters: readonly GuardLimiter[];
   /**
    * A new guard with the same limiters. `options` override those of this guard; `undefined` resets an option to its

@@ -43,7 +43,6 @@ export class Turn<Raw> {
     this.settled = undefined;
   }
 
-  /** Turns the limiter off for this request, because an async `skip` has exempted the request. */
   skip(): void {
     this.mode = 'off';
     this.leaveOut();
@@ -64,10 +63,6 @@ export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
   return step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/**
- * Whether the limiter's `finish` is called at the end of the request. `rejected` says whether the guard rejected the
- * request.
- */
 export function needsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,
   rejected: boolean,

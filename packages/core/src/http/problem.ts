@@ -1,11 +1,8 @@
-/** Writes the body of a rejection: an RFC 9457 problem document that tells the client what to do. */
-
 import { helpFor } from '../base/errors.js';
 import { type Decision, type Reason, statusOf } from '../contract/decision.js';
 import type { OwnProblem, Problem } from '../contract/keeping.js';
 import { retryAfterSeconds } from './fields.js';
 
-/** Media type of `problemBody`. */
 export const PROBLEM_TYPE = 'application/problem+json';
 
 const IANA = 'https://iana.org/assignments/http-problem-types#';

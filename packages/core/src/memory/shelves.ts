@@ -1,5 +1,3 @@
-/** All counts of a memory store: a shelf, or table, for each algorithm. */
-
 import { BucketShelf } from '../algorithms/bucket/bucket-shelf.js';
 import type { Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
