@@ -10,6 +10,7 @@ const LONGEST = 256;
 const PLAIN = /^[^{}%#\p{Cc}\p{Surrogate}]+$/u;
 const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 
+/** Options of {@link encodeName}. */
 export interface EncodeNameOptions {
   /**
    * Shortens a string, for example to its SHA-256 in hexadecimal. It is applied to limiters and keys of more than 256

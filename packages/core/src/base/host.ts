@@ -81,6 +81,7 @@ export function disregard(value: unknown): void {
   if (isThenable(value)) value.then(undefined, () => undefined);
 }
 
+/** Receives log lines. */
 export interface Logger {
   warn(message: string): void;
 }

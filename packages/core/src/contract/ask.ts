@@ -17,6 +17,7 @@ import type { Period } from './calendar.js';
  */
 export type Op = 'take' | 'record' | 'look' | 'put' | 'hold' | 'done' | 'reset';
 
+/** The permit of a step with a `leases` rule. */
 export interface Lease {
   /** Chosen by the holder. Must be unique: 96 random bits or more. */
   readonly id: string;
@@ -24,6 +25,7 @@ export interface Lease {
   readonly critical: boolean;
 }
 
+/** The claim of a step with a `claims` rule. */
 export interface Claim {
   /**
    * The claimed id, such as the idempotency key that the client sent. Any text is valid. Claims under different keys
@@ -176,6 +178,7 @@ export interface CalendarAnswer extends AnswerBase {
   readonly current: number;
 }
 
+/** State of a limit with a penalty after the step. */
 export interface LockAnswer extends AnswerBase {
   /** The first instant after the window. During a lock, this is the window in which the lock began. */
   readonly endUs: number;
@@ -184,6 +187,7 @@ export interface LockAnswer extends AnswerBase {
   readonly untilUs: number;
 }
 
+/** State of a log, or of distinct items, after the step. */
 export interface LogAnswer extends AnswerBase {
   /** Units admitted, or items added, less than one window ago. */
   readonly used: number;
@@ -193,11 +197,13 @@ export interface LogAnswer extends AnswerBase {
   readonly lastUs: number;
 }
 
+/** State of the permits after the step. */
 export interface LeasesAnswer extends AnswerBase {
   readonly used: number;
   readonly critical: number;
 }
 
+/** State of the claim after the step. */
 export interface ClaimsAnswer extends AnswerBase {
   /** `running`: its owner holds the claim under a lease. `done`: the work is finished. */
   readonly state: 'free' | 'running' | 'done';
@@ -209,6 +215,7 @@ export interface ClaimsAnswer extends AnswerBase {
   readonly note: string;
 }
 
+/** The answer of a store to a step: the state of the count, in the numbers of its algorithm. */
 export type Answer =
   | BucketAnswer
   | QueueAnswer

@@ -11,12 +11,14 @@ export interface Period {
   readonly endUs: number;
 }
 
+/** The period of an instant, the period before, and the next one. */
 export interface Periods {
   readonly previous: Period;
   readonly current: Period;
   readonly next: Period;
 }
 
+/** Divides time into periods. */
 export interface Calendar {
   /**
    * A name without spaces: `day@UTC`, `week@Europe/Berlin`, `week-7@UTC` (from Sunday), `month@UTC`, `month-15@UTC`

@@ -10,6 +10,7 @@ import type { CalendarWindow, Rule } from './rule.js';
  */
 export type LinkedControl = Control & ControlLinked;
 
+/** The part of a {@link LinkedControl} that links it to guards and limiters. */
 export interface ControlLinked {
   link(user: ControlUser): ControlLink;
 }
@@ -29,6 +30,7 @@ export interface ControlLink extends Control, LiveLink {
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }
 
+/** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
    * The variant of a limiter for a caller, with live limits. Limits that don't make a valid rule are reported as a

@@ -36,6 +36,7 @@ export interface LimiterSettings {
   readonly limits?: LiveLimits;
 }
 
+/** An operator's decision about one key of a limiter. */
 export interface KeyOverride {
   /** `allow`: the limiter neither counts nor rejects the key. `block`: the limiter rejects it. */
   readonly verdict: 'allow' | 'block';

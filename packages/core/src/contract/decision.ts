@@ -88,6 +88,7 @@ export interface Numbers {
   readonly resetMs: number;
 }
 
+/** What one limiter decided about one request. */
 export interface Decision extends Numbers {
   readonly limiter: string;
   /** Whether this limiter lets the request pass. Also true for `would-deny`, `would-replay` and `skipped`. */

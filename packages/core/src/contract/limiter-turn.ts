@@ -15,6 +15,7 @@ export interface ResponseEnd {
   readonly aborted?: boolean;
 }
 
+/** What a guard passes to its limiters. */
 export interface StepContext {
   readonly onStoreError: OnStoreError;
   fault(fault: Fault): void;
@@ -30,6 +31,7 @@ export interface StepContext {
   readonly callbackTimeoutMs?: number | undefined;
 }
 
+/** One limiter's part in one request. */
 export interface LimiterTurn<Raw = unknown> {
   readonly request: LimitRequest<Raw>;
   /** The mode in effect: the declared one or a live setting. */

@@ -49,6 +49,7 @@ interface LimiterBase<Raw> {
     | undefined;
 }
 
+/** A limiter whose count lives in a store. */
 export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly kind: 'stored';
   /** The declared rule. Used to compare two limiters with the same name. */
@@ -82,9 +83,11 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   decide(step: Step, answer: Answer): Decision;
 }
 
+/** A limiter that needs no store. */
 export interface LocalLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly kind: 'local';
   decide(request: LimitRequest<Raw>, context: StepContext): Decision;
 }
 
+/** A limiter of a guard, with or without a count in a store. */
 export type Limiter<Raw = unknown> = StoredLimiter<Raw> | LocalLimiter<Raw>;

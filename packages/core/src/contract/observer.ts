@@ -11,6 +11,7 @@ export interface DecisionEvent extends Decision {
   readonly mode: Mode;
 }
 
+/** One call of a store. */
 export interface StoreCallEvent {
   readonly durationMs: number;
   /**
@@ -50,6 +51,7 @@ export interface UnitsEvent {
 
 export type UnitsKind = 'reserved' | 'added' | 'returned' | 'cut' | 'silent' | 'forgiven' | 'lost';
 
+/** A memory store, as metrics read it: see {@link memoryStore}. */
 export interface Overflowing {
   /** Decisions that used a shared count because the store was full. */
   readonly overflowed: number;

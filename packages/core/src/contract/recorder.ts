@@ -1,11 +1,13 @@
 import type { Header } from './request.js';
 
+/** A stored response, as it is replayed. */
 export interface StoredResponse {
   readonly status: number;
   readonly headers: readonly Header[];
   readonly body: Uint8Array;
 }
 
+/** Sees the bytes of a request's body. */
 export interface BodyWatcher {
   /** Receives the next bytes as the client sent them. The buffer may be reused after the call. */
   chunk(bytes: Uint8Array): void;
@@ -15,6 +17,7 @@ export interface BodyWatcher {
   cut(): void;
 }
 
+/** Sees the response of a handler. */
 export interface ResponseWatcher {
   /**
    * Called first, with the status and headers set by the handler. If the handler fails before they are sent, this is
@@ -39,6 +42,7 @@ export interface ResponseWatcher {
   fail(): void;
 }
 
+/** Limits on reading a body. */
 export interface BodyLimits {
   readonly maxBytes: number;
   readonly timeoutMs: number;
@@ -47,6 +51,7 @@ export interface BodyLimits {
 /** `whole`: all bytes were seen. `unknown`: the body was already read by other code, or the client has gone. */
 export type BodyEnd = 'whole' | 'too-large' | 'late' | 'unknown';
 
+/** Sees the body of one request and the response of its handler. */
 export interface Recorder {
   /** The query of the request as the client sent it, without `?`; empty if the request has none. */
   readonly query: string;
@@ -79,6 +84,7 @@ export interface Recorders {
   fetch(request: object, show: (answer: ShownResponse) => void): Recorder;
 }
 
+/** Wraps the response of a fetch handler to record it. */
 export interface ShownResponse {
   /**
    * Returns the response to send instead of `response`. If the returned response has no body, send it only after `kept`

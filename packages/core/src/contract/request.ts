@@ -35,6 +35,7 @@ export interface LimitRequest<Raw = unknown> {
   waitUntil?(promise: Promise<unknown>): boolean;
 }
 
+/** A value, or a function of the request. */
 export type Per<Raw, Value> = Value | ((request: LimitRequest<Raw>) => Value);
 
 /**
@@ -77,4 +78,5 @@ export type PlanOption<Raw> = (
   request: LimitRequest<Raw>,
 ) => Plan | null | undefined | PromiseLike<Plan | null | undefined>;
 
+/** The name and value of a header. */
 export type Header = readonly [name: string, value: string];

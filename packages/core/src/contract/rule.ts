@@ -155,10 +155,13 @@ export interface ClaimsRule extends RuleBase {
   readonly keepUs: number;
 }
 
+/** The rules that a {@link RateAlgorithm} makes. */
 export type RateRule = BucketRule | WindowRule | LogRule | DistinctRule;
 
+/** The numbers of a limit as data, for any algorithm. */
 export type Rule = RateRule | CalendarRule | LockRule | QueueRule | LeasesRule | ClaimsRule;
 
+/** The names of the algorithms, as in metrics and the command line. */
 export type Algorithm =
   | 'token-bucket'
   | 'fixed-window'
@@ -201,6 +204,7 @@ export interface DistinctAlgorithm<Raw = unknown> extends RateAlgorithm {
 /** An item that a request touches, such as an id. The type matters: `5` and `'5'` are two items. */
 export type Item = string | number | bigint;
 
+/** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
 interface GivenOptions {
@@ -336,6 +340,7 @@ export interface Machine {
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
 }
 
+/** The declared numbers of a limiter. */
 export interface DeclaredNumbers {
   /**
    * The algorithm, in one of these forms. None has spaces, because spaces separate the values announced in Redis.

@@ -13,6 +13,7 @@ import type { ApplyOptions, Step, Store } from './store.js';
 /** A store that guards and limiters accept: `memoryStore()`, or a store wrapped by `remoteStore`. */
 export type LinkedStore = Store & Linked;
 
+/** The part of a {@link LinkedStore} that links it to guards and limiters. */
 export interface Linked {
   link(user: StoreUser): StoreLink;
 }

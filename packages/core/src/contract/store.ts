@@ -65,11 +65,13 @@ export interface Store {
   readonly values?: Values | undefined;
 }
 
+/** A store that answers without a promise. */
 export interface SyncStore extends Store {
   readonly sync: true;
   apply(steps: readonly Step[], options?: ApplyOptions): readonly Answer[];
 }
 
+/** Limits on one call. */
 export interface ApplyOptions {
   /**
    * No caller waits for the answer after this instant, so the store need not send the call later. In microseconds, by
@@ -118,11 +120,13 @@ export interface Values {
   ): Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
 
+/** Values of a store that answers without a promise. */
 export interface SyncValues extends Values {
   set(name: ValueName, bytes: Uint8Array, ttlUs: number, options?: ApplyOptions): void;
   get(name: ValueName, options?: ApplyOptions): Uint8Array | undefined;
 }
 
+/** The most bytes of one value: 1 MiB. */
 export const MAX_VALUE_BYTES = 1_048_576;
 
 const MAX_TTL_US = 400 * 86_400_000_000;

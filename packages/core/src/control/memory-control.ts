@@ -26,6 +26,7 @@ import {
   tooMany,
 } from './override.js';
 
+/** Options of {@link memoryControl}. */
 export interface MemoryControlOptions {
   /** The clock by which overrides end. Default: the process's monotonic clock. */
   readonly clock?: Clock | undefined;

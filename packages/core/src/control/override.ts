@@ -25,11 +25,13 @@ export interface ChangeNote {
   readonly because: string;
 }
 
+/** Who sets an override, why, and for how long. */
 export interface OverrideNote extends ChangeNote {
   /** How long the override lasts: 1 s to 30 days, or `'forever'`. Default `'1h'`. */
   readonly for?: Duration | 'forever';
 }
 
+/** An active override. */
 export type Override = Setting &
   ChangeNote & {
     readonly limiter: string;
@@ -40,6 +42,7 @@ export type Override = Setting &
     readonly restoredAtMs?: number;
   };
 
+/** One entry of the history. */
 export interface Change extends ChangeNote {
   /** Greater than the ids of all earlier changes. */
   readonly id: number;
@@ -64,6 +67,7 @@ export type ClearableSetting = Exclude<Setting['what'], 'key' | 'key-limits' | '
 /** The overrides of one key that can be cleared: its block or allow (`ruling`), and its limits. */
 export type ClearableOfKey = 'ruling' | 'limits';
 
+/** A validated change, with the settings to set or to clear. */
 export interface CheckedChange {
   readonly limiter: string;
   readonly note: ChangeNote;
@@ -83,6 +87,7 @@ export function fieldOf(
   return `${what} ${JSON.stringify(key === undefined ? [limiter] : [limiter, key])}`;
 }
 
+/** Maximum number of active overrides. */
 export const MAX_OVERRIDES = 10_000;
 
 /** Maximum number of entries of the history. */

@@ -10,6 +10,7 @@ import type { Store, SyncStore } from '../contract/store.js';
 import type { RuleOptions } from '../limits/rule-options.js';
 import type { StoreClientOptions } from '../stores/store-client.js';
 
+/** Numbers and mode of one keyed limit. */
 export interface LimitOptions extends RuleOptions {
   /** `enforce` (default), `shadow` (counts, rejects nobody) or `off` (kill switch). */
   readonly mode?: Mode | undefined;
@@ -99,6 +100,7 @@ export const SETTINGS: NamesOf<KeyedLimiterOptions<Store>> = {
   observers: 1,
 };
 
+/** Options of a call to a limiter. */
 export interface CostOptions {
   /** The units, an integer from 0. Default 1. */
   readonly cost?: number | undefined;
@@ -113,11 +115,13 @@ export interface CostOptions {
   readonly item?: Items;
 }
 
+/** Options of a call to a limiter whose costs are known only after the work. */
 export interface ReserveOptions extends Omit<CostOptions, 'cost'> {
   /** Units, or a reservation that `reserve()` of the meter returned. Default 1. */
   readonly cost?: number | Reservation | undefined;
 }
 
+/** A limiter whose costs are known only after the work. */
 export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> {
   /**
    * Like {@link KeyedLimiter.consume}, but also accepts a reservation. Only the first `maxReserve` units of a
@@ -133,6 +137,7 @@ export interface MeteredLimiter<S extends Store, Usage> extends KeyedLimiter<S> 
   settle(decision: Decision, usage: Usage): Timely<S, boolean>;
 }
 
+/** One decision on several keys. */
 export interface GroupDecision {
   /** Whether all keys pass. If not, `consumeAll` has charged none. */
   readonly allowed: boolean;

@@ -10,6 +10,7 @@ import type { CostOptions, KeyedLimiterOptions, Timely } from './limiter-options
 /** A key for each limit to check, by the names of the limits. */
 export type LimitKeys<Name extends string> = { readonly [Of in Name]: string };
 
+/** Options of a call to several limits. */
 export interface LimitCosts<Name extends string> {
   /** The units for all limits in the call, or for some of them by name: integers from 0. Default 1. */
   readonly cost?: number | { readonly [Of in Name]?: number | undefined } | undefined;
@@ -24,6 +25,7 @@ export interface LimitCosts<Name extends string> {
   readonly item?: { readonly [Of in Name]?: Items } | undefined;
 }
 
+/** The second argument of `createLimiters`. */
 export interface LimitersOptions<S extends Store> extends KeyedLimiterOptions<S> {
   /**
    * Adds response headers to each decision, as in `headers: rateLimitHeaders()`: see {@link LimitersDecision.headers}.
@@ -49,6 +51,7 @@ export const LIMITERS_OPTIONS: NamesOf<LimitersOptions<Store>> = {
   headers: 1,
 };
 
+/** One decision by several limits. */
 export interface LimitersDecision<Name extends string> {
   /** Whether all limits pass. If not, `consume` has charged none. */
   readonly allowed: boolean;
@@ -63,6 +66,7 @@ export interface LimitersDecision<Name extends string> {
   readonly headers: readonly Header[];
 }
 
+/** The result of `consumeFirst`. */
 export interface AlternativeDecision<Name extends string> extends LimitersDecision<Name> {
   /** The index of the charged alternative, from 0; -1 if none was charged. */
   readonly alternative: number;

@@ -19,6 +19,7 @@ import {
 import { tellFault } from '../observe/faults.js';
 import type { Notices } from '../observe/notices.js';
 
+/** How to find the client's address on platforms that expose no socket. */
 export interface PeerOptions<Args extends readonly unknown[]> extends AddressOptions {
   /**
    * Returns the address of the peer, read from the request or from the platform's other arguments. The peer is the

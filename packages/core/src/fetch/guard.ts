@@ -28,6 +28,7 @@ export interface FetchGuardOptions<
 
 const OWN: OwnNames<FetchGuardOptions> = { clientIp: 1, waitUntil: 1 };
 
+/** The result of a guard for one request. */
 export interface FetchCheck {
   readonly admission: Admission;
   /**
@@ -46,6 +47,7 @@ export interface FetchCheck {
   readonly kept?: Promise<void> | undefined;
 }
 
+/** The guard that {@link fetchGuard} returns. */
 export interface FetchGuard<Req extends WebRequest, Rest extends readonly unknown[]> {
   /** Returns the handler, guarded by the limits. Errors of the handler are thrown unchanged. */
   wrap<Args extends Rest, Res extends WebResponse>(

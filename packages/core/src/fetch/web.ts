@@ -5,12 +5,14 @@ export interface WebHeaders {
   set(name: string, value: string): void;
 }
 
+/** The part of `AbortSignal` that we use. */
 export interface WebSignal {
   readonly aborted: boolean;
   addEventListener(type: 'abort', listener: () => void): void;
   removeEventListener(type: 'abort', listener: () => void): void;
 }
 
+/** The part of `Request` that we use. */
 export interface WebRequest {
   readonly method: string;
   readonly url: string;

@@ -3,6 +3,7 @@ import { type Decision, type Reason, statusOf } from '../contract/decision.js';
 import type { OwnProblem, Problem } from '../contract/keeping.js';
 import { retryAfterSeconds } from './fields.js';
 
+/** Media type of `problemBody`. */
 export const PROBLEM_TYPE = 'application/problem+json';
 
 const IANA = 'https://iana.org/assignments/http-problem-types#';

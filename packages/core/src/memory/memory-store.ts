@@ -8,6 +8,7 @@ import { Memory } from './memory.js';
 import { MemoryValues, VALUE_BYTES } from './memory-values.js';
 import { MAX_ENTRIES } from './shared-memory.js';
 
+/** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
    * The most entries to hold: one for each bucket or window in use, and one for each request in a log or in flight.
@@ -29,6 +30,7 @@ export interface MemoryStoreOptions {
 
 const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock: 1 };
 
+/** The store that {@link memoryStore} returns. */
 export interface MemoryStore extends SyncStore, Linked {
   readonly values: SyncValues;
   /** The number of entries held now. */
