@@ -4,8 +4,7 @@ type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w';
 
 /**
  * `'250ms'`, `'10s'`, `'1m'`, `'1.5h'`, `'1d'`, `'2w'`, or a number of milliseconds. The type accepts any string,
- * because durations often come from environment variables; an invalid one throws where it is used. The literals below
- * are suggestions for editors.
+ * because durations often come from environment variables. An invalid one throws where it is used.
  */
 export type Duration =
   | number

@@ -4,7 +4,6 @@
  */
 const FORMAT = '1';
 
-/** Strings with more UTF-16 units than this are hashed. */
 const LONGEST = 256;
 
 const PLAIN = /^[^{}%#\p{Cc}\p{Surrogate}]+$/u;

@@ -1,9 +1,9 @@
 /**
  * Fingerprints are 64-bit hashes of a limiter and a key, stored in place of the strings.
  *
- * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein; the variant that Linux uses for its hash
- * tables) over UTF-16 code units, with a random seed per process, so clients can't construct collisions. Among n keys
- * tracked at once, two share a count with probability n^2 / 2^65. For a million keys, this is 3 in 10^8.
+ * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein) over UTF-16 code units. The seed is random
+ * per process, so clients can't construct collisions. If a million keys are tracked at once, two of them share a count
+ * with a probability of 3 in 10^8.
  */
 
 declare const crypto: { getRandomValues(array: Int32Array): Int32Array };
@@ -67,8 +67,8 @@ export function shortened(text: string, seed: Fingerprint): string {
 }
 
 /**
- * Copies a string. Engines represent a substring as a slice that keeps the whole string, such as a header, in memory. A
- * map with slices as keys also takes 1.5 times as long per lookup.
+ * Copies a string, because engines represent a substring as a slice that keeps the whole string, such as a header, in
+ * memory.
  */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string;

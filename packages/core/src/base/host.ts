@@ -12,8 +12,8 @@ interface BuiltIns {
 }
 
 /**
- * Makes a call in the async context in which this module was loaded, if the host supports that. Use it to start timers
- * and promises that outlive a request: they would otherwise keep the request's context, and all it holds, alive.
+ * Runs `call` outside of any request's async context, if the host supports that. Timers and promises that outlive a
+ * request need this, because they would otherwise keep the request's context in memory.
  */
 export const outside: <Value>(call: () => Value) => Value =
   /* @__PURE__ */ contextNow() ?? ((call) => call());
@@ -52,7 +52,7 @@ export function endsTimersWithRequests(): boolean {
 }
 
 /**
- * Calls back once the input that has already arrived has been handled: after the poll phase on Node, soon on other
+ * Calls back after the host has read the input that has already arrived: after the poll phase on Node, soon on other
  * hosts.
  */
 export function afterPendingInput(callback: () => void): void {
@@ -157,8 +157,8 @@ interface Host {
 const { setImmediate = (callback) => setTimeout(callback, 0) } = globalThis as Host;
 
 /**
- * Lets the event loop turn now and then. A loop that only awaits settled promises never yields to it, so no timer fires
- * and no reply is read. Counts units of work instead of time, because the clock stands still on Workers.
+ * Lets the event loop run after every 512 units of work, because a loop that only awaits settled promises lets no timer
+ * fire and no reply be read. It counts work instead of time, because the clock stands still on Workers.
  */
 export class Turns {
   private left = EVERY;

@@ -47,7 +47,7 @@ function nearest(name: string, names: readonly string[]): string | undefined {
   const { length } = name;
   if (length > 40) return undefined;
   let best: string | undefined;
-  // Two swapped letters count as two changes, which are allowed in names of five letters or more.
+  // Two swapped letters count as two changes. The limit allows two changes in names of five letters or more.
   let least = Math.max(1, length / 2.5);
   for (const own of names) {
     const changes = distance(name.toLowerCase(), own.toLowerCase());

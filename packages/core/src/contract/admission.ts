@@ -17,7 +17,6 @@ export interface Admission {
   readonly replay?: StoredResponse | undefined;
   /** 200 if allowed. For a rejection, the status of its reason, such as 429, 403 (blocked key) or 503. */
   readonly status: number;
-  /** Headers for the response, whether the request is allowed or rejected. */
   readonly headers: readonly Header[];
   /** Body of a rejection: a problem document (RFC 9457). Empty if allowed. */
   readonly body: string;

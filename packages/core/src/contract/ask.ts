@@ -62,7 +62,6 @@ export interface Ask<Rule> {
   readonly rule: Rule;
   /** The units, an integer from 0 to 2^53 - 1. */
   readonly cost: number;
-  /** See {@link Step.binding}. */
   readonly binding?: boolean;
   /**
    * Further units to charge with the cost, an integer from 0. They never cause a rejection. Stores use them only for a
@@ -77,8 +76,8 @@ export interface Ask<Rule> {
    */
   readonly holdUs?: number;
   /**
-   * For binding takes with a `queue` rule. Two or more such takes of one key in a group start together, as soon as the
-   * last of them can start, rounded up to a microsecond. Each is charged as if it came at that time.
+   * For binding takes with a `queue` rule. If a group has two or more such takes of one key, all start when the last of
+   * them can start, rounded up to a microsecond. Each is charged as if it came at that time.
    */
   readonly together?: boolean;
   /**
@@ -143,7 +142,10 @@ interface AnswerBase {
   readonly provisional?: boolean;
   /** The error of the store, if it could not answer. The fallback answered instead. */
   readonly failure?: Error;
-  /** The receipt of the fallback counters for this grant. They count in this process, in case the store fails. */
+  /**
+   * The receipt of the fallback counters for this grant. The fallback counters count every grant in this process, in
+   * case the store fails.
+   */
   readonly fallbackReceipt?: Receipt;
 }
 

@@ -33,8 +33,8 @@ export interface ControlLink extends Control, LiveLink {
 /** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
-   * The variant of a limiter for a caller, with live limits. Limits that don't make a valid rule are reported as a
-   * fault and ignored.
+   * Applies live limits to a limiter for one caller. Live limits that don't make a valid rule are reported as a fault
+   * and ignored.
    *
    * @param from the variant of the caller's plan, or the declared one
    * @param limits the live limits of the limiter; those of the key take precedence

@@ -53,7 +53,6 @@ export interface Control {
    * makes guards clear their denial cache.
    */
   settingsOf(limiter: string): LimiterSettings | undefined;
-  /** The override of a key; undefined if it is neither blocked nor allowed. */
   overrideOf(limiter: string, key: string): KeyOverride | undefined;
   /**
    * Live limits for one key, which take precedence over those of its limiter. Return the same object until they change.

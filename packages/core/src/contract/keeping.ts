@@ -15,7 +15,6 @@ export interface StoredExchange {
   /** The object that identifies the request: `claimOf` finds the claim by it. */
   readonly holder: object;
   isGone(): boolean;
-  /** Whether any guard has rejected or answered the request. */
   isAnswered(): boolean;
 }
 

@@ -68,8 +68,8 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly keeping?: Keeping<Raw> | undefined;
   /**
    * Returns the step for the store, or the decision if no store is needed; a promise of either if a callback returns a
-   * promise. Must not throw, and the promise must not reject. If the limit of the rule is 0, the request is rejected
-   * without calling the store.
+   * promise. Must not throw, and the promise must not reject. A step whose rule has the limit 0 is rejected without
+   * calling the store.
    *
    * @param binding whether the step may reject the request: false in shadow mode
    * @param live live limits, which replace the declared numbers

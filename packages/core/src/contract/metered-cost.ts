@@ -31,8 +31,8 @@ export interface MeterHooks<Raw = unknown> {
 
 export interface GuardHooks<Raw> {
   /**
-   * Caps the cost of a step at the maximum reservation, and sets {@link Step.owed} to the part of `atLeast` beyond that
-   * maximum.
+   * Caps the cost of a step at the maximum reservation. If `atLeast` exceeds that maximum, sets {@link Step.owed} to
+   * the difference.
    */
   complete(step: Step, request: LimitRequest<Raw>): Step;
   readonly begin: NonNullable<StoredLimiter<Raw>['begin']>;

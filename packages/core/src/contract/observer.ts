@@ -4,8 +4,8 @@ import type { Decision, Mode } from './decision.js';
 import type { LimitRequest } from './request.js';
 
 /**
- * A decision with the mode of its limiter. All properties except the numbers have few values, and none identifies a
- * caller.
+ * A decision with the mode of its limiter. Apart from the numbers, each property has only a few possible values, and
+ * none identifies a caller.
  */
 export interface DecisionEvent extends Decision {
   readonly mode: Mode;

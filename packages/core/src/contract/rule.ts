@@ -269,7 +269,6 @@ export interface FaultSink {
  * so a program contains only the algorithms that it uses. A machine gets only rules and answers of its algorithm.
  */
 export interface Machine {
-  /** Whether two rules with the same limit and code are equal in all other numbers. */
   same(rule: Rule, other: Rule): boolean;
   capacity(rule: Rule): number;
   share(rule: Rule, share: number): Rule;
@@ -387,8 +386,7 @@ export interface DenialMemory {
  * - limits with a penalty and the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
- * A step with a claim uses a separate count for the id of the claim. The code is then the rule's code, `:` and the id,
- * escaped as in `encodeName`.
+ * Each claim has its own count: its code is the rule's code, `:` and the id of the claim, escaped as in `encodeName`.
  */
 export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?: Claim }): string {
   return claim === undefined ? rule.code : (rule.logic.codeOf?.(rule, claim) ?? rule.code);

@@ -68,12 +68,12 @@ export interface Upkeep<Held> {
    */
   keepUp(): void;
   /**
-   * Releases all permits. Claims are left to expire with their leases, because handlers may still be running. Resolves
-   * when the store has answered, or at `endUs`.
+   * Releases all permits. Claims expire with their leases instead, because handlers may still be running. Resolves when
+   * the store has answered, or at `endUs`.
    */
   close(endUs: number): Promise<void>;
   /**
-   * Returns the steps with which `ask` ends a claim, and stops renewing the claim. A fault in `ask` also stops the
+   * Stops renewing a claim and returns the steps of `ask`, which end the claim. A fault in `ask` also stops the
    * renewal.
    */
   endClaim<Context extends ClaimContext>(

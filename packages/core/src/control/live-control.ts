@@ -55,7 +55,9 @@ class Link implements ControlLink {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /** The resets that the control last returned, by limiter name. The fallback counters have applied all of them. */
+  /**
+   * The resets that the control last returned, by limiter name. All of them have been applied to the fallback counters.
+   */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
   /**
    * Caches variants with live numbers, by the live limits and by the variant that they change. Entries are

@@ -49,7 +49,6 @@ export interface Change extends ChangeNote {
   readonly atMs: number;
   readonly limiter: string;
   readonly what: Setting['what'];
-  /** The key that was blocked, allowed, given limits or reset, if the change was about a key. */
   readonly key?: string;
   /** The live value before the change; null if the declared value applied. */
   readonly before: Setting['value'] | null;
@@ -61,7 +60,7 @@ export interface Change extends ChangeNote {
   readonly untilMs: number | null;
 }
 
-/** The settings of a limiter, without those of single keys. */
+/** The settings of a limiter that can be cleared; those of single keys are in {@link ClearableOfKey}. */
 export type ClearableSetting = Exclude<Setting['what'], 'key' | 'key-limits' | 'reset'>;
 
 /** The overrides of one key that can be cleared: its block or allow (`ruling`), and its limits. */

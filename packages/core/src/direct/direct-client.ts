@@ -168,8 +168,7 @@ export class DirectClient {
     const at = answers.findIndex(({ failure }) => failure);
     const { failure: error } = answers[at] ?? {};
     if (error) {
-      // This is the limiter's name in the store. It differs from its real name only without a store, where no call
-      // fails.
+      // The limiter's name in the store. Without a store it differs from the declared name, but then no call fails.
       const { limiter } = steps[at] as Step;
       this.fault({ limiter, source: 'store', error });
     }

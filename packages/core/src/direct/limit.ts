@@ -99,7 +99,7 @@ export class Limit implements Decider {
   }
 
   step(op: Op, key: string, cost = 1, given: CostOptions = {}): Step {
-    // For speed: V8 can inline the short `isKey` and `isCost`. Only invalid values reach the functions that throw.
+    // V8 can inline the short `isKey` and `isCost`. Only invalid values reach the functions that throw.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, policyOnError: onStoreError } = this;
@@ -172,15 +172,15 @@ export class Limit implements Decider {
 }
 
 /**
- * Reads the option `cost`. Throws for a number in place of the options. Otherwise, a call written for another library,
- * such as `consume(key, 5)`, would charge 1.
+ * Reads the option `cost`. Throws if a number is passed in place of the options, because a call such as
+ * `consume(key, 5)`, written for another library, would otherwise charge 1.
  *
  * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */
 export function costIn<Cost>(options: { readonly cost?: Cost } | undefined): Cost | undefined {
   if (options === undefined) return undefined;
   if (isPlainObject(options)) {
-    // For speed, option names are checked only if `cost` is missing, because it may be misspelled.
+    // Checking names takes time, so they are checked only if `cost` is missing, because it may be misspelled.
     if (options.cost === undefined) checkNames('a call', options, COST);
     return options.cost;
   }

@@ -21,9 +21,9 @@ interface ReadableRequest extends WebRequest {
 const WHOLE = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'];
 
 /**
- * Passes the bytes of a body to `watcher` when the handler reads it, by any method. The request object stays the same;
- * only its `body` and its reading methods are replaced. Bytes that are read from a clone, or by a function that gets
- * the request itself (such as `fetch`), are not recorded.
+ * Passes the bytes of a body to `watcher` when the handler reads it, by any method. Replaces only `body` and the
+ * reading methods of the request object. Bytes that are read from a clone, or by a function that gets the request
+ * itself (such as `fetch`), are not recorded.
  */
 export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   const source = request as ReadableRequest;

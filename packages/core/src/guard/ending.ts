@@ -34,7 +34,6 @@ export class Ending<Raw> {
     this.isTimed = limiters.some(({ finish }) => finish !== undefined);
   }
 
-  /** When the request arrived, in microseconds; 0 if no limiter needs its duration. */
   startUs(): number {
     return this.isTimed ? this.clock.nowUs() : 0;
   }
@@ -77,9 +76,9 @@ export class Ending<Raw> {
   }
 
   /**
-   * Ends the turns that {@link beginTurns} returned. All refunds and releases are sent to the store in one call,
-   * including the end of a claim if it is ready in time. Refunds of an async `refundIf` are sent in a second call. The
-   * promise never rejects.
+   * Ends the turns that {@link beginTurns} returned. All refunds and releases go to the store in one call, with the end
+   * of a claim if that is ready in time. Refunds of an async `refundIf` follow in a second call. The promise never
+   * rejects.
    */
   endTurns(
     turns: readonly DecidedTurn<Raw>[],

@@ -27,7 +27,6 @@ export class GuardAdmission<Raw> implements Admission {
   declare private readonly shared: Shared<Raw>;
   declare private readonly turns: readonly DecidedTurn<Raw>[];
   declare private readonly startUs: number;
-  /** The time by the wall clock; 0 if no header needs it. */
   declare private readonly nowMs: number;
   /** Turns that need work at the end of the request. Undefined if there are none, or if the request has ended. */
   declare private open: readonly DecidedTurn<Raw>[] | undefined;
@@ -99,10 +98,7 @@ export class GuardAdmission<Raw> implements Admission {
     return this.endTurns(end, false);
   }
 
-  /**
-   * The name of a limiter whose count was charged twice: by this admission and by `other`, an admission of another
-   * guard.
-   */
+  /** The name of a limiter whose count both this admission and `other`, of another guard, have charged. */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
     const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));

@@ -4,7 +4,6 @@ import type { Clock } from '../base/clock.js';
 import type { Store } from '../contract/store.js';
 import type { Notices } from '../observe/notices.js';
 
-/** How long a guard may wait for its first request before the warning. */
 const PATIENCE_US = 600_000_000;
 
 const MAX_WATCHED = 1_000;

@@ -8,7 +8,6 @@ import type { StoreClient } from '../stores/store-client.js';
 const CLOSE_US = 5_000_000;
 
 export class Releases {
-  /** Renews and releases permits and claims; undefined until a step takes one. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
   /** Called first by {@link drain}, to resend settlements that did not reach the store. */
@@ -26,7 +25,7 @@ export class Releases {
 
   /**
    * Sends releases and refunds to the store in one call. Releases that don't reach the store are resent later. Returns
-   * undefined if the store has already answered, otherwise a promise that never rejects. No response waits for it.
+   * undefined if the store has already answered; the promise never rejects.
    */
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;

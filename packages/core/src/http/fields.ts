@@ -25,8 +25,8 @@ export function policyItem(policy: Policy): string {
 export function limitItem(prefix: string, decision: Decision): string {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));
-  // `t` is omitted if waiting doesn't help, or if the time is unknown. It is unknown when a `distinct` limit is used
-  // up: known items still pass at once, and stores don't say when the oldest item expires.
+  // `t` is omitted if waiting doesn't help or the time is unknown. It is unknown for a `distinct` limit that is used
+  // up, because stores don't report when the oldest item expires.
   const isUsedUp = allowed && cost && !(leftAfter(decision) || retryAfterMs);
   if (isUsedUp || (retryAfterMs === Infinity && !allowed) || Number.isNaN(resetMs)) return item;
   return `${item};t=${integerItem(secondsUntilMore(decision))}`;
@@ -42,8 +42,8 @@ function leftAfter({ allowed, remaining }: Decision): number {
  */
 function secondsUntilMore(decision: Decision): number {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
-  // A request without a cost, or with a known item of a `distinct` limit, never has to wait. So its `retryAfterMs` says
-  // nothing about requests that count.
+  // A request without a cost, or with a known item of a `distinct` limit, never has to wait, so its `retryAfterMs` says
+  // nothing about other requests.
   const isFree = allowed && !(cost * retryAfterMs);
   const isWait = !leftAfter(decision) && retryAfterMs !== Infinity && !isFree;
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
@@ -83,9 +83,9 @@ interface FieldHolder {
 }
 
 /**
- * Sets headers on a response that may already have headers of other guards. Items of `RateLimit` and `RateLimit-Policy`
- * are appended. For headers that describe a single limit, the lowest remaining quota wins. Other headers are replaced.
- * Runs for every response, so it allocates nothing.
+ * Sets headers on a response that may already have headers of other guards. Appends items to `RateLimit` and
+ * `RateLimit-Policy`. For headers that describe a single limit, keeps the lowest remaining quota. Runs for every
+ * response, so it allocates nothing.
  *
  * @param except the name of a header to leave out
  */
@@ -121,7 +121,6 @@ export function mergeHeaders(
   return merged;
 }
 
-/** Whether the header named `remaining` has a larger value in `fields` than on the response. */
 function isLooser(fields: readonly Header[], response: FieldHolder, remaining: string): boolean {
   for (let i = 0; i < fields.length; i += 1) {
     const field = fields[i] as Header;

@@ -18,7 +18,6 @@ const BLOCKED: Problem = {
   title: 'Blocked',
 };
 
-/** The problems of some reasons. All other reasons, and rejections by custom limiters, use {@link FULL}. */
 const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
   rate: QUOTA,
   concurrency: QUOTA,
@@ -39,10 +38,7 @@ export function problemBody(
   return `${head}${own?.advice ?? adviceFor(binding)}","violated-policies":[${violated}]}`;
 }
 
-/**
- * The beginning of the body, which is the same for all `rate` rejections by one policy. `name` is the limiter's name in
- * JSON.
- */
+/** The beginning of the body, which all `rate` rejections by one policy share. `name` is the limiter's name in JSON. */
 export function problemHead(
   binding: Decision,
   name: string,

@@ -20,7 +20,8 @@ export class LocalLink implements StoreLink {
   private readonly ownApply: SyncStore['apply'];
 
   /**
-   * @param ownApply the class's `apply`. If `store.apply` is another function, such as a spy, that is called instead
+   * @param ownApply the class's `apply`. If a test has replaced `store.apply`, for example with a spy, that is called
+   * instead
    */
   constructor(store: OneStepStore, ownApply: SyncStore['apply']) {
     this.store = store;
@@ -62,7 +63,6 @@ export class LocalLink implements StoreLink {
     try {
       return this.store.apply(steps);
     } catch (error) {
-      // The store throws if the group is invalid, for example.
       const failure = asError(error);
       return steps.map((step) => unanswered(step, failure));
     }

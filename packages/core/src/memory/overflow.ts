@@ -37,7 +37,8 @@ export class Overflow {
   }
 
   /**
-   * Adjusts the answer to a step, and notes the use of a shared count.
+   * Notes the use of a shared count. Units in it can't be refunded or reset, so a `put` of units answers false and a
+   * `reset` answers true.
    *
    * @param isShared whether the step was applied to a shared count
    * @param restsUs when that count expires
@@ -58,9 +59,8 @@ export function asLook(step: Step): Step {
 }
 
 /**
- * Directs a step to a shared count. All limiters use the same shared counts. Otherwise, an app that creates a limiter
- * for each request would keep adding counts. Each calendar has its own shared counts: in a count shared with a daily
- * limit, a month would end after a day.
+ * Directs a step to a shared count. All limiters use the same shared counts, because an app may create a limiter for
+ * each request. Each calendar has separate ones: in a count shared with a daily limit, a month would end after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;
@@ -68,8 +68,8 @@ export function onShared(step: Step, place: string): Step {
 }
 
 /**
- * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. Exception:
- * the `put` of a permit, because a permit has an id and so belongs to the key.
+ * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The `put`
+ * of a permit stays, because the permit's id shows that it belongs to the key.
  */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;
