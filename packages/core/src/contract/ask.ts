@@ -42,8 +42,8 @@ export interface Claim {
 }
 
 /**
- * Whether a step gives back a grant, settles its cost, or marks a claim as done. A group of only such steps is sent
- * without a deadline, because they are useful even if they are late.
+ * Whether a step gives back a grant, settles a cost, or marks a claim as done. Such steps are useful even if they are
+ * late, so a group of only such steps is sent without a deadline.
  */
 export function isEnd({ op, rule }: Ended): boolean {
   return op === 'put' || op === 'done' || (op === 'record' && rule?.debt !== undefined);
@@ -143,16 +143,13 @@ interface AnswerBase {
   /** The error of the store, if it could not answer. The fallback answered instead. */
   readonly failure?: Error;
   /**
-   * The receipt of the fallback counters for this grant. The fallback counters count every grant in this process, in
-   * case the store fails.
+   * The receipt of the fallback counters for this grant. These counters also count grants of the store, in case the
+   * store fails later.
    */
   readonly fallbackReceipt?: Receipt;
 }
 
-/**
- * State of a bucket after the step. The bucket is full again at `tatUs + tatNum / den`. If that is in the past, it is
- * full.
- */
+/** State of a bucket after the step. The bucket is full from the instant `tatUs + tatNum / den` on. */
 export interface BucketAnswer extends AnswerBase {
   readonly tatUs: number;
   readonly tatNum: number;
@@ -193,7 +190,9 @@ export interface LockAnswer extends AnswerBase {
 export interface LogAnswer extends AnswerBase {
   /** Units admitted, or items added, less than one window ago. */
   readonly used: number;
-  /** Time of the entry or item that must expire before this step passes; -1 if it passes now or never can. */
+  /**
+   * Time of the entry or item that must expire before this step passes; -1 if the step passes now or can never pass.
+   */
   readonly freesUs: number;
   /** Time of the newest entry that counts; 0 if no entry counts. */
   readonly lastUs: number;

@@ -26,7 +26,6 @@ export interface ControlUser {
 
 /** The checked settings of a control. Reading them never throws; an invalid setting counts as not set. */
 export interface ControlLink extends Control, LiveLink {
-  /** The decision for a key that an operator has blocked or allowed, for a limiter in `mode`. */
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }
 

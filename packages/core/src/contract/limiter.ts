@@ -58,7 +58,6 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly named: boolean;
   /** The share of keys for which the limit is enforced, 0 to 1. Default 1. */
   readonly share?: number;
-  /** The limiter's option `onStoreError`, if set. The log line about an outage shows it. */
   readonly onStoreError?: OnStoreError | undefined;
   /** True if a function of the app returns the key. The guard then warns if all requests have the same key. */
   readonly isKeyed?: boolean | undefined;

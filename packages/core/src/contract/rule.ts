@@ -24,7 +24,7 @@ interface RuleBase {
   readonly debt?: number;
 }
 
-/** The longest time by which the instant of a bucket may be ahead of now. */
+/** How far the instant at which a bucket will be full again may be ahead of now. */
 export interface Tolerance {
   /** The time in whole microseconds, rounded down. */
   readonly tolUs: number;

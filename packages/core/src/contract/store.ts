@@ -56,7 +56,6 @@ export interface Store {
    * and never throw.
    */
   register?(limiter: string, rule: Rule): void;
-  /** Decides all steps as one group. Returns one answer for each step, in the same order. */
   apply(
     steps: readonly Step[],
     options?: ApplyOptions,

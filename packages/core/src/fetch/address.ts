@@ -65,7 +65,6 @@ export class AddressFinder<Args extends readonly unknown[]> {
     }
   }
 
-  /** Reports that a limiter read the address of a request although `clientIp` is not set. */
   tellMissing(): void {
     this.reportFault(missingAddressError());
   }

@@ -76,9 +76,9 @@ export class Ending<Raw> {
   }
 
   /**
-   * Ends the turns that {@link beginTurns} returned. All refunds and releases go to the store in one call, with the end
-   * of a claim if that is ready in time. Refunds of an async `refundIf` follow in a second call. The promise never
-   * rejects.
+   * Ends the turns that {@link beginTurns} returned. All refunds and releases go to the store in one call, together
+   * with the end of a claim if that is ready in time. Refunds of an async `refundIf` follow in a second call. The
+   * promise never rejects.
    */
   endTurns(
     turns: readonly DecidedTurn<Raw>[],
