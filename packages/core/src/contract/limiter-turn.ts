@@ -9,7 +9,6 @@ import type { UpkeepClient } from './upkeep.js';
 
 /** How a response ended. Adapters pass it to {@link Admission.release}. */
 export interface ResponseEnd {
-  /** The status of the response, if one was sent. */
   readonly status?: number;
   /** True if the client went away before the response was complete. */
   readonly aborted?: boolean;

@@ -93,7 +93,6 @@ export interface BreakerSettings {
 }
 
 export interface Resilience {
-  /** How long a request waits for the store, in microseconds. */
   readonly timeoutUs: number;
   /** If undefined, there is no circuit breaker. */
   readonly breaker: BreakerSettings | undefined;

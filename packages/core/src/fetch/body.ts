@@ -118,7 +118,6 @@ class WatchedBody implements WebSource {
   }
 }
 
-/** Reads a body to its end. A body that is too large or late is canceled. */
 export async function readBody(
   request: WebRequest,
   watcher: BodyWatcher,

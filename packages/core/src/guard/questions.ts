@@ -19,7 +19,6 @@ import { Turn } from './turn.js';
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
-  /** Undefined if there is nothing to check, or after the check has ended. */
   private same: SameKey | undefined;
 
   constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {

@@ -16,7 +16,6 @@ interface StoredValue {
 }
 
 export class MemoryValues implements SyncValues {
-  /** The stored values, oldest first. */
   private readonly kept = new Map<string, StoredValue>();
   private used = 0;
   private readonly clock: Clock;

@@ -182,7 +182,6 @@ export class Memory implements OneStepStore {
     return this.overflow.noted(step, answer, isShared, expiresUs);
   }
 
-  /** Evicts some expired entries, and returns whether there is still no room for another entry. */
   private overflows(nowUs: number): boolean {
     if (this.own.size < this.maxEntries) return false;
     this.own.reclaim(nowUs);
