@@ -1,5 +1,3 @@
-/** Bytes as strings, for databases that store strings. */
-
 import { SpillwayError } from './errors.js';
 import { utf8Bytes } from './utf8.js';
 
@@ -14,9 +12,8 @@ declare function atob(base64: string): string;
 const CHUNK = 8_192;
 
 /**
- * Encodes bytes as a string. UTF-8 becomes `t` and the text, and other bytes become `b` and base64. Text with a NUL
- * also becomes base64, because some databases reject NUL. Most bodies are text, which takes a quarter less space than
- * base64. The letter also keeps database clients from parsing the string as a number or JSON.
+ * Encodes bytes as a string: UTF-8 as `t` and the text, other bytes as `b` and their base64. Text with a NUL also
+ * becomes base64, because some databases reject NUL.
  *
  * @example
  * ```ts run
@@ -56,7 +53,6 @@ export function bytesOfText(text: string): Uint8Array {
   return bytes;
 }
 
-/** The text of the bytes; undefined if they are not UTF-8. */
 function validText(bytes: Uint8Array): string | undefined {
   try {
     // With `ignoreBOM`, a byte order mark is kept, because it is part of the stored bytes.

@@ -34,21 +34,10 @@ export function checkOptions<Options>(
   if (names) checkNames(of, options as object, names, other);
 }
 
-/**
- * Checks that a value is an object, not an array.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
 export function checkObject(option: string, value: unknown): void {
   if (!isPlainObject(value)) throw mustBe(option, 'an object', value);
 }
 
-/**
- * Checks that a value is an array, or undefined.
- *
- * @param what names the elements in the message
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
 export function checkList(option: string, list: unknown, what: string): void {
   if (list !== undefined && !Array.isArray(list)) throw mustBe(option, `a list of ${what}`, list);
 }

@@ -1,10 +1,7 @@
-/** Checks values of options and arguments. A failed check throws a SpillwayError with the option's name and value. */
-
 import type { Clock } from './clock.js';
 import { type Duration, parseDuration } from './duration.js';
 import { mustBe, planHint, SpillwayError, type SpillwayErrorCode } from './errors.js';
 
-/** The largest limit and burst. */
 export const MAX_LIMIT = 1_000_000_000;
 
 /** The longest key in UTF-16 units. Encoding such a key takes 0.1 ms; a megabyte would take 20 ms. */
@@ -14,12 +11,10 @@ function isLimit(limit: unknown): limit is number {
   return isIntegerBetween(limit, 1, MAX_LIMIT);
 }
 
-/** Whether `key` is a non-empty string of at most 8,192 UTF-16 units. */
 export function isKey(key: unknown): key is string {
   return typeof key === 'string' && key !== '' && key.length <= MAX_KEY;
 }
 
-/** Whether `cost` is an integer from 0 to 2^53 - 1. */
 export function isCost(cost: unknown): cost is number {
   return isIntegerBetween(cost, 0);
 }
@@ -62,7 +57,6 @@ export function checkBurst(burst: unknown): number {
   throw mustBe('burst', integers(1, MAX_LIMIT), burst, 'SPW_BURST_INVALID', planHint(burst));
 }
 
-/** @throws SpillwayError `SPW_COST_INVALID` */
 export function checkCost(cost: unknown): number {
   if (isCost(cost)) return cost;
   throw mustBe('cost', 'an integer from 0', cost, 'SPW_COST_INVALID');
@@ -135,11 +129,6 @@ export function shareFromZero(option: string, share: unknown): number {
   throw mustBe(option, 'from 0 to 1', share);
 }
 
-/**
- * Checks a number above 0 and at most 1.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
 export function shareAboveZero(option: string, share: unknown): number {
   if (isShare(share) && share > 0) return share;
   throw mustBe(option, 'above 0 and at most 1', share);
@@ -191,7 +180,6 @@ function isShare(share: unknown): share is number {
   return typeof share === 'number' && share >= 0 && share <= 1;
 }
 
-/** Whether a value is an object and not an array. */
 export function isPlainObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -204,7 +192,6 @@ function isIntegerBetween(
   return Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most;
 }
 
-/** Returns a text such as `an integer from 1 to 1,000,000`. */
 function integers(least: number, most: number): string {
   return `an integer from ${least} to ${String(most).replace(/\B(?=(\d{3})+$)/g, ',')}`;
 }

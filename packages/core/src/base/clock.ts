@@ -1,4 +1,4 @@
-/** Clocks. Nothing else in core reads the time of the host. */
+/** Apart from the load signals for Node, only this module reads the host's time. */
 
 interface Performance {
   now(): number;
@@ -13,7 +13,7 @@ export interface Clock {
 }
 
 class SystemClock implements Clock {
-  // Looked up once, on first use: a lookup takes a quarter of the time of a decision.
+  // Looked up once, because looking up the global takes a quarter of the time of a decision.
   private source: Performance | undefined;
   private originMs = 0;
 
@@ -37,7 +37,7 @@ export function wallClockMs(): number {
   return Date.now();
 }
 
-/** How long a reading of the wall clock is reused: reading it takes time, and the clock is rarely set. */
+/** A reading of the wall clock is reused for this time, because each reading costs time. */
 const READ_EVERY_US = 10_000;
 
 /** Converts instants of a clock to wall-clock time. */

@@ -1,13 +1,10 @@
-/** Durations such as `'10s'`, converted to whole microseconds. */
-
 import { mustBe, planHint } from './errors.js';
 
 type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w';
 
 /**
  * `'250ms'`, `'10s'`, `'1m'`, `'1.5h'`, `'1d'`, `'2w'`, or a number of milliseconds. The type accepts any string,
- * because durations often come from environment variables; an invalid one throws where it is used. The literals below
- * are suggestions for editors.
+ * because durations often come from environment variables. An invalid one throws where it is used.
  */
 export type Duration =
   | number
@@ -29,13 +26,9 @@ const UNIT_US: Record<Unit, number> = {
   w: 604_800_000_000,
 };
 
-/** Microseconds in 400 days, the longest window. */
 const MAX_WINDOW_US: number = 400 * UNIT_US.d;
 
-/**
- * A duration in whole microseconds. NaN if it is invalid: not a {@link Duration}, negative, not finite, or not a whole
- * number of microseconds.
- */
+/** Returns NaN if the duration is invalid or not a whole number of microseconds. */
 export function parseDuration(duration: unknown): number {
   let us = Number.NaN;
   if (typeof duration === 'number') {

@@ -1,15 +1,11 @@
-/** Encodes the name of a count as one string, for stores that look up counts by name. */
-
 /**
  * The version of the stored format, which covers these names and everything stored under them (docs/stored-format.md).
  * A new version makes all counts start over.
  */
 const FORMAT = '1';
 
-/** Strings with more UTF-16 units than this are hashed. */
 const LONGEST = 256;
 
-/** Text that needs no escaping: not empty, no special characters, control characters or unpaired surrogates. */
 const PLAIN = /^[^{}%#\p{Cc}\p{Surrogate}]+$/u;
 const SPECIAL = /[{}%]|^#|\p{Cc}|\p{Surrogate}/gu;
 
@@ -68,10 +64,7 @@ function encodeCode(
   return code.slice(0, at) + (hide ? hide(text) : `#${hash?.(text)}`);
 }
 
-/**
- * Escapes a text. Different texts have different results, which are never empty and have no braces or control
- * characters.
- */
+/** Different texts have different results. A result is never empty and has no braces or control characters. */
 export function encodeText(text: string, hash?: EncodeNameOptions['hash']): string {
   // This is unambiguous, because elsewhere four hex digits follow each '%'.
   if (text === '') return '%-';

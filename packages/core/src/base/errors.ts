@@ -1,5 +1,3 @@
-/** The error class of Spillway. An error has a stable code, a message with option and value, and a link to the docs. */
-
 /** Each code has a heading in docs/errors.md. */
 export type SpillwayErrorCode =
   | 'SPW_ADDRESS_REQUIRED'
@@ -56,10 +54,8 @@ const MADE_OFTEN = /SHAPER|ANSWER|STORE_(ERROR|TIMEOUT|UNAVAILABLE)/;
 
 const PAGE = 'https://github.com/spillway/spillway/blob/main/docs/errors.md';
 
-/** The headings of docs/errors.md that explain rejections. */
 type ProblemHeading = 'blocked' | 'running' | 'mismatch' | 'key-invalid' | 'not-kept';
 
-/** The URL of a heading of docs/errors.md. */
 export function helpFor(heading: SpillwayErrorCode | ProblemHeading): string {
   return `${PAGE}#${heading.toLowerCase()}`;
 }
@@ -106,7 +102,6 @@ export class SpillwayError extends Error {
     }
   }
 
-  /** URL of the code's explanation. */
   get help(): string {
     return helpFor(this.code);
   }
@@ -141,22 +136,19 @@ export function mustBe(
   return new SpillwayError(code, `${option} must be ${what}, got ${show(value)}${hint}`);
 }
 
-/** A hint if a function was passed where a limit needs a number; otherwise empty. */
 export function planHint(value: unknown): string {
   return typeof value === 'function' ? ': for limits that differ between callers use plan' : '';
 }
 
-/** The end of a log line about an error: the URL that explains it, or nothing if it is no SpillwayError. */
 export function seeHelp(error: unknown): string {
   return isSpillwayError(error) ? ` See ${helpFor(error.code)}` : '';
 }
 
-/** Returns an Error unchanged. For any other thrown value, returns an Error whose message shows it. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error(show(thrown));
 }
 
-/** The message of a thrown value. Never throws, whatever was thrown. */
+/** Never throws, whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   try {
     const message: unknown = thrown instanceof Error ? thrown.message : undefined;
@@ -166,7 +158,6 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** Formats a value for a message: one line, at most 60 characters, strings quoted. */
 export function show(value: unknown): string {
   let text: string;
   try {

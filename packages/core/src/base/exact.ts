@@ -1,5 +1,3 @@
-/** Exact integer arithmetic on numbers whose products may exceed 2^53. */
-
 /** a x b / c as a whole part and a remainder below c. */
 export interface Quotient {
   readonly whole: number;
@@ -25,7 +23,6 @@ function wideMulDiv(a: number, b: number, c: number): Quotient {
   return { whole: Number(whole), rest: Number(wide % BigInt(c)) };
 }
 
-/** (a x b + c) / d, rounded down; the operands are non-negative integers. */
 export function mulAddDiv(a: number, b: number, c: number, d: number): number {
   const sum = a * b + c;
   return sum <= Number.MAX_SAFE_INTEGER ? Math.floor(sum / d) : wideMulAddDiv(a, b, c, d);
@@ -35,7 +32,6 @@ function wideMulAddDiv(a: number, b: number, c: number, d: number): number {
   return Number((BigInt(a) * BigInt(b) + BigInt(c)) / BigInt(d));
 }
 
-/** Whether a x b <= c x d, exactly; the operands are non-negative integers. */
 export function productAtMost(a: number, b: number, c: number, d: number): boolean {
   const left = a * b;
   const right = c * d;

@@ -1,14 +1,13 @@
 /**
  * Fingerprints are 64-bit hashes of a limiter and a key, stored in place of the strings.
  *
- * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein; the variant that Linux uses for its hash
- * tables) over UTF-16 code units, with a random seed per process, so clients can't construct collisions. Among n keys
- * tracked at once, two share a count with probability n^2 / 2^65. For a million keys, this is 3 in 10^8.
+ * They are computed by HalfSipHash-1-3 (J.-P. Aumasson and D. J. Bernstein) over UTF-16 code units. The seed is random
+ * per process, so clients can't construct collisions. If a million keys are tracked at once, two of them share a count
+ * with a probability of 3 in 10^8.
  */
 
 declare const crypto: { getRandomValues(array: Int32Array): Int32Array };
 
-/** A 64-bit value as two signed halves. */
 export interface Fingerprint {
   readonly lo: number;
   readonly hi: number;
@@ -20,7 +19,6 @@ export function randomSeed(): Fingerprint {
   return { lo: words[0] as number, hi: words[1] as number };
 }
 
-/** HalfSipHash-1-3 with 64-bit output over the text's UTF-16 code units in little-endian order. */
 export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   const { length } = text;
   let v0 = seed.lo | 0;
@@ -62,15 +60,15 @@ export function fingerprint(text: string, seed: Fingerprint): Fingerprint {
   return { lo, hi: v1 ^ v3 };
 }
 
-/** A short replacement for a long text. Clients can't forge one, because the seed is secret. */
+/** Clients can't forge the result, because the seed is secret. */
 export function shortened(text: string, seed: Fingerprint): string {
   const { lo, hi } = fingerprint(text, seed);
   return `\0${lo.toString(16)}.${hi.toString(16)}.${text.length}`;
 }
 
 /**
- * Copies a string. Engines represent a substring as a slice that keeps the whole string, such as a header, in memory. A
- * map with slices as keys also takes 1.5 times as long per lookup.
+ * Copies a string, because engines represent a substring as a slice that keeps the whole string, such as a header, in
+ * memory.
  */
 export function detached(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string;

@@ -1,5 +1,3 @@
-/** Randomized retry hints, for rejections whose real wait is unknown. */
-
 import { checkCallback } from './checks.js';
 import { type Duration, toMicroseconds } from './duration.js';
 
@@ -14,11 +12,6 @@ export interface HintOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/**
- * Returns a function that generates hints, in milliseconds.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
 export function hints(options: HintOptions): () => number {
   const random = randomOf(options);
   const ms = toMicroseconds(options.retryAfter ?? '1s', 'retryAfter') / 1000;

@@ -12,8 +12,8 @@ interface BuiltIns {
 }
 
 /**
- * Makes a call in the async context in which this module was loaded, if the host supports that. Use it to start timers
- * and promises that outlive a request: they would otherwise keep the request's context, and all it holds, alive.
+ * Runs `call` outside of any request's async context, if the host supports that. Timers and promises that outlive a
+ * request need this, because they would otherwise keep the request's context in memory.
  */
 export const outside: <Value>(call: () => Value) => Value =
   /* @__PURE__ */ contextNow() ?? ((call) => call());
@@ -46,14 +46,13 @@ export type HostSignal = typeof globalThis extends { AbortSignal: { prototype: i
   ? Own
   : { readonly aborted: boolean };
 
-/** Whether a timer ends with the request that set it, as on Cloudflare Workers. */
 export function endsTimersWithRequests(): boolean {
   const { navigator } = globalThis as { navigator?: { readonly userAgent?: string } };
   return navigator?.userAgent === 'Cloudflare-Workers';
 }
 
 /**
- * Calls back once the input that has already arrived has been handled: after the poll phase on Node, soon on other
+ * Calls back after the host has read the input that has already arrived: after the poll phase on Node, soon on other
  * hosts.
  */
 export function afterPendingInput(callback: () => void): void {
@@ -62,10 +61,8 @@ export function afterPendingInput(callback: () => void): void {
   else setTimeout(callback, 0);
 }
 
-/** A value, or a promise of it. */
 export type Eventually<Value> = Value | Promise<Value>;
 
-/** Whether a value is a promise. */
 export function isLater<T>(value: Eventually<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function';
 }
@@ -91,10 +88,7 @@ export interface Logger {
 
 const toConsole = { warn: (message: string) => globalConsole()?.warn(message) };
 
-/**
- * A logger that writes to the host's console. Always returns the same object, because repeated lines are suppressed per
- * logger.
- */
+/** Always returns the same object, because repeated lines are suppressed per logger. */
 export function consoleLogger(): Logger {
   return toConsole;
 }
@@ -103,7 +97,7 @@ export function toConsoleLine(line: string): void {
   globalConsole()?.log(line);
 }
 
-/** An environment variable; undefined on Deno, which would prompt its user for permission. */
+/** Returns undefined on Deno, where reading a variable would prompt the user for permission. */
 export function environment(name: string): string | undefined {
   const { process, Deno } = globalThis as { process?: Process; Deno?: unknown };
   try {
@@ -125,7 +119,6 @@ export function oneOfMany(): string | undefined {
     : undefined;
 }
 
-/** Whether the console may show colours: only if it is a terminal whose user has not set `NO_COLOR`. */
 export function showsColors(): boolean {
   const { process } = globalThis as { process?: Process };
   try {
@@ -153,10 +146,7 @@ function globalConsole(): Console | undefined {
 
 declare function setTimeout(callback: () => void, ms: number): unknown;
 
-/**
- * The units of work between two turns of the event loop. A unit, such as an answer without I/O, takes a few
- * microseconds, so 512 units take a few milliseconds.
- */
+/** The units of work between two turns of the event loop. 512 units take a few milliseconds. */
 const EVERY = 512;
 
 interface Host {
@@ -167,8 +157,8 @@ interface Host {
 const { setImmediate = (callback) => setTimeout(callback, 0) } = globalThis as Host;
 
 /**
- * Lets the event loop turn now and then. A loop that only awaits settled promises never yields to it, so no timer fires
- * and no reply is read. Counts units of work instead of time, because the clock stands still on Workers.
+ * Lets the event loop run after every 512 units of work, because a loop that only awaits settled promises lets no timer
+ * fire and no reply be read. It counts work instead of time, because the clock stands still on Workers.
  */
 export class Turns {
   private left = EVERY;

@@ -3,7 +3,6 @@
 import { show } from './errors.js';
 import { disregard, isThenable } from './host.js';
 
-/** Longer strings are described by their length. */
 const SHOWN = 60;
 
 /** @param what the callback, as in `key of limiter "api"` */

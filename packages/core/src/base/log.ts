@@ -1,8 +1,6 @@
-/** Writes log lines, and stores a value for each recent subject of log lines. */
-
 import { disregard, type Logger } from './host.js';
 
-/** Logs a line. Ignores errors of the logger, which must not fail a request. */
+/** Ignores errors of the logger, because they must not fail a request. */
 export function warn(logger: Logger, text: string): void {
   try {
     disregard(logger.warn(`Spillway: ${text}`));
@@ -11,7 +9,6 @@ export function warn(logger: Logger, text: string): void {
   }
 }
 
-/** A map of the 1,000 most recently set entries. */
 export class RecentSubjects<Value> {
   private readonly values = new Map<string, Value>();
 

@@ -1,5 +1,3 @@
-/** Rejects unknown options and suggests the nearest known name. */
-
 import { SpillwayError } from './errors.js';
 
 /**
@@ -18,16 +16,8 @@ const PLACES: Readonly<Record<string, string>> = {
   'the Fastify plugin': 'groups',
 };
 
-/** Another object of options that a function takes. */
 export type OtherPlace = readonly [place: string, names: object];
 
-/**
- * Rejects unknown options. Options that are undefined are ignored.
- *
- * @param of the function's name in messages, as in `rateLimit()`
- * @param other a second object of options that the same function takes
- * @throws SpillwayError `SPW_OPTION_UNKNOWN`
- */
 export function checkNames(of: string, options: object, names: object, other?: OtherPlace): void {
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || Object.hasOwn(names, name)) continue;
@@ -38,7 +28,6 @@ export function checkNames(of: string, options: object, names: object, other?: O
   }
 }
 
-/** Suggests what to write in place of an unknown name. */
 function mendFor(name: string, of: string, names: object, other: OtherPlace | undefined): string {
   const place = other && Object.hasOwn(other[1], name) ? other[0] : placeOf(name);
   if (place && place !== of) return `"${name}" is an option of ${place}`;
@@ -54,12 +43,11 @@ function placeOf(name: string): string | undefined {
   return Object.keys(PLACES).find((place) => PLACES[place]?.split(' ').includes(name));
 }
 
-/** The name with the smallest edit distance, if it is similar enough; ignores case. */
 function nearest(name: string, names: readonly string[]): string | undefined {
   const { length } = name;
   if (length > 40) return undefined;
   let best: string | undefined;
-  // Two swapped letters count as two changes, which are allowed in names of five letters or more.
+  // Two swapped letters count as two changes. The limit allows two changes in names of five letters or more.
   let least = Math.max(1, length / 2.5);
   for (const own of names) {
     const changes = distance(name.toLowerCase(), own.toLowerCase());

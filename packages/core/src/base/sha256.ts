@@ -113,7 +113,6 @@ class Sha256 implements Digest {
     state[7] = (state[7] as number) + h;
   }
 
-  /** The message schedule: expands the block to 64 words. */
   private expand(bytes: Uint8Array, from: number): void {
     const { words } = this;
     for (let i = 0; i < 16; i += 1) {

@@ -1,5 +1,3 @@
-/** Converts between text and UTF-8 bytes. */
-
 declare class TextEncoder {
   encode(text: string): Uint8Array;
 }

@@ -1,9 +1,6 @@
-/** Waits for any thenable, with a timeout. */
-
 import { systemClock } from './clock.js';
 import { after, afterPendingInput, isThenable } from './host.js';
 
-/** The value of a promise, or its error. */
 export type Result<T> = { readonly value: T } | { readonly error: unknown };
 
 /**
@@ -20,8 +17,8 @@ export type Result<T> = { readonly value: T } | { readonly error: unknown };
 export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T>> {
   return new Promise((resolve) => {
     const late = { error: new Error(`no answer within ${ms} ms`) };
-    // After a stall of the event loop, timers fire before input that has already arrived is read. Wait until it is
-    // read.
+    // After a stall of the event loop, timers fire before replies that have already arrived are read. Wait until those
+    // are read.
     const cancel = after(ms, () => afterPendingInput(() => resolve(late)));
     const settle = (result: Result<T>): void => {
       cancel();
@@ -35,7 +32,6 @@ export function within<T>(ms: number, promise: PromiseLike<T>): Promise<Result<T
   });
 }
 
-/** Returns the result of `call`, or an error if it fails or takes longer than `ms` milliseconds. */
 export function inTime<T>(
   ms: number,
   call: (deadlineUs: number) => T | PromiseLike<T>,

@@ -1,5 +1,3 @@
-/** The parts of a step on one count, and the answers of a store. */
-
 import type { Period } from './calendar.js';
 
 /**
@@ -30,8 +28,8 @@ export interface Lease {
 /** The claim of a step with a `claims` rule. */
 export interface Claim {
   /**
-   * The claimed id, such as an idempotency key as the caller sent it. Any text is valid. Different keys may have equal
-   * ids.
+   * The claimed id, such as the idempotency key that the client sent. Any text is valid. Claims under different keys
+   * may have equal ids.
    */
   readonly id: string;
   /**
@@ -44,8 +42,8 @@ export interface Claim {
 }
 
 /**
- * Whether a step gives back a grant, settles its cost, or marks a claim as done. A group of only such steps is sent
- * without a deadline, because they are useful even if they are late.
+ * Whether a step gives back a grant, settles a cost, or marks a claim as done. Such steps are useful even if they are
+ * late, so a group of only such steps is sent without a deadline.
  */
 export function isEnd({ op, rule }: Ended): boolean {
   return op === 'put' || op === 'done' || (op === 'record' && rule?.debt !== undefined);
@@ -56,7 +54,6 @@ interface Ended {
   readonly rule?: { readonly debt?: number | undefined };
 }
 
-/** An operation on one key under one rule. */
 export interface Ask<Rule> {
   readonly op: Op;
   /** Name of the limiter. The limiter, the key and `countOf` together identify the count. */
@@ -65,7 +62,6 @@ export interface Ask<Rule> {
   readonly rule: Rule;
   /** The units, an integer from 0 to 2^53 - 1. */
   readonly cost: number;
-  /** See {@link Step.binding}. */
   readonly binding?: boolean;
   /**
    * Further units to charge with the cost, an integer from 0. They never cause a rejection. Stores use them only for a
@@ -80,8 +76,8 @@ export interface Ask<Rule> {
    */
   readonly holdUs?: number;
   /**
-   * For binding takes with a `queue` rule. Two or more such takes of one key in a group start together, as soon as the
-   * last of them can start, rounded up to a microsecond. Each is charged as if it came at that time.
+   * For binding takes with a `queue` rule. If a group has two or more such takes of one key, all start when the last of
+   * them can start, rounded up to a microsecond. Each is charged as if it came at that time.
    */
   readonly together?: boolean;
   /**
@@ -108,7 +104,7 @@ export interface Ask<Rule> {
   readonly items?: readonly string[] | undefined;
 }
 
-/** Identifies a grant, so that `put` can give it back. */
+/** Identifies a grant. A later `put` with this receipt gives the grant back. */
 export interface Receipt {
   /**
    * What identifies the grant, by algorithm:
@@ -146,23 +142,20 @@ interface AnswerBase {
   readonly provisional?: boolean;
   /** The error of the store, if it could not answer. The fallback answered instead. */
   readonly failure?: Error;
-  /** The receipt of the fallback counters for this grant. They count in this process, in case the store fails. */
+  /**
+   * The receipt of the fallback counters for this grant. These counters also count grants of the store, in case the
+   * store fails later.
+   */
   readonly fallbackReceipt?: Receipt;
 }
 
-/**
- * State of a bucket after the step. The bucket is full again at `tatUs + tatNum / den`. If that is in the past, it is
- * full.
- */
+/** State of a bucket after the step. The bucket is full from the instant `tatUs + tatNum / den` on. */
 export interface BucketAnswer extends AnswerBase {
   readonly tatUs: number;
   readonly tatNum: number;
 }
 
-/**
- * State of a shaper's queue after the step. While the taker of the last unit waits, `tatUs` is later than `nowUs` plus
- * the tolerance.
- */
+/** State of a shaper's queue after the step. While a job waits, `tatUs` is later than `nowUs` plus the tolerance. */
 export interface QueueAnswer extends BucketAnswer {
   /** The end of the running pause, in microseconds since the epoch; 0 if no pause runs. */
   readonly pausedUntilUs: number;
@@ -197,7 +190,9 @@ export interface LockAnswer extends AnswerBase {
 export interface LogAnswer extends AnswerBase {
   /** Units admitted, or items added, less than one window ago. */
   readonly used: number;
-  /** Time of the entry or item that must expire before this step passes; -1 if it passes now or never can. */
+  /**
+   * Time of the entry or item that must expire before this step passes; -1 if the step passes now or can never pass.
+   */
   readonly freesUs: number;
   /** Time of the newest entry that counts; 0 if no entry counts. */
   readonly lastUs: number;
@@ -205,9 +200,7 @@ export interface LogAnswer extends AnswerBase {
 
 /** State of the permits after the step. */
 export interface LeasesAnswer extends AnswerBase {
-  /** Permits held now, by all holders. */
   readonly used: number;
-  /** Permits held now by critical holders. */
   readonly critical: number;
 }
 

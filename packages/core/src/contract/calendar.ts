@@ -1,5 +1,3 @@
-/** Periods of a calendar or a subscription, which limits use as windows. */
-
 /** A period of a calendar rule: a day, a week, a month, or a billing period of the app. */
 export interface Period {
   /**

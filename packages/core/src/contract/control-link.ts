@@ -1,5 +1,3 @@
-/** Through these interfaces, guards and limiters read the live settings of a control. */
-
 import type { Duration } from '../base/duration.js';
 import type { Control, LiveLimits } from './control.js';
 import type { Decision, Mode, Policy } from './decision.js';
@@ -28,15 +26,14 @@ export interface ControlUser {
 
 /** The checked settings of a control. Reading them never throws; an invalid setting counts as not set. */
 export interface ControlLink extends Control, LiveLink {
-  /** The decision for a key that an operator has blocked or allowed, for a limiter in `mode`. */
   decisionByOverride(limiter: string, mode: Mode, key: string): Decision | undefined;
 }
 
 /** Applies live limits to the declared numbers of limiters. */
 export interface LiveLink {
   /**
-   * The variant of a limiter for a caller, with live limits. Limits that don't make a valid rule are reported as a
-   * fault and ignored.
+   * Applies live limits to a limiter for one caller. Live limits that don't make a valid rule are reported as a fault
+   * and ignored.
    *
    * @param from the variant of the caller's plan, or the declared one
    * @param limits the live limits of the limiter; those of the key take precedence
@@ -49,19 +46,12 @@ export interface LiveLink {
   ): RuleVariant<Declared>;
 }
 
-/** A limiter whose numbers can be set live. */
 export interface LiveVariants<Declared extends Numbers> {
   readonly name: string;
   readonly declared: RuleVariant<Declared>;
-  /**
-   * A variant with live numbers and the plan of `like`.
-   *
-   * @throws SpillwayError if the numbers don't make a valid rule
-   */
   withNumbers(numbers: Declared, like: RuleVariant<Declared>): RuleVariant<Declared>;
 }
 
-/** The rules and the policy made from the numbers of a limit. */
 export interface RuleVariant<Declared extends Numbers> {
   readonly numbers: Declared;
   readonly plan: string | undefined;

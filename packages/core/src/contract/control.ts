@@ -1,5 +1,3 @@
-/** The interface of a control, through which operators change settings of running processes. */
-
 import type { Duration } from '../base/duration.js';
 import type { Mode } from './decision.js';
 import type { Rule } from './rule.js';
@@ -34,7 +32,7 @@ export interface LimiterSettings {
    * limiter is in shadow mode.
    */
   readonly share?: number;
-  /** Must be the same object as long as the numbers don't change: a guard makes a rule only once for each object. */
+  /** Return the same object until the numbers change, because a guard makes a new rule for each new object. */
   readonly limits?: LiveLimits;
 }
 
@@ -42,7 +40,6 @@ export interface LimiterSettings {
 export interface KeyOverride {
   /** `allow`: the limiter neither counts nor rejects the key. `block`: the limiter rejects it. */
   readonly verdict: 'allow' | 'block';
-  /** Milliseconds until the override expires. */
   readonly endsInMs: number;
 }
 
@@ -52,21 +49,19 @@ export interface KeyOverride {
  */
 export interface Control {
   /**
-   * The settings of a limiter. Must be the same object until any setting of the limiter changes: guards clear their
-   * denial cache when they see a new object.
+   * The settings of a limiter. Return the same object until a setting of the limiter changes, because a new object
+   * makes guards clear their denial cache.
    */
   settingsOf(limiter: string): LimiterSettings | undefined;
-  /** The override of a key; undefined if it is neither blocked nor allowed. */
   overrideOf(limiter: string, key: string): KeyOverride | undefined;
   /**
-   * Live limits for one key, which take precedence over those of its limiter. Must be the same object as long as they
-   * don't change. When they change, {@link settingsOf} must return a new object.
+   * Live limits for one key, which take precedence over those of its limiter. Return the same object until they change.
+   * When they change, {@link settingsOf} must return a new object.
    */
   limitsOf?(limiter: string, key: string): LiveLimits | undefined;
   /**
-   * Keys of the limiter that were reset within the last minute, with the time in milliseconds since the epoch. The
-   * fallback counters read this map. When it changes, {@link settingsOf} must return a new object. With `hashKeys`, the
-   * keys are hashes, as the control stores them.
+   * Keys of the limiter that were reset within the last minute, with the time in milliseconds since the epoch. When
+   * this map changes, {@link settingsOf} must return a new object. With `hashKeys`, the keys are hashes.
    */
   resetsOf?(limiter: string): ReadonlyMap<string, number>;
   /** True if the storage has lost the settings. The last known settings stay in effect. */

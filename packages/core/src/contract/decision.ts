@@ -1,8 +1,4 @@
 /**
- * The decision of a limiter or load shedder about one request: mode, outcome, numbers, and HTTP status of a rejection.
- */
-
-/**
  * The result of a request at one limiter. Each request has exactly one outcome, so the counts of all outcomes add up to
  * the number of requests.
  *
@@ -52,7 +48,6 @@ export type Reason =
 
 /** The numbers of a limit as clients see them. */
 export interface Policy {
-  /** Name of the limiter. */
   readonly name: string;
   /** What is counted: `requests` per window, or `concurrent-requests` (without a window). */
   readonly unit: 'requests' | 'concurrent-requests';
@@ -103,7 +98,6 @@ export interface Decision extends Numbers {
   readonly reason: Reason | null;
   /** The HTTP status of the rejection, if it differs from the default for the reason. */
   readonly status?: number | undefined;
-  /** The cost of the request in units. */
   readonly cost: number;
   /** True if the key has used more than the limit and the limiter admits this: see its option `overage`. */
   readonly over?: true | undefined;
@@ -148,12 +142,9 @@ export function statusOf({ reason, status }: Decision): number {
 }
 
 /**
- * The decision that determines the response.
- *
- * - If any limiter rejects: a rejection of the caller (429, 403, 402) comes first, then overload (503), other
- *   rejections (such as of an idempotency key), and replays. Among equals, the longest wait decides.
- * - If all pass, the decision with the least `remaining`. Skipped decisions come last, because their `remaining` is
- *   NaN.
+ * The decision that determines the response. A rejection of the caller (429, 403, 402) comes first, then overload
+ * (503), then other rejections, then replays. Among equals, the longest wait decides. If all pass, it is the decision
+ * with the least `remaining`.
  */
 export function bindingOf(decisions: readonly Decision[]): Decision {
   return decisions.reduce((binding, decision) => {
@@ -189,7 +180,6 @@ export function skippedDecision(limiter: string): Decision {
   };
 }
 
-/** A rejection that needs no call of the store. */
 export function deniedDecision(
   limiter: string,
   mode: Mode,

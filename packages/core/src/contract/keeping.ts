@@ -1,7 +1,4 @@
-/**
- * The contract between a guard and `idempotency()`, a limiter that runs a request once, stores its response, and
- * replays the response for retries.
- */
+/** The interfaces between a guard and `idempotency()`, which stores responses and replays them. */
 
 import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
@@ -13,40 +10,31 @@ import type { Header, LimitRequest } from './request.js';
 import type { Step, Values } from './store.js';
 import type { LateValue, Upkeep } from './upkeep.js';
 
-/** The parts of a request and its response that a limiter with stored responses needs. */
 export interface StoredExchange {
   readonly recorder: Recorder;
   /** The object that identifies the request: `claimOf` finds the claim by it. */
   readonly holder: object;
-  /** Whether the client has gone. */
   isGone(): boolean;
-  /** Whether any guard has rejected or answered the request. */
   isAnswered(): boolean;
 }
 
-/** The context that a guard passes to a limiter with stored responses. */
 export interface KeepContext extends StepContext {
   readonly clock: Clock;
   readonly values: Values;
   readonly storeTimeoutMs: number;
   /** Sends one step to the store. The answer has a `failure` if the store can't answer. */
   ask(step: Step): Answer | Promise<Answer>;
-  /** Calls `lost` if a renewal finds that another owner has the claim. */
   whenLost(step: Step, lost: () => void): void;
-  /** Stops the renewal of a claim. */
   abandon(step: Step): void;
-  /** Retries to write `value`. `last` is the step that ends its claim. */
   writeLater(last: Step, value: LateValue): void;
   /** Sends `last`, the step that ends the claim of `step`, after the request has ended. */
   end(step: Step, last: Step): Promise<void> | undefined;
 }
 
-/** The result of a request whose claim the store rejected. */
 export interface Settled {
   readonly decision: Decision;
   /** For a replay: the stored response to send. */
   readonly answer?: StoredResponse | undefined;
-  /** For a rejection: headers to add. */
   readonly headers?: readonly Header[] | undefined;
 }
 
@@ -59,13 +47,11 @@ export interface Settled {
  */
 export type Settlement = Settled | 'again' | 'own';
 
-/** An exchange that can record requests and responses. */
 export interface RecordedExchange {
   recorder?(recorders: Recorders): Recorder;
   isGone(): boolean;
 }
 
-/** The parts of a guard that its {@link Keeper} needs. */
 export interface KeeperParts {
   readonly context: StepContext;
   readonly client: {
@@ -89,7 +75,6 @@ export interface KeeperParts {
   readonly others: readonly unknown[];
 }
 
-/** One limiter's part in a request. */
 export interface ClaimTurn<Raw> {
   readonly limiter: {
     readonly name: string;
@@ -110,14 +95,12 @@ export interface Problem {
   readonly title: string;
 }
 
-/** The problem document of a rejection, with a text from the limiter. */
 export interface OwnProblem extends Problem {
   readonly detail: string;
   /** What the client should do. Default: when to try again. */
   readonly advice?: string | undefined;
 }
 
-/** Connects a guard to its limiter with stored responses. */
 export interface Keeper<Raw> {
   /**
    * The turn whose claim is the only reason for the rejection; undefined if there is another reason, or if the store
@@ -134,18 +117,15 @@ export interface Keeper<Raw> {
    * error is reported as a fault and the response is not stored.
    */
   begin(turns: readonly ClaimTurn<Raw>[], exchange: StoredExchange): Promise<void> | undefined;
-  /** The stored response of a replay. */
   answerIn(turns: readonly ClaimTurn<Raw>[]): StoredResponse | undefined;
-  /** The problem document of a rejection by this limiter; undefined for other rejections. */
   problemOf(decision: Decision): OwnProblem | undefined;
   headersIn(turns: readonly ClaimTurn<Raw>[]): readonly Header[] | undefined;
 }
 
-/** The part of a limiter that stores responses and replays them. */
 export interface Keeping<Raw> {
   readonly see: (exchange: RecordedExchange, holder: object) => StoredExchange;
   /**
-   * Makes the keeper of a guard. Only guards with a limiter that stores responses contain the keeper's code.
+   * Makes the keeper of a guard. Only `idempotency()` imports the keeper's code, so other guards don't bundle it.
    *
    * @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_STORE_INVALID`
    */
@@ -158,10 +138,7 @@ export interface Keeping<Raw> {
     exchange: StoredExchange,
     context: KeepContext,
   ): Settlement | Promise<Settlement>;
-  /**
-   * Called before the handler runs under the claim of `turn`. If this returns a promise, the handler waits for it.
-   * `finish` ends the claim.
-   */
+  /** Called before the handler runs under the claim of `turn`. If this returns a promise, the handler waits for it. */
   begin(
     turn: LimiterTurn<Raw>,
     exchange: StoredExchange,

@@ -1,5 +1,3 @@
-/** One limiter's part in one request: its context, its step, and the decision. */
-
 import type { Answer } from './ask.js';
 import type { LiveLink } from './control-link.js';
 import type { Decision, Mode, OnStoreError } from './decision.js';
@@ -11,7 +9,6 @@ import type { UpkeepClient } from './upkeep.js';
 
 /** How a response ended. Adapters pass it to {@link Admission.release}. */
 export interface ResponseEnd {
-  /** The status of the response, if one was sent. */
   readonly status?: number;
   /** True if the client went away before the response was complete. */
   readonly aborted?: boolean;
@@ -26,7 +23,6 @@ export interface StepContext {
    * count.
    */
   readonly countedAs?: string | undefined;
-  /** The warnings and the store of the guard, which {@link Machine.complete} needs. */
   readonly notices?: FaultSink['notices'];
   readonly store?: FaultSink['store'];
   readonly live?: LiveLink | undefined;
@@ -44,7 +40,6 @@ export interface LimiterTurn<Raw = unknown> {
   readonly decision: Decision;
 }
 
-/** What a meter needs of a guard to settle the units that its limiter has charged. */
 export interface Settling {
   readonly releases: {
     readonly client: UpkeepClient<Step>;

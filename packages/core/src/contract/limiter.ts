@@ -1,5 +1,3 @@
-/** The two kinds of limiters that a guard runs: stored limiters, with counts in a store, and local ones. */
-
 import type { Admission } from './admission.js';
 import type { Answer } from './ask.js';
 import type { LiveLimits } from './control.js';
@@ -41,8 +39,7 @@ interface LimiterBase<Raw> {
    * Called once, when the response has closed. Returns the steps that give back units, if any. An error is reported as
    * a fault.
    *
-   * - Stored limiters: called if the guard let the request pass and the store charged it. If the step has a claim, the
-   *   permits of the request are released together with the claim, but after `storeTimeout` at the latest.
+   * - Stored limiters: called if the guard let the request pass and the store charged it.
    * - Local limiters: called if their decision let the request pass, also in shadow mode, so they can hold a permit
    *   until the response has closed. If another limiter rejected the request, this is called at once, with `rejected`
    *   and the status of the rejection.
@@ -61,18 +58,17 @@ export interface StoredLimiter<Raw = unknown> extends LimiterBase<Raw> {
   readonly named: boolean;
   /** The share of keys for which the limit is enforced, 0 to 1. Default 1. */
   readonly share?: number;
-  /** The limiter's option `onStoreError`, if set. The log line about an outage shows it. */
   readonly onStoreError?: OnStoreError | undefined;
   /** True if a function of the app returns the key. The guard then warns if all requests have the same key. */
   readonly isKeyed?: boolean | undefined;
-  /** The options of `rateLimit`, from which `createLimiter` makes a limiter without HTTP. */
+  /** The options of `rateLimit`, which `createLimiter` reads to make a limiter without HTTP. */
   readonly rateOptions?: object | undefined;
   /** Set for a limiter that stores responses. A guard has at most one. */
   readonly keeping?: Keeping<Raw> | undefined;
   /**
    * Returns the step for the store, or the decision if no store is needed; a promise of either if a callback returns a
-   * promise. Must not throw, and the promise must not reject. If the limit of the rule is 0, the request is rejected
-   * without calling the store.
+   * promise. Must not throw, and the promise must not reject. A step whose rule has the limit 0 is rejected without
+   * calling the store.
    *
    * @param binding whether the step may reject the request: false in shadow mode
    * @param live live limits, which replace the declared numbers

@@ -18,19 +18,8 @@ export interface MeteredCost<Raw = unknown, Usage = unknown> {
   readonly usage?: Usage;
 }
 
-/** What a meter does for a limit. */
 export interface MeterHooks<Raw = unknown> {
-  /**
-   * Adds the debt to a rule.
-   *
-   * @throws SpillwayError `SPW_OPTION_INVALID` if its algorithm can't have debt
-   */
   makeRule(rule: Rule): Rule;
-  /**
-   * Checks the options of a limit in a guard.
-   *
-   * @throws SpillwayError `SPW_OPTION_INVALID`
-   */
   inGuard(options: { readonly key?: unknown; readonly refundIf?: unknown }): GuardHooks<Raw>;
   /**
    * Adds the method `settle` to a limiter without HTTP, and lets it accept reservations.
@@ -40,18 +29,16 @@ export interface MeterHooks<Raw = unknown> {
   extend(limiter: object, limit: unknown, client: unknown): void;
 }
 
-/** What a meter does for a limit in a guard. */
 export interface GuardHooks<Raw> {
   /**
-   * Caps the cost of a step at the maximum reservation, and sets {@link Step.owed} to the part of `atLeast` beyond that
-   * maximum.
+   * Caps the cost of a step at the maximum reservation. If `atLeast` exceeds that maximum, sets {@link Step.owed} to
+   * the difference.
    */
   complete(step: Step, request: LimitRequest<Raw>): Step;
   readonly begin: NonNullable<StoredLimiter<Raw>['begin']>;
   readonly finish: NonNullable<StoredLimiter<Raw>['finish']>;
 }
 
-/** The hooks of a metered cost; undefined for any other cost. */
 export function meteredOf<Raw = unknown>(cost: unknown): MeterHooks<Raw> | undefined {
   return (cost as Partial<MeteredCost<Raw>> | undefined)?.metered;
 }
@@ -63,7 +50,6 @@ export interface Reservation<Usage = unknown> {
   readonly atLeast: Usage | undefined;
 }
 
-/** A step that has charged, and the answer to it. */
 export interface Grant {
   readonly step: Step;
   readonly answer: Answer;

@@ -1,13 +1,11 @@
-/** The reports of guards, and of limiters without HTTP: events for observers, faults, and notices about the setup. */
-
 import type { SpillwayErrorCode } from '../base/errors.js';
 import type { Control } from './control.js';
 import type { Decision, Mode } from './decision.js';
 import type { LimitRequest } from './request.js';
 
 /**
- * A decision with the mode of its limiter. All properties except the numbers have few values, and none identifies a
- * caller.
+ * A decision with the mode of its limiter. Apart from the numbers, each property has only a few possible values, and
+ * none identifies a caller.
  */
 export interface DecisionEvent extends Decision {
   readonly mode: Mode;
@@ -25,7 +23,6 @@ export interface StoreCallEvent {
 /** A circuit breaker has opened or closed. It opens when a part of the store fails or is slow. */
 export interface BreakerEvent {
   readonly state: 'open' | 'closed';
-  /** Why the breaker opened: too many calls failed or were slow. */
   readonly reason: 'failures' | 'slow';
   /**
    * The part of the store, such as the address of a cluster node; undefined if the store has no parts. `other parts`
@@ -34,7 +31,6 @@ export interface BreakerEvent {
   readonly part?: string;
   /** How long the breaker was open, in milliseconds; 0 when it opens. */
   readonly openMs: number;
-  /** The error that opened the breaker. */
   readonly error?: Error;
 }
 
@@ -75,7 +71,7 @@ export interface Observer {
     | undefined;
   /**
    * Like {@link onDecision}, for observers that only count. They get the decision itself instead of a copy, and must
-   * not keep or change it. Making the copy takes as long as counting.
+   * not keep or change it.
    */
   readonly countDecision?:
     | ((decision: Decision, mode: Mode, key: string | undefined) => void)
@@ -100,7 +96,6 @@ export interface Observer {
     | undefined;
   /** Called when the store or a callback of the app failed. The request was answered anyway. */
   readonly onFault?: ((fault: Fault) => void) | undefined;
-  /** Called when a call of the store has ended. */
   readonly onStoreCall?: ((event: StoreCallEvent) => void) | undefined;
   /** Called when a breaker opens or closes: the store, or a part of it, is down or back. */
   readonly onBreaker?: ((event: BreakerEvent) => void) | undefined;

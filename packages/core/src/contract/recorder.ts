@@ -1,5 +1,3 @@
-/** Interfaces through which `idempotency()` sees request bodies and responses. */
-
 import type { Header } from './request.js';
 
 /** A stored response, as it is replayed. */
@@ -62,8 +60,8 @@ export interface Recorder {
   /** The body as parsed by a body parser before the guard; undefined if no parser has run. */
   parsedBody(): unknown;
   /**
-   * Passes the body to the watcher while the handler reads it; reads nothing itself. If the body was read before,
-   * returns a promise that settles when the watcher has seen all of it; the handler must wait.
+   * Passes the body to the watcher while the handler reads it. If the body was read before, the returned promise
+   * settles when the watcher has seen all of it, and the handler must wait for it.
    */
   watchBody(watcher: BodyWatcher): void | Promise<void>;
   /** Reads the body of a request for which no handler runs. Never rejects. */

@@ -1,5 +1,3 @@
-/** A request as limiters see it, independent of the framework, and options that are functions of a request. */
-
 import type { Duration } from '../base/duration.js';
 
 /** The request in a form that is the same for all frameworks. `raw` is the framework's request object. */

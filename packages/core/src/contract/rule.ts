@@ -24,7 +24,7 @@ interface RuleBase {
   readonly debt?: number;
 }
 
-/** The longest time by which the instant of a bucket may be ahead of now. */
+/** How far the instant at which a bucket will be full again may be ahead of now. */
 export interface Tolerance {
   /** The time in whole microseconds, rounded down. */
   readonly tolUs: number;
@@ -46,7 +46,6 @@ export interface BucketNumbers extends Tolerance {
   readonly den: number;
   /** Microseconds per `den` units: windowUs / gcd(limit, windowUs). */
   readonly period: number;
-  /** The tolerance: burst x window / limit. */
   readonly tolUs: number;
   readonly tolNum: number;
 }
@@ -208,7 +207,6 @@ export type Item = string | number | bigint;
 /** The items of a request: one, several, or none. */
 export type Items = Item | null | undefined | readonly (Item | null | undefined)[];
 
-/** Limiter options that can contain a callback for {@link Given}. */
 interface GivenOptions {
   readonly window: unknown;
   readonly algorithm?: unknown;
@@ -258,7 +256,6 @@ export interface Penalty {
   }): LockRule;
 }
 
-/** Receives the faults that a machine finds in a request, and warnings about the app. */
 export interface FaultSink {
   readonly notices?:
     | { tell(code: 'SPW_STORE_MISSING', message: string, of: string): void }
@@ -269,17 +266,12 @@ export interface FaultSink {
 
 /**
  * Everything that differs between algorithms. Each rule carries the machine of its algorithm ({@link RuleBase.logic}),
- * so a program contains only the algorithms that it uses. Algorithms omit the optional members that they don't need. A
- * machine gets only rules and answers of its algorithm.
+ * so a program contains only the algorithms that it uses. A machine gets only rules and answers of its algorithm.
  */
 export interface Machine {
-  /** Whether two rules with the same limit and code are equal in all other numbers. */
   same(rule: Rule, other: Rule): boolean;
-  /** See {@link capacityOf}. */
   capacity(rule: Rule): number;
-  /** The rule for a share of the limit; see `shareOf`. */
   share(rule: Rule, share: number): Rule;
-  /** A rule that also counts units beyond the limit; the caller sets {@link RuleBase.soft}. */
   soften?(rule: Rule): Rule;
   /**
    * Checks a plan.
@@ -287,15 +279,12 @@ export interface Machine {
    * @throws SpillwayError `SPW_OPTION_INVALID` for numbers that must not replace the declared ones
    */
   checkPlan?(plan: { readonly window?: unknown; readonly burst?: unknown }): void;
-  /** For buckets with debt: charges a granted `take` or a `record` to the state of the count. */
   chargeDebt?(ask: Ask<Rule>, state: unknown, nowUs: number): void;
   policy(name: string, rule: Rule): Policy;
-  /** The numbers of the rule as operators see them. */
   declared(rule: Rule): DeclaredNumbers;
   /** After this many microseconds without a step, a count has expired: it decides like the count of an unused key. */
   expiresAfterUs(rule: Rule): number;
   measure(rule: Rule, answer: Answer, cost: number): Numbers;
-  /** The receipt with which a later `put` gives back a grant of `units`. */
   receipt(answer: Answer, units: number): Receipt;
   /** How long the key of a rejected take stays locked, in microseconds. The fallback counters then lock it too. */
   heldUs?(answer: Answer): number;
@@ -304,7 +293,6 @@ export interface Machine {
    * `units` differs.
    */
   rest?(rule: Rule, receipt: Receipt, given: number): Receipt;
-  /** Sets the common start of takes with {@link Ask.together}: see `startTogether`. */
   startTogether?<S extends Ask<Rule> & { readonly binding: boolean }>(
     steps: readonly S[],
     judge: (step: S, place: number) => Answer,
@@ -314,7 +302,6 @@ export interface Machine {
    * have ids.
    */
   readonly merges: boolean;
-  /** An empty table for the memory store. */
   shelf(): Shelf<Rule>;
   /**
    * If true, a step that the store can't answer passes only if its `onStoreError` is `allow`; there is no fallback
@@ -345,13 +332,10 @@ export interface Machine {
   join?(step: Ask<Rule>, other: Ask<Rule>): Partial<Ask<Rule>>;
   /** Reports faults of the request that only the answer shows, such as an ended billing period. */
   examine?(step: Ask<Rule>, answer: Answer, limiter: string, sink: FaultSink): void;
-  /** The code of the count of one claim. */
   codeOf?(rule: Rule, claim: Claim): string;
-  /** The numbers of the rule in words, if they are not a limit per window. */
   described?(rule: Rule): string;
   /** How rejections are cached. Omitted if their cause may end at any moment. */
   readonly denials?: DenialMemory;
-  /** Renews permits and claims. */
   readonly upkeep?: UpkeepOf<Ask<Rule>>;
 }
 
@@ -386,7 +370,6 @@ export interface DeclaredNumbers {
 export interface DenialMemory {
   /** How many milliseconds a rejection of `cost` units certainly stays valid; 0 if it can't be cached. */
   holdsMs(rule: Rule, numbers: Numbers, cost: number): number;
-  /** Whether a cached rejection of `kept` units also applies to `cost` units. */
   covers(cost: number, kept: number): boolean;
   /** Writes the state in the answer as at most five numbers, starting at index `at`. */
   write(answer: Answer, numbers: Float64Array, at: number): void;
@@ -403,8 +386,7 @@ export interface DenialMemory {
  * - limits with a penalty and the same `forgetUs`,
  * - all calendars, all shaper rules, and all permits.
  *
- * A step with a claim uses a separate count for the id of the claim. The code is then the rule's code, `:` and the id,
- * escaped as in `encodeName`.
+ * Each claim has its own count: its code is the rule's code, `:` and the id of the claim, escaped as in `encodeName`.
  */
 export function countOf({ rule, claim }: { readonly rule: Rule; readonly claim?: Claim }): string {
   return claim === undefined ? rule.code : (rule.logic.codeOf?.(rule, claim) ?? rule.code);
@@ -417,7 +399,7 @@ export function sameRule(a: Rule, b: Rule): boolean {
   return same && a.soft?.limit === b.soft?.limit;
 }
 
-/** A rule that also counts and admits units beyond the limit of `rule`; undefined if the algorithm can't do that. */
+/** Undefined if the algorithm can't count units beyond the limit. */
 export function softRule(rule: Rule): Rule | undefined {
   const soft = rule.logic.soften?.(rule);
   return soft && { ...soft, soft: rule };

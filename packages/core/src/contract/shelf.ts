@@ -1,20 +1,17 @@
-/** The table of one algorithm in a memory store. */
-
 import type { Answer, Ask } from './ask.js';
 
-/** One step on a shelf. */
 export interface ShelfStep<Rule, Count = unknown> {
   readonly ask: Ask<Rule>;
   readonly nowUs: number;
   /** If false, a `take` only answers whether it would pass. */
   readonly charge: boolean;
-  /** If false, new units join an existing entry instead of a new one, and may expire too late. */
+  /** If false, new units join an existing entry instead of a new one, so they may expire too late. */
   readonly mayGrow: boolean;
   /** What {@link Shelf.find} returned for this `ask` immediately before the step. */
   readonly count?: Count | undefined;
   /**
-   * The key's count on the store's other shelf. Without `count`, the new count starts as a copy of `other`. Permits in
-   * both counts are added up. A step on a shared count always has this property, even if it is undefined.
+   * The key's count on the store's other shelf. A new count starts as a copy of it. A step on a shared count always has
+   * this property, even if it is undefined.
    */
   readonly other?: Count | undefined;
 }
@@ -25,7 +22,6 @@ export interface ShelfStep<Rule, Count = unknown> {
  * is opaque to the store.
  */
 export interface Shelf<Rule, Count = unknown> {
-  /** The number of entries held, which the store limits. */
   readonly size: number;
   /** Whether a step may add entries to an existing count. */
   readonly grows: boolean;
@@ -35,14 +31,12 @@ export interface Shelf<Rule, Count = unknown> {
   find(ask: Ask<Rule>, nowUs: number): Count | undefined;
   /**
    * Does the work of {@link find} and {@link step} in one call, which is faster. Returns undefined if no count is
-   * stored. Shelves with {@link holds} don't have this method, because the other shelf's count may hold the permit.
+   * stored. Shelves with {@link holds} don't have this method, because the permit may be in the other shelf's count.
    */
   stepStored?(ask: Ask<Rule>, nowUs: number, charge: boolean): Answer | undefined;
   /** Whether `count` holds the permit of `ask`. Only algorithms with permits have this method. */
   holds?(count: Count, ask: Ask<Rule>): boolean;
   step(step: ShelfStep<Rule, Count>): Answer;
-  /** When the count that `answer` describes expires if no further step uses it. */
   expiresAtUs(rule: Rule, answer: Answer): number;
-  /** Looks at the next few counts, and evicts those that have expired. */
   reclaim(nowUs: number): void;
 }

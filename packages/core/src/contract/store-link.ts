@@ -28,7 +28,6 @@ export interface StoreUser {
 }
 
 interface StoreObservers {
-  /** Whether any observer has `onStoreCall`. */
   readonly wantsStoreCalls: boolean;
   storeCall(event: StoreCallEvent): void;
   breaker(event: BreakerEvent): void;
@@ -40,7 +39,6 @@ export interface Host {
   waitUntil?(promise: Promise<unknown>): boolean;
 }
 
-/** Options of {@link StoreLink.ask}. */
 export interface AskOptions extends ApplyOptions {
   readonly host?: Host | undefined;
 }
@@ -61,7 +59,7 @@ export interface StoreLink {
   askNow(step: Step): Answer | undefined;
   /** The cached rejection of a step; undefined if the store must be called. */
   known(step: Step): Answer | undefined;
-  /** Returns `value` as a promise. Some of these promises wait for a turn of the event loop, so that I/O can run. */
+  /** Returns `value` as a promise. From time to time the promise waits for the event loop, which lets I/O run. */
   soon<Value>(value: Value): Promise<Value>;
   /** Sends the steps to the store. Returns what `then` returns for the answers. */
   ask<Value>(steps: readonly Step[], then: Then<Value>, options?: AskOptions): Eventually<Value>;
@@ -73,8 +71,8 @@ export interface StoreLink {
    */
   giveBack<Value>(steps: readonly Step[], then: Then<Value>, forUs?: number): Eventually<Value>;
   /**
-   * Renews permits in the background: no request waits, and a failure doesn't count as an outage. `forUs` is the
-   * timeout.
+   * Renews permits in the background, with the timeout `forUs`. No request waits, so a failure doesn't count as an
+   * outage.
    */
   renew(steps: readonly Step[], forUs: number): Eventually<readonly Answer[]>;
   /** Clears the denial cache, because a live setting has changed. */
@@ -83,7 +81,6 @@ export interface StoreLink {
   forgetReset(limiter: string, key: string): void;
 }
 
-/** The limiters that use the store, each with its policy for a store that can't answer. */
 export type Policies = readonly (readonly [limiter: string, policy: OnStoreError])[];
 
 export interface BreakerSettings {
@@ -96,7 +93,6 @@ export interface BreakerSettings {
 }
 
 export interface Resilience {
-  /** How long a request waits for the store, in microseconds. */
   readonly timeoutUs: number;
   /** If undefined, there is no circuit breaker. */
   readonly breaker: BreakerSettings | undefined;

@@ -1,5 +1,3 @@
-/** The interface of a store, which applies steps to counts and can also store bytes. */
-
 import type { Clock } from '../base/clock.js';
 import { encodeText } from '../base/encode-name.js';
 import { SpillwayError, show } from '../base/errors.js';
@@ -41,8 +39,8 @@ export interface Store {
   /** The clock by which the store decides, if a test sets it. The denial cache then uses it too. */
   readonly testClock?: Clock;
   /**
-   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less for a store in which a
-   * group may hold units for a moment and then give them back.
+   * The longest time that a rejection is cached, in microseconds. Default: one minute. Use less if a group may hold
+   * units for a moment and then give them back.
    */
   readonly denialsLastUs?: number;
   /** The store's name in logs, such as `Redis at 10.0.0.7:6379`. Must not contain a password or a key. */
@@ -58,7 +56,6 @@ export interface Store {
    * and never throw.
    */
   register?(limiter: string, rule: Rule): void;
-  /** Decides all steps as one group. Returns one answer for each step, in the same order. */
   apply(
     steps: readonly Step[],
     options?: ApplyOptions,
@@ -70,7 +67,6 @@ export interface Store {
 /** A store that answers without a promise. */
 export interface SyncStore extends Store {
   readonly sync: true;
-  /** Like `apply` of {@link Store}, but without a promise. */
   apply(steps: readonly Step[], options?: ApplyOptions): readonly Answer[];
 }
 

@@ -4,7 +4,6 @@ import type { Clock } from '../base/clock.js';
 import type { Eventually } from '../base/host.js';
 import type { Answer } from './ask.js';
 
-/** What upkeep needs to call the store. `Held` is the type of the store's steps. */
 export interface UpkeepClient<Held> {
   readonly clock: Clock;
   readonly releaseRoom: Room;
@@ -36,7 +35,6 @@ export type UpkeepOf<Held> = (
 
 /** The permits and claims of a guard. Each is identified by the step that took it. */
 export interface Upkeep<Held> {
-  /** Permits held now. */
   readonly size: number;
   /**
    * Returns whether a permit or claim was granted, or may have been granted although the answer was lost. If all
@@ -70,12 +68,12 @@ export interface Upkeep<Held> {
    */
   keepUp(): void;
   /**
-   * Releases all permits. Claims are left to expire with their leases, because handlers may still be running. Resolves
-   * when the store has answered, or at `endUs`.
+   * Releases all permits. Claims expire with their leases instead, because handlers may still be running. Resolves when
+   * the store has answered, or at `endUs`.
    */
   close(endUs: number): Promise<void>;
   /**
-   * Returns the steps with which `ask` ends a claim, and stops renewing the claim. A fault in `ask` also stops the
+   * Stops renewing a claim and returns the steps of `ask`, which end the claim. A fault in `ask` also stops the
    * renewal.
    */
   endClaim<Context extends ClaimContext>(
@@ -109,11 +107,8 @@ export interface ClaimContext {
   readonly callbackTimeoutMs?: number | undefined;
 }
 
-/** A value that could not be written yet: see {@link Upkeep.writeLater}. */
 export interface LateValue {
-  /** Whether the claim of the value has ended. */
   readonly isMarked: boolean;
-  /** Marks the claim as ended. */
   mark(): void;
   /** Reserves memory for the value, unless this was done before. Returns false if there is no room. */
   hold(): boolean;

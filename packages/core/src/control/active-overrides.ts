@@ -1,12 +1,9 @@
-/** The active overrides, indexed so that each request can read them fast. */
-
 import type { Control, KeyOverride, LimiterSettings, LiveLimits } from '../contract/control.js';
 import { EVERY_LIMITER, fieldOf, type Override } from './override.js';
 
 type Settings = { -readonly [Name in keyof LimiterSettings]: LimiterSettings[Name] };
 type KeyVerdict = Extract<Override, { what: 'key' }>;
 
-/** Everything that is set live for one limiter; cached until an override changes or ends. */
 interface InForce {
   readonly settings: LimiterSettings | undefined;
   readonly verdicts: ReadonlyMap<string, KeyVerdict>;
@@ -125,7 +122,7 @@ export class ActiveOverrides implements Control {
         else limits.set(override.key, override.value);
       }
     }
-    // If only keys have overrides, the settings are a new empty object and not undefined: the new object shows callers
+    // If only keys have overrides, the settings are a new empty object and not undefined. A new object shows callers
     // that something has changed.
     return isConcerned ? { settings: Object.freeze(settings), verdicts, limits, resets } : NONE;
   }

@@ -1,5 +1,3 @@
-/** Checks a live change before it is made. Numbers follow the same rules as in the declaration of a limiter. */
-
 import { checkList } from '../base/check-shapes.js';
 import { checkName, isPlainObject, oneOf, shareFromZero } from '../base/checks.js';
 import { type Duration, parseDuration } from '../base/duration.js';
@@ -149,7 +147,6 @@ function checkLimits(limits: LiveLimits): void {
   ruleFrom(liveNumbers({ limit: 1, window: '1s' }, limits));
 }
 
-/** Limits for all limiters (`*`) must be a factor. */
 function checkReach(limiter: string, { factor }: LiveLimits): void {
   if (limiter !== EVERY_LIMITER || factor !== undefined) return;
   throw mustBe('limits', 'a factor, or set for one limiter', limiter);
@@ -194,7 +191,6 @@ function durationOf(duration: Duration | 'forever' = '1h'): number | null {
   throw mustBe('for', "from 1s to 30d, or 'forever'", duration);
 }
 
-/** The entries of an object, without those whose value is undefined. Throws if a name is unknown. */
 function entriesOf<Name extends string>(
   option: string,
   object: unknown,

@@ -1,7 +1,6 @@
 /**
- * Connects guards and limiters to a control: validates what the control returns, reports mistakes as faults, and
- * invalidates caches when something changes. Only controls import this module (ADR 32), so bundles without a control
- * are 1.5 kB smaller.
+ * Connects guards and limiters to a control. Only controls import this module (ADR 32), so bundles without a control
+ * don't contain it.
  */
 
 import { mustBe, SpillwayError, show } from '../base/errors.js';
@@ -56,7 +55,9 @@ class Link implements ControlLink {
     string,
     { readonly said: unknown; readonly obeyed: LimiterSettings | undefined }
   >();
-  /** The resets that the control last returned, by limiter name. The fallback counters have applied all of them. */
+  /**
+   * The resets that the control last returned, by limiter name. All of them have been applied to the fallback counters.
+   */
   private readonly resets = new Map<string, ReadonlyMap<string, number>>();
   /**
    * Caches variants with live numbers, by the live limits and by the variant that they change. Entries are
@@ -192,7 +193,6 @@ class Link implements ControlLink {
   }
 }
 
-/** Whether live numbers apply to callers with a plan. */
 function reachesPlans(limits: LiveLimits | undefined): boolean {
   return limits?.factor !== undefined || limits?.allPlans === true;
 }

@@ -1,5 +1,3 @@
-/** Live settings in the memory of one process. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -179,7 +177,7 @@ class InMemory implements MemoryControl {
     }
   }
 
-  /** Adds an entry to the history. Call it before the change is made. */
+  /** Call it before the change is made, because it reads the previous value. */
   private record(
     limiter: string,
     target: { readonly what: Setting['what']; readonly key?: string },

@@ -1,5 +1,3 @@
-/** Overrides: settings that operators change live, each with its author, reason and end. */
-
 import type { Duration } from '../base/duration.js';
 import { SpillwayError } from '../base/errors.js';
 import type { LiveLimits } from '../contract/control.js';
@@ -13,7 +11,6 @@ export type Setting =
   | { readonly what: 'mode'; readonly value: Mode }
   | { readonly what: 'share'; readonly value: number }
   | { readonly what: 'limits'; readonly value: LiveLimits }
-  /** For one key: let it pass uncounted, or reject it. */
   | { readonly what: 'key'; readonly key: string; readonly value: 'allow' | 'block' }
   /** For one key: limits that replace those of the limiter. */
   | { readonly what: 'key-limits'; readonly key: string; readonly value: LiveLimits }
@@ -38,7 +35,6 @@ export interface OverrideNote extends ChangeNote {
 export type Override = Setting &
   ChangeNote & {
     readonly limiter: string;
-    /** When it was set, in milliseconds since the epoch. */
     readonly atMs: number;
     /** When it expires, in milliseconds since the epoch; null if it doesn't. */
     readonly untilMs: number | null;
@@ -53,7 +49,6 @@ export interface Change extends ChangeNote {
   readonly atMs: number;
   readonly limiter: string;
   readonly what: Setting['what'];
-  /** The key that was blocked, allowed, given limits or reset, if the change was about a key. */
   readonly key?: string;
   /** The live value before the change; null if the declared value applied. */
   readonly before: Setting['value'] | null;
@@ -65,7 +60,7 @@ export interface Change extends ChangeNote {
   readonly untilMs: number | null;
 }
 
-/** The settings of a limiter, without those of single keys. */
+/** The settings of a limiter that can be cleared; those of single keys are in {@link ClearableOfKey}. */
 export type ClearableSetting = Exclude<Setting['what'], 'key' | 'key-limits' | 'reset'>;
 
 /** The overrides of one key that can be cleared: its block or allow (`ruling`), and its limits. */
@@ -97,7 +92,6 @@ export const MAX_OVERRIDES = 10_000;
 /** Maximum number of entries of the history. */
 export const MAX_CHANGES = 1_000;
 
-/** The error for an override beyond {@link MAX_OVERRIDES}. */
 export function tooMany(): SpillwayError {
   return new SpillwayError(
     'SPW_OPTION_INVALID',

@@ -1,5 +1,3 @@
-/** Checks the second argument of `createLimiter` and `createLimiters`. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { oneOf } from '../base/checks.js';
 import type { NamesOf } from '../base/option-names.js';
@@ -27,7 +25,6 @@ export function checkSettings(
   checkObservers(settings);
 }
 
-/** @throws SpillwayError `SPW_OPTION_INVALID` */
 export function checkModeAndShare({ mode, share }: LimitOptions): void {
   oneOf('mode', mode, MODES);
   checkShare(share);

@@ -40,7 +40,6 @@ interface Made {
 
 export class DirectClient {
   readonly store: StoreClient;
-  /** Reads live settings, and reports invalid ones as faults. */
   readonly control: ControlLink | undefined;
   private readonly pipeline: Pipeline<KeyedPart>;
   readonly observers: Observers;
@@ -98,7 +97,6 @@ export class DirectClient {
     return new Limit({ name, rule, mode, share }, this.store, this.policyFor(rule), this, variants);
   }
 
-  /** The policy for a rule while the store can't answer. */
   policyFor(rule: Rule): StoreErrorPolicy {
     const { onStoreError, localShare } = this;
     return onStoreError === 'local' ? shareOf(rule, localShare) : onStoreError;
@@ -141,7 +139,6 @@ export class DirectClient {
     return this.store.sync || isLater(value) ? value : this.store.link.soon(value);
   }
 
-  /** Sends steps to the store, decides nothing locally, and returns the result of `then`. */
   ask<Value>(
     steps: readonly Step[],
     then: (answers: Answers) => Eventually<Value>,
@@ -171,8 +168,7 @@ export class DirectClient {
     const at = answers.findIndex(({ failure }) => failure);
     const { failure: error } = answers[at] ?? {};
     if (error) {
-      // This is the limiter's name in the store. It differs from its real name only without a store, where no call
-      // fails.
+      // The limiter's name in the store. Without a store it differs from the declared name, but then no call fails.
       const { limiter } = steps[at] as Step;
       this.fault({ limiter, source: 'store', error });
     }

@@ -1,5 +1,3 @@
-/** `createLimiter` creates a limiter for keys, without HTTP. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { checkCost, checkName } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';

@@ -1,5 +1,3 @@
-/** Turns a key into one limit's part of a decision, and the store's answer into the decision. */
-
 import { decideStep, measure, policyOf } from '../algorithms/decide.js';
 import { receiptOfStep } from '../algorithms/receipt.js';
 import { checkCost, checkKey, isCost, isKey, isPlainObject } from '../base/checks.js';
@@ -51,7 +49,6 @@ export class Limit implements Decider {
   private readonly owner: LimitOwner;
   private readonly variants: RuleVariants<LimitOptions> | undefined;
 
-  /** @throws SpillwayError `SPW_NAME_CONFLICT` */
   constructor(
     { name, rule, mode = 'enforce', share = 1 }: LimitNumbers,
     client: StoreClient,
@@ -82,7 +79,6 @@ export class Limit implements Decider {
     return this.owner.control?.settingsOf(this.name);
   }
 
-  /** @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID` */
   part(
     op: Op,
     key: string,
@@ -102,13 +98,8 @@ export class Limit implements Decider {
     };
   }
 
-  /**
-   * A step with the declared numbers.
-   *
-   * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`
-   */
   step(op: Op, key: string, cost = 1, given: CostOptions = {}): Step {
-    // For speed: V8 can inline the short `isKey` and `isCost`. Only invalid values reach the functions that throw.
+    // V8 can inline the short `isKey` and `isCost`. Only invalid values reach the functions that throw.
     if (!isKey(key)) checkKey(key);
     if (!isCost(cost)) checkCost(cost);
     const { countedAs, rule, policyOnError: onStoreError } = this;
@@ -138,7 +129,6 @@ export class Limit implements Decider {
     return new GrantedDecision(decision.outcome, decision, policy, step, answer, store);
   }
 
-  /** The step that refunds a decision, or `cost` units of it; undefined if there is nothing to refund. */
   giveBack(decision: Decision, cost: number | undefined): Step | undefined {
     if (cost !== undefined) checkCost(cost);
     const { step, answer } = this.takeGrant(decision) ?? {};
@@ -152,7 +142,6 @@ export class Limit implements Decider {
     return GrantedDecision.takeGrant(decision, this.client.store, this.countedAs);
   }
 
-  // The step with the numbers of its plan and of live settings. In shadow mode the step is not binding.
   private stepIn(
     mode: Mode,
     step: Step,
@@ -183,15 +172,15 @@ export class Limit implements Decider {
 }
 
 /**
- * Reads the option `cost`. Throws for a number in place of the options. Otherwise, a call written for another library,
- * such as `consume(key, 5)`, would charge 1.
+ * Reads the option `cost`. Throws if a number is passed in place of the options, because a call such as
+ * `consume(key, 5)`, written for another library, would otherwise charge 1.
  *
  * @throws SpillwayError `SPW_COST_INVALID`, and `SPW_OPTION_UNKNOWN` if there is an unknown option and no cost
  */
 export function costIn<Cost>(options: { readonly cost?: Cost } | undefined): Cost | undefined {
   if (options === undefined) return undefined;
   if (isPlainObject(options)) {
-    // For speed, option names are checked only if `cost` is missing, because it may be misspelled.
+    // Checking names takes time, so they are checked only if `cost` is missing, because it may be misspelled.
     if (options.cost === undefined) checkNames('a call', options, COST);
     return options.cost;
   }

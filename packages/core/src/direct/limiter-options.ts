@@ -1,5 +1,3 @@
-/** Types of `createLimiter`, and the options that it shares with `createLimiters`. */
-
 import type { NamesOf } from '../base/option-names.js';
 import type { BillingPeriod } from '../contract/calendar.js';
 import type { Control } from '../contract/control.js';

@@ -1,5 +1,3 @@
-/** Types of `createLimiters`. */
-
 import type { NamesOf } from '../base/option-names.js';
 import type { BillingPeriod } from '../contract/calendar.js';
 import type { Decision } from '../contract/decision.js';

@@ -1,5 +1,3 @@
-/** `createLimiters` creates several keyed limits that decide together. */
-
 import { checkObject, checkOptions } from '../base/check-shapes.js';
 import { checkName, isPlainObject } from '../base/checks.js';
 import { mustBe } from '../base/errors.js';

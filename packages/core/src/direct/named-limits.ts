@@ -1,5 +1,3 @@
-/** Reads the arguments of a call to several limits: which limits, with which keys, costs and plans. */
-
 import { MAX_STEPS, tooLarge } from '../algorithms/group.js';
 import { checkCost, isPlainObject } from '../base/checks.js';
 import { mustBe, SpillwayError, type SpillwayErrorCode, show } from '../base/errors.js';
@@ -14,7 +12,6 @@ import type { LimitCosts } from './limiters-options.js';
 type CostOf = (name: string) => number | undefined;
 type Settings = ReadonlyMap<string, LimiterSettings | undefined>;
 
-/** The options of a call and the live settings, by limit. */
 interface Asked {
   readonly costOf: CostOf;
   readonly plans: ReadonlyMap<string, Plan | null | undefined>;
@@ -30,21 +27,10 @@ export class NamedLimits {
     this.limits = new Map(limits.map((limit) => [limit.name, limit]));
   }
 
-  /**
-   * Makes a {@link KeyedPart} for each limit in `keys`.
-   *
-   * @throws SpillwayError `SPW_KEY_INVALID`, `SPW_COST_INVALID`, `SPW_OPTION_INVALID`
-   */
   parts(op: Op, keys: unknown, options: LimitCosts<string> | undefined): readonly KeyedPart[] {
     return this.partsWith(op, keys, this.asked(options, this.namesIn(keys)));
   }
 
-  /**
-   * Makes the parts of each alternative. All alternatives must name the same limits.
-   *
-   * @throws SpillwayError `SPW_ALTERNATIVES_INVALID`, `SPW_GROUP_TOO_LARGE`, `SPW_KEY_INVALID`, `SPW_COST_INVALID`,
-   * `SPW_OPTION_INVALID`
-   */
   alternatives(
     given: unknown,
     options: LimitCosts<string> | undefined,
@@ -68,11 +54,6 @@ export class NamedLimits {
     });
   }
 
-  /**
-   * The names of the limits in `keys`.
-   *
-   * @throws SpillwayError `SPW_KEY_INVALID`
-   */
   namesIn(keys: unknown): readonly string[] {
     const names = isPlainObject(keys) ? Object.keys(keys) : [];
     if (names.length === 0) {
@@ -83,11 +64,6 @@ export class NamedLimits {
     return names;
   }
 
-  /**
-   * The costs in `options` for the limits `names`.
-   *
-   * @throws SpillwayError `SPW_COST_INVALID`
-   */
   costs(options: LimitCosts<string> | undefined, names: readonly string[]): CostOf {
     const cost = costIn(options);
     if (!isPlainObject(cost)) {
@@ -139,7 +115,6 @@ export class NamedLimits {
   }
 }
 
-/** Reads an option that has a value for some of the limits `names`. */
 function named<Value>(
   option: string,
   given: Readonly<Record<string, Value>>,

@@ -35,7 +35,6 @@ export interface PeerOptions<Args extends readonly unknown[]> extends AddressOpt
 
 /** Finds client addresses according to the app's options; for adapters. */
 export class AddressFinder<Args extends readonly unknown[]> {
-  /** Whether the app set `clientIp`. */
   readonly isConfigured: boolean;
   private readonly addressing: Addressing;
   private readonly options: PeerOptions<Args>;
@@ -51,7 +50,6 @@ export class AddressFinder<Args extends readonly unknown[]> {
     this.isConfigured = options.clientIp !== undefined;
   }
 
-  /** The canonical address; undefined if it is unknown. */
   find(args: Args, request: Pick<LimitRequest, 'header'>): string | undefined {
     return clientOf(this.addressing, this.peer(args), request);
   }
@@ -67,7 +65,6 @@ export class AddressFinder<Args extends readonly unknown[]> {
     }
   }
 
-  /** Reports that a limiter read the address of a request although `clientIp` is not set. */
   tellMissing(): void {
     this.reportFault(missingAddressError());
   }

@@ -1,5 +1,3 @@
-/** Records the response of a fetch handler while its body is sent. */
-
 import type { ResponseWatcher } from '../contract/recorder.js';
 import {
   type WebController,
@@ -10,7 +8,6 @@ import {
   webClasses,
 } from './web.js';
 
-/** The response to send in place of `response`, and when it may be sent. */
 interface WatchedResponse<Res> {
   readonly response: Res;
   /** Set for a response without a body: settles when the response may be sent. */

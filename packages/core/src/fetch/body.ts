@@ -1,5 +1,3 @@
-/** Records the body of a fetch request while its handler reads it, or reads it if the handler doesn't run. */
-
 import { after } from '../base/host.js';
 import type { BodyEnd, BodyLimits, BodyWatcher } from '../contract/recorder.js';
 import { showBytes } from '../passage/show-bytes.js';
@@ -13,7 +11,6 @@ import {
 
 type Read = () => Promise<unknown>;
 
-/** A `Request` with the members that read its body. In some runtimes, it lacks `bytes`. */
 interface ReadableRequest extends WebRequest {
   readonly body?: object | null;
   readonly bodyUsed?: boolean;
@@ -24,9 +21,9 @@ interface ReadableRequest extends WebRequest {
 const WHOLE = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'];
 
 /**
- * Passes the bytes of a body to `watcher` when the handler reads it, by any method. The request object stays the same;
- * only its `body` and its reading methods are replaced. Bytes that are read from a clone, or by a function that gets
- * the request itself (such as `fetch`), are not recorded.
+ * Passes the bytes of a body to `watcher` when the handler reads it, by any method. Replaces only `body` and the
+ * reading methods of the request object. Bytes that are read from a clone, or by a function that gets the request
+ * itself (such as `fetch`), are not recorded.
  */
 export function watchBody(request: WebRequest, watcher: BodyWatcher): void {
   const source = request as ReadableRequest;
@@ -121,7 +118,6 @@ class WatchedBody implements WebSource {
   }
 }
 
-/** Reads a body to its end. A body that is too large or late is canceled. */
 export async function readBody(
   request: WebRequest,
   watcher: BodyWatcher,
@@ -155,7 +151,6 @@ export async function readBody(
   return end;
 }
 
-/** Reads the body. Returns whether it ended within `maxBytes`. */
 async function readAll(
   reader: WebReader,
   watcher: BodyWatcher,

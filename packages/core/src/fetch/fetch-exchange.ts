@@ -1,5 +1,3 @@
-/** Implements `Exchange` for fetch. Headers are collected until the handler has returned its response. */
-
 import type { Admission } from '../contract/admission.js';
 import type { Recorder, Recorders, ShownResponse, StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';
@@ -10,7 +8,6 @@ import type { HostResponse, WebRequest, WebResponse } from './web.js';
 
 /** A fetch request and the response to it; for adapters. */
 export class FetchExchange implements Exchange {
-  /** The response to a rejected request. */
   response: HostResponse | undefined;
   /** With `keepFirst`: settles when a response without a body may be sent. */
   kept: Promise<void> | undefined;

@@ -1,5 +1,3 @@
-/** Records the body of a fetch request and the response of its handler. */
-
 import type {
   BodyEnd,
   BodyLimits,

@@ -1,5 +1,3 @@
-/** The guard of a fetch handler: takes a `Request`, and returns a `Response` if the request is rejected. */
-
 import { checkCallback } from '../base/checks.js';
 import { isLater, Turns } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';

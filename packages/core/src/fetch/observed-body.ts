@@ -1,5 +1,3 @@
-/** Passes a body through without read-ahead and reports how it ended. */
-
 import type { WebController, WebReader, WebSource } from './web.js';
 
 export class ObservedBody implements WebSource {

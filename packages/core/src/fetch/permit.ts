@@ -1,5 +1,3 @@
-/** Releases permits when a fetch response has ended: its body ended, was canceled or failed, or its client is gone. */
-
 import type { Logger } from '../base/host.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { Fault } from '../contract/observer.js';
@@ -50,7 +48,6 @@ export class ResponsePermits {
   }
 }
 
-/** The permits of one request. */
 export class Permit {
   private done: (() => void) | undefined;
   private isReleased = false;
@@ -76,7 +73,6 @@ export class Permit {
     });
   }
 
-  /** Releases the permit; only the first call counts. */
   release(outcome: ResponseEnd): void {
     if (this.isReleased) return;
     this.isReleased = true;

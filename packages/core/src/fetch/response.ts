@@ -1,5 +1,3 @@
-/** Applies an admission to a fetch response: adds headers, or builds the response to a rejected request. */
-
 import type { Admission } from '../contract/admission.js';
 import type { StoredResponse } from '../contract/recorder.js';
 import type { Header } from '../contract/request.js';

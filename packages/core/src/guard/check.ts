@@ -1,5 +1,3 @@
-/** Validates the limiters and options of a guard. */
-
 import { checkList, checkObject } from '../base/check-shapes.js';
 import { checkCallback, checkName, durationBetween, isPlainObject, oneOf } from '../base/checks.js';
 import { mustBe, SpillwayError } from '../base/errors.js';
@@ -13,7 +11,6 @@ import { checkObservers } from '../observe/check-observers.js';
 import { checkClientOptions } from '../stores/check-store.js';
 import { GUARD_OPTIONS, type GuardOptions } from './guard-options.js';
 
-/** @throws SpillwayError `SPW_LIMITER_INVALID`, `SPW_NAME_INVALID`, `SPW_NAME_CONFLICT`, `SPW_NAME_REQUIRED` */
 export function checkLimiters<Raw>(
   limiters: readonly Limiter<Raw>[],
   store: Store | undefined,
@@ -44,9 +41,6 @@ export function checkLimiters<Raw>(
   }
 }
 
-/**
- * The error for a value that is not a limiter. Usually the value is a limiter's options, passed without `rateLimit()`.
- */
 function noLimiter(given: unknown): SpillwayError {
   const looksLikeOptions = isPlainObject(given) && ('limit' in given || 'window' in given);
   const what = looksLikeOptions
@@ -77,11 +71,6 @@ export function checkGuardOptions<Raw>(options: GuardOptions<Raw>, own: object):
   checkCallback('skip', options.skip);
 }
 
-/**
- * The time limit for the promises of callbacks, in milliseconds.
- *
- * @throws SpillwayError `SPW_OPTION_INVALID`
- */
 export function callbackTimeoutOf<Raw>({ callbackTimeout }: GuardOptions<Raw>): number {
   if (callbackTimeout === undefined) return CALLBACK_TIMEOUT_MS;
   return durationBetween('callbackTimeout', callbackTimeout, '1ms', '60s') / 1000;

@@ -1,5 +1,3 @@
-/** The end of a request: calls `finish` of limiters, and sends refunds and releases to the store. */
-
 import type { Clock } from '../base/clock.js';
 import { isThenable } from '../base/host.js';
 import type { Admission } from '../contract/admission.js';
@@ -15,7 +13,6 @@ export class Ending<Raw> {
   readonly releases: Releases;
   private readonly clock: Clock;
   private readonly context: StepContext;
-  /** Whether any limiter has `finish`, which needs the duration of the request. */
   private readonly isTimed: boolean;
   /** How long refunds and releases of permits wait to be sent together with the end of a claim. */
   private readonly patienceMs: number;
@@ -37,7 +34,6 @@ export class Ending<Raw> {
     this.isTimed = limiters.some(({ finish }) => finish !== undefined);
   }
 
-  /** When the request arrived, in microseconds; 0 if no limiter needs its duration. */
   startUs(): number {
     return this.isTimed ? this.clock.nowUs() : 0;
   }
@@ -80,8 +76,8 @@ export class Ending<Raw> {
   }
 
   /**
-   * Ends the turns that {@link beginTurns} returned. All refunds and releases are sent to the store in one call,
-   * including the end of a claim if it is ready in time. Refunds of an async `refundIf` are sent in a second call. The
+   * Ends the turns that {@link beginTurns} returned. All refunds and releases go to the store in one call, together
+   * with the end of a claim if that is ready in time. Refunds of an async `refundIf` follow in a second call. The
    * promise never rejects.
    */
   endTurns(
@@ -117,7 +113,6 @@ export class Ending<Raw> {
     return later.length === 0 ? given : releases.track(this.endLater(given, later));
   }
 
-  /** The steps that end a claim: a release if no handler ran, otherwise the steps that the claim's limiter returns. */
   private endClaim(
     turn: DecidedTurn<Raw>,
     step: Step,

@@ -26,9 +26,7 @@ export class GuardAdmission<Raw> implements Admission {
   declare readonly replay: StoredResponse | undefined;
   declare private readonly shared: Shared<Raw>;
   declare private readonly turns: readonly DecidedTurn<Raw>[];
-  /** When the request arrived, by the guard's clock; 0 if no limiter needs its duration. */
   declare private readonly startUs: number;
-  /** The time by the wall clock; 0 if no header needs it. */
   declare private readonly nowMs: number;
   /** Turns that need work at the end of the request. Undefined if there are none, or if the request has ended. */
   declare private open: readonly DecidedTurn<Raw>[] | undefined;
@@ -100,10 +98,7 @@ export class GuardAdmission<Raw> implements Admission {
     return this.endTurns(end, false);
   }
 
-  /**
-   * The name of a limiter whose count was charged twice: by this admission and by `other`, an admission of another
-   * guard.
-   */
+  /** The name of a limiter whose count both this admission and `other`, of another guard, have charged. */
   countedTwice(other: GuardAdmission<unknown>): string | undefined {
     if (this.shared.client.store !== other.shared.client.store) return undefined;
     const twice = this.turns.find((turn) => other.turns.some((one) => chargesSame(one, turn)));
@@ -127,7 +122,6 @@ export class GuardAdmission<Raw> implements Admission {
   }
 }
 
-/** The name of a limiter whose count two guards have charged for the same request; undefined if there is none. */
 export function countedTwice(one: object, other: object): string | undefined {
   const areOurs = one instanceof GuardAdmission && other instanceof GuardAdmission;
   return areOurs && one.guard !== other.guard ? one.countedTwice(other) : undefined;

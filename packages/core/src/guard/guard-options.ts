@@ -1,5 +1,3 @@
-/** The interface and the options of a guard. */
-
 import type { Duration } from '../base/duration.js';
 import type { NamesOf } from '../base/option-names.js';
 import type { Admission } from '../contract/admission.js';
@@ -97,7 +95,6 @@ export interface Guard<Raw = unknown> {
   close(): Promise<void>;
   /** The number of permits that requests of this process hold now, for a gauge. */
   readonly inProgress: number;
-  /** The limiters as declared, in their order. */
   readonly limiters: readonly GuardLimiter[];
   /**
    * A new guard with the same limiters. `options` override those of this guard; `undefined` resets an option to its

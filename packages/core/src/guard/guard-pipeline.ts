@@ -40,7 +40,6 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     super.decideByCache(turn, limiter, step);
   }
 
-  /** Handles custom limiters that throw or return something that is not a decision. */
   protected override decisionOf(
     limiter: Decider,
     mode: Mode,
@@ -50,7 +49,6 @@ export class GuardPipeline<Raw> extends Pipeline<Turn<Raw>> {
     return decideStored(limiter, mode, step, answer, this.context);
   }
 
-  /** Warns about an unknown address, unless the adapter reports it (`missesAddress` returns true). */
   private missAddress({ limiter: { name }, mode, request }: Turn<Raw>): void {
     if (request.missesAddress?.(mode === 'enforce')) return;
     this.notices.tell('SPW_ADDRESS_UNKNOWN', unknownAddress(name), name);
@@ -96,7 +94,6 @@ export function brokenDecision(
   };
 }
 
-/** The decision of a limiter that needs no store. In shadow mode it never rejects. */
 function decideLocally<Raw>(
   limiter: LocalLimiter<Raw>,
   mode: Mode,

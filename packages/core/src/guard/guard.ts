@@ -1,5 +1,3 @@
-/** The guard: applies a list of limiters to a request, with one store call for all stored limiters. */
-
 import { SpillwayError } from '../base/errors.js';
 import { isLater } from '../base/host.js';
 import type { Keeping, Settlement, StoredExchange } from '../contract/keeping.js';
@@ -77,7 +75,6 @@ export class ListGuard<Raw> implements Guard<Raw> {
     this.keeping = this.parts.keeping;
   }
 
-  /** Logs warnings about probable mistakes in the setup of the app. */
   get notices(): Notices {
     return this.parts.notices;
   }
@@ -87,7 +84,6 @@ export class ListGuard<Raw> implements Guard<Raw> {
     presence.seen();
     const startUs = ending.startUs();
     const exempt = isExempt(request, this.options, context);
-    // 1. Modes and steps: limiters that are off are skipped; every other stored limiter returns its step.
     const turns = questions.beginTurns(request, exempt === true);
     const later = questions.later(turns, exempt);
     return later
@@ -121,11 +117,9 @@ export class ListGuard<Raw> implements Guard<Raw> {
     exchange: StoredExchange | undefined,
   ): Admitted<Raw> {
     const { pipeline, releases } = this.parts;
-    // 2. The store is not needed for local limiters, for blocked and allowed keys, and for cached rejections.
     const open = pipeline.decideWithoutStore(turns);
     if (!open) return this.conclude(turns, startUs);
     releases.permits?.keepUp();
-    // 3. All other steps go to the store in one call.
     return pipeline.decideNow(open)
       ? this.settleClaim(request, turns, startUs, exchange)
       : pipeline.askStore(open, () => this.settleClaim(request, turns, startUs, exchange), request);

@@ -1,5 +1,3 @@
-/** Creates the parts of a guard and connects them. */
-
 import { Turns } from '../base/host.js';
 import type { Control } from '../contract/control.js';
 import type { Keeper, Keeping } from '../contract/keeping.js';
@@ -34,16 +32,10 @@ export interface Parts<Raw> {
   readonly ending: Ending<Raw>;
   readonly presence: Presence;
   readonly writer: ResponseWriter;
-  /** Stores responses; undefined if no limiter asks for that. */
   readonly keeper: Keeper<Raw> | undefined;
-  /** The `keeping` of the limiter that stores responses. */
   readonly keeping: Keeping<Raw> | undefined;
 }
 
-/**
- * @param extra the names of the adapter's own options
- * @throws SpillwayError like `createGuard`
- */
 export function partsOf<Raw>(
   limiters: readonly Limiter<Raw>[],
   options: GuardOptions<Raw>,
@@ -111,7 +103,6 @@ function policiesOf<Raw>(
   );
 }
 
-/** Registers a limiter with the store client and the control. */
 function announce<Raw>(
   limiter: Limiter<Raw>,
   client: StoreClient,

@@ -4,7 +4,6 @@ import type { Clock } from '../base/clock.js';
 import type { Store } from '../contract/store.js';
 import type { Notices } from '../observe/notices.js';
 
-/** How long a guard may wait for its first request before the warning. */
 const PATIENCE_US = 600_000_000;
 
 const MAX_WATCHED = 1_000;
@@ -16,7 +15,6 @@ export class Presence {
   private readonly waiting: Set<Presence>;
   private readonly madeUs: number;
   private readonly clock: Clock;
-  /** The names of the limiters, for the warning. */
   readonly of: string;
   private readonly notices: Notices;
 
@@ -34,7 +32,6 @@ export class Presence {
     this.madeUs = notices.reports('SPW_GUARD_UNUSED') ? clock.nowUs() : 0;
   }
 
-  /** Starts the watch: a warning is logged if no request arrives. */
   expect(): void {
     if (this.waiting.size < MAX_WATCHED && this.notices.reports('SPW_GUARD_UNUSED'))
       this.waiting.add(this);
@@ -45,7 +42,7 @@ export class Presence {
    */
   seen(): void {
     const { waiting } = this;
-    if (waiting.size === 0) return; // the usual case
+    if (waiting.size === 0) return;
     waiting.delete(this);
     const before = this.clock.nowUs() - PATIENCE_US;
     const missed: Presence[] = [];

@@ -16,11 +16,9 @@ import { brokenDecision } from './guard-pipeline.js';
 import { SameKey } from './same-key.js';
 import { Turn } from './turn.js';
 
-/** Asks one limiter for its step in each request. */
 export class Asker<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly context: StepContext;
-  /** Checks whether all keys are the same; undefined if there is nothing to check, or after the check has ended. */
   private same: SameKey | undefined;
 
   constructor(limiter: Limiter<Raw>, context: StepContext, notices: Notices) {
@@ -31,7 +29,6 @@ export class Asker<Raw> {
       this.same = new SameKey(limiter.name, notices);
   }
 
-  /** Adds the key of a request to the check for constant keys. */
   asksFor(key: string, request: LimitRequest<Raw>): void {
     if (this.same && !this.same.isLooking(key, request)) this.same = undefined;
   }
@@ -55,7 +52,6 @@ export class Questions<Raw> {
     this.client = client;
   }
 
-  /** One turn for each limiter, with its mode, and with its step if no callback is async. */
   beginTurns(request: LimitRequest<Raw>, isExempt: boolean): Turn<Raw>[] {
     const ofGuard = isExempt ? 'off' : this.modes.ofGuard(request);
     const { askers } = this;
@@ -149,7 +145,6 @@ function isAsking<Raw>(turns: readonly Turn<Raw>[]): boolean {
   return false;
 }
 
-/** Whether the request is a preflight that passes, or `skip` returns true for it; a promise if `skip` is async. */
 export function isExempt<Raw>(
   request: LimitRequest<Raw>,
   { preflights, skip }: GuardOptions<Raw>,
@@ -180,12 +175,10 @@ export class Modes<Raw> {
     this.context = context;
   }
 
-  /** The guard's mode. No limiter can have a stronger mode. */
   ofGuard(request: LimitRequest<Raw>): Mode {
     return this.resolveMode('', this.guardMode, request);
   }
 
-  /** The weaker of the guard's mode and the limiter's mode. */
   modeFor(
     limiter: Limiter<Raw>,
     settings: LimiterSettings | undefined,

@@ -1,5 +1,3 @@
-/** Sends refunds and releases of permits to the store. */
-
 import { GIVE_BACK_US } from '../algorithms/upkeep/lost-releases.js';
 import { afterIdly, isLater } from '../base/host.js';
 import type { Answer } from '../contract/ask.js';
@@ -10,7 +8,6 @@ import type { StoreClient } from '../stores/store-client.js';
 const CLOSE_US = 5_000_000;
 
 export class Releases {
-  /** Renews and releases permits and claims; undefined until a step takes one. */
   permits: Upkeep<Step> | undefined;
   private readonly underWay = new Set<Promise<unknown>>();
   /** Called first by {@link drain}, to resend settlements that did not reach the store. */
@@ -21,7 +18,6 @@ export class Releases {
     this.client = client;
   }
 
-  /** The upkeep of permits and claims, made by their rule: see {@link UpkeepOf}. */
   permitsOf({ rule }: Step): Upkeep<Step> {
     this.permits ??= (rule.logic.upkeep as UpkeepOf<Step>)(this.client, (call) => this.track(call));
     return this.permits;
@@ -29,7 +25,7 @@ export class Releases {
 
   /**
    * Sends releases and refunds to the store in one call. Releases that don't reach the store are resent later. Returns
-   * undefined if the store has already answered, otherwise a promise that never rejects. No response waits for it.
+   * undefined if the store has already answered; the promise never rejects.
    */
   giveBack(steps: readonly Step[]): Promise<void> | undefined {
     if (steps.length === 0) return undefined;
@@ -52,7 +48,6 @@ export class Releases {
     return call;
   }
 
-  /** Releases all permits and waits for calls in flight, at most 5 s. */
   async drain(): Promise<void> {
     const { clock } = this.client;
     const endUs = clock.nowUs() + CLOSE_US;

@@ -21,7 +21,7 @@ export class SameKey {
     this.notices = notices;
   }
 
-  /** Looks at one more request. Returns false once the check has ended. */
+  /** Returns false once the check has ended. */
   isLooking(key: string, request: LimitRequest): boolean {
     this.key ??= key;
     if (key !== this.key) return false;

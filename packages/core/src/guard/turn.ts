@@ -1,5 +1,3 @@
-/** One limiter's part in the decision on one request. */
-
 import type { Answer } from '../contract/ask.js';
 import type { LimiterSettings } from '../contract/control.js';
 import type { Decision, Mode } from '../contract/decision.js';
@@ -9,7 +7,6 @@ import type { LimiterTurn } from '../contract/limiter-turn.js';
 import type { LimitRequest } from '../contract/request.js';
 import type { Step } from '../contract/store.js';
 
-/** A turn after its decision. */
 export interface DecidedTurn<Raw> extends LimiterTurn<Raw> {
   readonly limiter: Limiter<Raw>;
   readonly settled: Settled | undefined;
@@ -27,7 +24,6 @@ export class Turn<Raw> {
   declare step: Step | undefined;
   declare answer: Answer | undefined;
   declare decision: Decision | undefined;
-  /** The outcome of a claim that the store rejected. */
   declare settled: Settled | undefined;
 
   constructor(
@@ -47,13 +43,11 @@ export class Turn<Raw> {
     this.settled = undefined;
   }
 
-  /** Turns the limiter off for this request, because an async `skip` has exempted the request. */
   skip(): void {
     this.mode = 'off';
     this.leaveOut();
   }
 
-  /** Removes the step, the store's answer and the decision. */
   leaveOut(): void {
     this.step = undefined;
     this.answer = undefined;
@@ -61,20 +55,14 @@ export class Turn<Raw> {
   }
 }
 
-/** Whether this turn may need work at the end of the request. */
 export function mayEnd<Raw>({ limiter, step }: DecidedTurn<Raw>): boolean {
   return limiter.finish !== undefined || step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/** Whether the step takes a permit or a claim, which is renewed until the request ends. */
 export function takesHold<Raw>({ step }: DecidedTurn<Raw>): boolean {
   return step?.lease !== undefined || step?.claim !== undefined;
 }
 
-/**
- * Whether the limiter's `finish` is called at the end of the request. `rejected` says whether the guard rejected the
- * request.
- */
 export function needsEnd<Raw>(
   { limiter, answer, decision }: DecidedTurn<Raw>,
   rejected: boolean,

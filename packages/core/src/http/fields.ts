@@ -6,7 +6,6 @@
 import type { Decision, Policy } from '../contract/decision.js';
 import type { Header } from '../contract/request.js';
 
-/** The value of `Retry-After`: the seconds until a request of the same cost is admitted, rounded up, at least 1. */
 export function retryAfterSeconds(retryAfterMs: number): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1000));
 }
@@ -22,12 +21,12 @@ export function policyItem(policy: Policy): string {
   return `${stringItem(name)};q=${integerItem(burst)}${window}`;
 }
 
-/** The `RateLimit` item of a decision. It starts with `prefix`, which is the same for all decisions of a policy. */
+/** `prefix` is the beginning of the item, which is the same for all decisions of a policy. */
 export function limitItem(prefix: string, decision: Decision): string {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
   const item = prefix + integerItem(leftAfter(decision));
-  // `t` is omitted if waiting doesn't help, or if the time is unknown. It is unknown when a `distinct` limit is used
-  // up: known items still pass at once, and stores don't say when the oldest item expires.
+  // `t` is omitted if waiting doesn't help or the time is unknown. It is unknown for a `distinct` limit that is used
+  // up, because stores don't report when the oldest item expires.
   const isUsedUp = allowed && cost && !(leftAfter(decision) || retryAfterMs);
   if (isUsedUp || (retryAfterMs === Infinity && !allowed) || Number.isNaN(resetMs)) return item;
   return `${item};t=${integerItem(secondsUntilMore(decision))}`;
@@ -43,22 +42,18 @@ function leftAfter({ allowed, remaining }: Decision): number {
  */
 function secondsUntilMore(decision: Decision): number {
   const { allowed, cost, retryAfterMs, resetMs } = decision;
-  // A request without a cost, or with a known item of a `distinct` limit, never has to wait. So its `retryAfterMs` says
-  // nothing about requests that count.
+  // A request without a cost, or with a known item of a `distinct` limit, never has to wait, so its `retryAfterMs` says
+  // nothing about other requests.
   const isFree = allowed && !(cost * retryAfterMs);
   const isWait = !leftAfter(decision) && retryAfterMs !== Infinity && !isFree;
   return isWait ? retryAfterSeconds(retryAfterMs) : Math.ceil(resetMs / 1000);
 }
 
-/**
- * The `RateLimit-Policy` item of a policy in version 06 of the draft, where the window is mandatory and in whole
- * seconds.
- */
+/** Version 06 of the draft requires a window in whole seconds. */
 export function policyItem06({ limit, burst, windowMs }: Policy): string {
   return `${integerItem(burst)};w=${integerItem(Math.ceil((burst * windowMs) / limit / 1000))}`;
 }
 
-/** The headers of version 06 of the draft. `policies` are the items of all limits shown. */
 export function fields06(decision: Decision, policies: string): readonly Header[] {
   return [
     ['RateLimit-Policy', policies],
@@ -68,7 +63,7 @@ export function fields06(decision: Decision, policies: string): readonly Header[
   ];
 }
 
-/** The legacy headers of a decision. The reset is in seconds since the epoch, as existing clients expect. */
+/** The reset is in seconds since the epoch, as existing clients expect. */
 export function legacyFields(decision: Decision, nowMs: number): readonly Header[] {
   return [
     ['X-RateLimit-Limit', quotaOf(decision)],
@@ -88,9 +83,9 @@ interface FieldHolder {
 }
 
 /**
- * Sets headers on a response that may already have headers of other guards. Items of `RateLimit` and `RateLimit-Policy`
- * are appended. For headers that describe a single limit, the lowest remaining quota wins. Other headers are replaced.
- * Runs for every response, so it allocates nothing.
+ * Sets headers on a response that may already have headers of other guards. Appends items to `RateLimit` and
+ * `RateLimit-Policy`. For headers that describe a single limit, keeps the lowest remaining quota. Runs for every
+ * response, so it allocates nothing.
  *
  * @param except the name of a header to leave out
  */
@@ -126,7 +121,6 @@ export function mergeHeaders(
   return merged;
 }
 
-/** Whether the header named `remaining` has a larger value in `fields` than on the response. */
 function isLooser(fields: readonly Header[], response: FieldHolder, remaining: string): boolean {
   for (let i = 0; i < fields.length; i += 1) {
     const field = fields[i] as Header;
@@ -153,7 +147,6 @@ export function stringItem(text: string): string {
 /** The largest Integer of RFC 9651. Larger numbers are clamped to it. */
 const MAX_INTEGER = 999_999_999_999_999;
 
-/** An Integer item (RFC 9651) of a non-negative number. */
 function integerItem(value: number): string {
   const small = value | 0; // V8 formats small integers faster
   return small === value ? String(small) : String(Math.min(value, MAX_INTEGER));

@@ -1,5 +1,3 @@
-/** Writes the body of a rejection: an RFC 9457 problem document that tells the client what to do. */
-
 import { helpFor } from '../base/errors.js';
 import { type Decision, type Reason, statusOf } from '../contract/decision.js';
 import type { OwnProblem, Problem } from '../contract/keeping.js';
@@ -20,7 +18,6 @@ const BLOCKED: Problem = {
   title: 'Blocked',
 };
 
-/** The problems of some reasons. All other reasons, and rejections by custom limiters, use {@link FULL}. */
 const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
   rate: QUOTA,
   concurrency: QUOTA,
@@ -30,8 +27,7 @@ const PROBLEMS: Readonly<Partial<Record<Reason, Problem>>> = {
 
 /**
  * The problem document of a rejection. It names policies, never keys. It is concatenated by hand, because a rejection
- * must stay cheap. `head` comes from {@link problemHead}, and `violated` is a comma-separated list of names in JSON.
- * `own` overrides the default text.
+ * must stay cheap. `violated` is a comma-separated list of names in JSON.
  */
 export function problemBody(
   head: string,
@@ -42,10 +38,7 @@ export function problemBody(
   return `${head}${own?.advice ?? adviceFor(binding)}","violated-policies":[${violated}]}`;
 }
 
-/**
- * The beginning of the body, which is the same for all `rate` rejections by one policy. `name` is the limiter's name in
- * JSON.
- */
+/** The beginning of the body, which all `rate` rejections by one policy share. `name` is the limiter's name in JSON. */
 export function problemHead(
   binding: Decision,
   name: string,

@@ -1,5 +1,3 @@
-/** Headers for decisions made without a guard, for apps that send the headers themselves. */
-
 import type { Decision } from '../contract/decision.js';
 import type { Header } from '../contract/request.js';
 import { type Decided, type HeaderStyle, ResponseWriter } from './response-writer.js';

@@ -1,5 +1,3 @@
-/** Turns decisions into status, headers and body of the response. */
-
 import { wallClockMs } from '../base/clock.js';
 import { mustBe } from '../base/errors.js';
 import { bindingOf, type Decision, type Policy, statusOf } from '../contract/decision.js';
@@ -29,13 +27,12 @@ const STYLES: readonly HeaderStyle[] = ['draft-11', 'draft-6', 'legacy'];
 
 export const STYLE_NAMES = "'draft-11' or 'draft-6', and 'legacy'";
 
-/** Cached texts of a policy. */
 interface PolicyTexts {
   /** The beginning of the policy's `RateLimit` item. */
   readonly limit: string;
-  /** Its name in JSON. */
+  /** The policy's name in JSON. */
   readonly json: string;
-  /** Its `RateLimit-Policy` item. */
+  /** The policy's `RateLimit-Policy` item. */
   readonly item: string;
   /** The beginning of the body of a `rate` rejection; undefined until first used. */
   quota: string | undefined;
@@ -55,7 +52,6 @@ export class ResponseWriter {
   private readonly blockedStatus: 403 | 429;
   private readonly legacy: boolean;
 
-  /** @throws SpillwayError `SPW_OPTION_INVALID` */
   constructor(styles: readonly HeaderStyle[] = ['draft-11'], blockedStatus: 403 | 429 = 403) {
     this.blockedStatus = blockedStatus;
     for (const style of styles) {
@@ -72,7 +68,6 @@ export class ResponseWriter {
     this.legacy = styles.includes('legacy');
   }
 
-  /** The wall clock in milliseconds, or 0 if no header needs it. Read once per decision. */
   nowMs(): number {
     return this.legacy ? wallClockMs() : 0;
   }

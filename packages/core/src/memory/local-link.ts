@@ -1,5 +1,3 @@
-/** The link of a memory store, which always answers synchronously. */
-
 import { unanswered } from '../algorithms/decide.js';
 import type { Clock } from '../base/clock.js';
 import { asError } from '../base/errors.js';
@@ -22,7 +20,8 @@ export class LocalLink implements StoreLink {
   private readonly ownApply: SyncStore['apply'];
 
   /**
-   * @param ownApply the class's `apply`. If `store.apply` is another function, such as a spy, that is called instead
+   * @param ownApply the class's `apply`. If a test has replaced `store.apply`, for example with a spy, that is called
+   * instead
    */
   constructor(store: OneStepStore, ownApply: SyncStore['apply']) {
     this.store = store;
@@ -32,7 +31,6 @@ export class LocalLink implements StoreLink {
 
   askNow(step: Step): Answer | undefined {
     const { store } = this;
-    // `apply` may have been replaced, for example by a spy in a test. Then the replacement must be called.
     if (store.apply !== this.ownApply) return undefined;
     try {
       return store.applyOne(step);
@@ -65,7 +63,6 @@ export class LocalLink implements StoreLink {
     try {
       return this.store.apply(steps);
     } catch (error) {
-      // The store throws if the group is invalid, for example.
       const failure = asError(error);
       return steps.map((step) => unanswered(step, failure));
     }

@@ -1,5 +1,3 @@
-/** The store in the memory of this process: synchronous, without timers, limited in size. */
-
 import { checkOptions } from '../base/check-shapes.js';
 import { checkClock, integerBetween } from '../base/checks.js';
 import { type Clock, systemClock } from '../base/clock.js';
@@ -17,8 +15,8 @@ export interface MemoryStoreOptions {
    * Default 1,000,000 (about 25 MB of buckets, 38 MB of windows, or 180 MB with penalties).
    *
    * In a full store, new keys share 1,024 counts per kind of limit, so they may be limited too early, never too late.
-   * The shared counts may exceed the maximum; so may new permits of keys that already hold permits. A claim takes about
-   * 900 bytes. Without room, claims are rejected as if the store couldn't answer.
+   * Shared counts, and new permits of keys that already hold permits, may exceed the maximum. A claim takes about 900
+   * bytes; a full store rejects new claims as if it couldn't answer.
    */
   readonly maxEntries?: number | undefined;
   /**
@@ -35,7 +33,6 @@ const NAMES: NamesOf<MemoryStoreOptions> = { maxEntries: 1, valueBytes: 1, clock
 /** The store that {@link memoryStore} returns. */
 export interface MemoryStore extends SyncStore, Linked {
   readonly values: SyncValues;
-  /** The number of entries held now. */
   readonly size: number;
   /** The number of decisions that used a shared count because the store was full. If it grows, raise `maxEntries`. */
   readonly overflowed: number;

@@ -7,18 +7,15 @@ import { checkValue, type SyncValues, type ValueName } from '../contract/store.j
 /** What an entry counts in addition to its bytes and its name. Otherwise, many empty values could fill the memory. */
 const ENTRY_BYTES = 128;
 
-/** The default of `valueBytes`. */
 export const VALUE_BYTES: number = 64 * 2 ** 20;
 
 interface StoredValue {
   readonly bytes: Uint8Array;
   readonly endsUs: number;
-  /** The part of `valueBytes` that the value takes. */
   readonly size: number;
 }
 
 export class MemoryValues implements SyncValues {
-  /** The stored values, oldest first. */
   private readonly kept = new Map<string, StoredValue>();
   private used = 0;
   private readonly clock: Clock;

@@ -1,5 +1,3 @@
-/** The memory store: applies steps to the tables of all algorithms, and to shared counts when it is full. */
-
 import { groupPasses, spread, startTogether, uniqueGroup } from '../algorithms/group.js';
 import { KnownCounts } from '../algorithms/known-counts.js';
 import type { Clock } from '../base/clock.js';
@@ -84,8 +82,8 @@ export class Memory implements OneStepStore {
    * Applies one step. With `charge` false, a `take` only answers whether it would pass. With `others`, a `reset` also
    * resets the other counts of its limiter.
    *
-   * Contains only the fast path of a bucket, so that V8 inlines it. When the code was split differently, decisions took
-   * a fifth longer.
+   * Contains only the fast path of a bucket, because V8 inlines a short method. Other splits of this code made
+   * decisions a fifth slower.
    */
   applyOne(step: Step, nowUs: number = this.clock.nowUs(), charge = true, others = true): Answer {
     const { op, rule } = step;
@@ -148,8 +146,8 @@ export class Memory implements OneStepStore {
   }
 
   /**
-   * Runs a step of a key that may have been charged on a shared count. A step on a permit goes to the count that
-   * granted the permit. Permits in the key's own count and in the shared count are added up.
+   * Runs a step of a key that may have been charged on a shared count. A permit is renewed and released in the count
+   * that granted it. The number of permits held is the sum of both counts.
    */
   private performShared(
     step: Step,
@@ -184,7 +182,6 @@ export class Memory implements OneStepStore {
     return this.overflow.noted(step, answer, isShared, expiresUs);
   }
 
-  /** Evicts some expired entries, and returns whether there is still no room for another entry. */
   private overflows(nowUs: number): boolean {
     if (this.own.size < this.maxEntries) return false;
     this.own.reclaim(nowUs);
@@ -192,13 +189,11 @@ export class Memory implements OneStepStore {
     return this.own.size >= this.maxEntries;
   }
 
-  /** The key that replaces the step's key: the number of a shared count. */
   private placeOf({ limiter, key }: Step): string {
     return `${this.buckets.spread(`${limiter} ${key}`, OVERFLOW_COUNTS)}`;
   }
 }
 
-/** Whether this step can be applied without the checks of a group. */
 function isPlain(step: Step): boolean {
   const { op, rule, claim } = step;
   return op !== 'hold' && op !== 'done' && claim === undefined && rule.machine !== 'claims';

@@ -10,7 +10,6 @@ import { Shelves } from './shelves.js';
 /** The number of shared counts for each kind of limit (`rule.code`), and for each calendar. */
 export const OVERFLOW_COUNTS = 1024;
 
-/** The shared counts of one store, made when it is first full. */
 export class Overflow {
   uses = 0;
   /**
@@ -38,7 +37,8 @@ export class Overflow {
   }
 
   /**
-   * Adjusts the answer to a step, and notes the use of a shared count.
+   * Notes the use of a shared count. Units in it can't be refunded or reset, so a `put` of units answers false and a
+   * `reset` answers true.
    *
    * @param isShared whether the step was applied to a shared count
    * @param restsUs when that count expires
@@ -54,15 +54,13 @@ export class Overflow {
   }
 }
 
-/** Turns a step that would charge into a `look`. */
 export function asLook(step: Step): Step {
   return step.op === 'put' || step.op === 'reset' ? step : { ...step, op: 'look' };
 }
 
 /**
- * Directs a step to a shared count. All limiters use the same shared counts. Otherwise, an app that creates a limiter
- * for each request would keep adding counts. Each calendar has its own shared counts: in a count shared with a daily
- * limit, a month would end after a day.
+ * Directs a step to a shared count. All limiters use the same shared counts, because an app may create a limiter for
+ * each request. Each calendar has separate ones: in a count shared with a daily limit, a month would end after a day.
  */
 export function onShared(step: Step, place: string): Step {
   const { rule } = step;
@@ -70,8 +68,8 @@ export function onShared(step: Step, place: string): Step {
 }
 
 /**
- * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. Exception:
- * the `put` of a permit, because a permit has an id and so belongs to the key.
+ * Turns a `put` or `reset` on a shared count into a `look`, because another key may have charged the units. The `put`
+ * of a permit stays, because the permit's id shows that it belongs to the key.
  */
 export function keepingShared(step: Step): Step {
   const { op, rule } = step;

@@ -3,7 +3,6 @@
 import { type Clock, systemClock } from '../base/clock.js';
 import { Memory } from './memory.js';
 
-/** The default of `maxEntries`. */
 export const MAX_ENTRIES = 1_000_000;
 
 export class SharedMemory {
@@ -19,7 +18,6 @@ export class SharedMemory {
     return this.named;
   }
 
-  /** The name of a limiter in the store: unique to the object. */
   limiterNameOf(limiter: object): string {
     let name = this.names.get(limiter);
     if (name === undefined) {
@@ -33,7 +31,6 @@ export class SharedMemory {
 
 const memories = new WeakMap<Clock, SharedMemory>();
 
-/** The memory for `clock`. */
 export function sharedMemory(clock: Clock = systemClock): SharedMemory {
   const memory = memories.get(clock) ?? new SharedMemory(clock);
   memories.set(clock, memory);

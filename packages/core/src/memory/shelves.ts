@@ -1,5 +1,3 @@
-/** All counts of a memory store: a shelf, or table, for each algorithm. */
-
 import { BucketShelf } from '../algorithms/bucket/bucket-shelf.js';
 import type { Rule } from '../contract/rule.js';
 import type { Shelf } from '../contract/shelf.js';
@@ -19,7 +17,6 @@ export class Shelves {
     return size;
   }
 
-  /** The shelf for the counts of a rule. */
   shelfFor({ machine, logic }: Rule): Shelf<Rule> {
     if (machine === this.lastMachine) return this.last;
     let shelf = this.byMachine.get(machine);
@@ -33,7 +30,6 @@ export class Shelves {
     return shelf;
   }
 
-  /** Looks at the next few entries, and evicts those that have expired. */
   reclaim(nowUs: number): void {
     for (const shelf of this.all) shelf.reclaim(nowUs);
   }
