@@ -255,8 +255,8 @@ function clamped(number: number): number {
 }
 
 /**
- * The smallest number for which `keeps` is true; null if there is none. Goes away from `near` in growing steps, and then
- * searches in halves.
+ * The smallest number for which `keeps` is true; null if there is none. The search moves away from `near` in growing
+ * steps, and then halves the interval.
  */
 function smallestNumber(
   near: number,
