@@ -95,8 +95,7 @@ export interface RedisControl extends Control {
   /** The current overrides, latest first. */
   list(): Promise<readonly Override[]>;
   /**
-   * The latest 1,000 changes, latest first. The end of an override is in the override's entry and has no entry of its
-   * own.
+   * The latest 1,000 changes, latest first. An override and its end share one entry.
    */
   history(): Promise<readonly Change[]>;
   /**
