@@ -1,5 +1,3 @@
-/** A count that is stored as a text, and the error for a text in another format. */
-
 import { SpillwayError } from '../base/errors.js';
 import type { Answer } from '../contract/ask.js';
 import type { Op, Step } from '../contract/store.js';
@@ -8,7 +6,6 @@ import type { Op, Step } from '../contract/store.js';
 export interface StoredCount {
   /** Applies a step and answers it; see `stepBucket` for `charge`. */
   step(step: Step, nowUs: number, charge: boolean): Answer;
-  /** Whether a step has changed the text: see {@link isWritten}. */
   readonly changed: boolean;
   /** When the count expires and decides like an unused key. This may be in the past. */
   readonly expiresUs: number;
@@ -43,7 +40,6 @@ export function numbersOf(text: string, form: RegExp): number[] {
   return match.slice(1).map((digits = '0') => wholeNumber(Number(digits)));
 }
 
-/** @throws SpillwayError `SPW_STORE_ERROR` unless `value` is a whole number from 0 to 2^53 - 1 */
 export function wholeNumber(value: unknown): number {
   if (Number.isSafeInteger(value) && (value as number) >= 0) return value as number;
   throw unknownFormat();

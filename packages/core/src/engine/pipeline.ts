@@ -93,7 +93,6 @@ export class Pipeline<P extends Part> {
     return answer !== undefined;
   }
 
-  /** Calls the store once for all `open` parts, decides them, and returns the result of `then`. */
   askStore<Value>(open: Open<P>, then: () => Eventually<Value>, host?: Host): Eventually<Value> {
     const asked = Array.isArray(open) ? open : [open];
     const steps = asked.map(({ step }) => step as Step);
@@ -104,7 +103,6 @@ export class Pipeline<P extends Part> {
     return this.client.link.ask(steps, judge, { host });
   }
 
-  /** Returns the decision of a part, and passes it to observers. A part without a decision was skipped. */
   conclude(part: P, request?: LimitRequest): Decision {
     const { observers } = this;
     part.decision ??= skippedDecision(part.limiter.name);
@@ -114,9 +112,7 @@ export class Pipeline<P extends Part> {
     return part.decision;
   }
 
-  /**
-   * Decides a part if it needs no store call. If its key is outside the limiter's share, puts the part in shadow mode.
-   */
+  /** If the key of the part is outside the limiter's share, puts the part in shadow mode. */
   protected decideHere(part: P): void {
     const { step, settings } = part;
     if (!step) return;
@@ -174,7 +170,7 @@ export class Pipeline<P extends Part> {
 /** Must never change: every process and release must agree on which keys are in a share. */
 const SEED = { lo: 0x73706c77, hi: 0x73686172 };
 
-/** Whether `key` belongs to the `share` of keys. A key in one share is also in every larger share. */
+/** A key in one share is also in every larger share. */
 function isInShare(limiter: string, key: string, share: number): boolean {
   if (share >= 1) return true;
   const { lo } = fingerprint(`${limiter} ${key}`, SEED);

@@ -20,7 +20,6 @@ export const UNKNOWN_ADDRESS = '@unknown';
 
 export const CALLBACK_TIMEOUT_MS = 1_000;
 
-/** The limiter and the request of a callback, and the recipient of its faults. */
 export interface CallbackContext<Raw> {
   readonly limiter: string;
   readonly request: LimitRequest<Raw>;
@@ -94,7 +93,6 @@ export function asKey(own: unknown): string | undefined {
   return own.startsWith(ADDRESS_MARK) ? ADDRESS_MARK + own : own;
 }
 
-/** The key of a request: the value that `key` returned, or the client's address. */
 export function keyFrom<Raw>(asking: CallbackContext<Raw>, own: KeyParts): string {
   const named = Array.isArray(own) ? keyOfParts(own) : asKey(own);
   if (named !== undefined) return named;

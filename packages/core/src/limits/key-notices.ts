@@ -23,7 +23,6 @@ const PARAMETER = /^(?:async\s+)?(?:([\w$]+)\s*=>|[^(]*\(\s*(?:([\w$]+)|(\{[^)]*
 const PLACE =
   /^(?:x-[\w-]+|(?:[\w-]*api)?[-_]?key|authorization|cookie|(?:client|remote)?[-_]?(?:ip|address)|(?:user|session|account|tenant)[-_]?(?:id)?|(?:re?q|request|raw)\..+)$/i;
 
-/** All warnings about the `key` of a limiter. */
 export function keyNotices(name: string, key: unknown): readonly Notice[] {
   if (typeof key === 'string' && PLACE.test(key)) {
     const message = `the key of limiter "${name}" is the string "${key}", the same for all callers: write a function, as in key: ({ raw }) => raw.user?.id`;

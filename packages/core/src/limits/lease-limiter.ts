@@ -58,7 +58,6 @@ interface LeaseKind<Raw> {
   readonly reason: 'concurrency' | 'capacity';
   readonly limitOption: 'limit' | 'capacity';
   readonly limit: number;
-  /** Looks up a limit that replaces the declared limit for a request. */
   readonly plan: PlanOption<Raw> | undefined;
   /** The name of the option that set `plan`, for faults. */
   readonly planOption: 'plan' | 'capacity';

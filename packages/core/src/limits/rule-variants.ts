@@ -24,7 +24,6 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
   private readonly localShare: number;
   private readonly make: (numbers: Declared) => Rule;
 
-  /** @param make makes the rule for numbers; throws if they are invalid */
   constructor(
     name: string,
     localShare: number,
@@ -56,11 +55,6 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
     return link ? link.variantOf(this, planned, key, limits) : planned;
   }
 
-  /**
-   * A variant with live numbers and the plan of another variant.
-   *
-   * @throws SpillwayError if the numbers are invalid
-   */
   withNumbers(numbers: Declared, { plan }: RuleVariant<Declared>): RuleVariant<Declared> {
     return this.variantOf(this.make(numbers), numbers, plan);
   }

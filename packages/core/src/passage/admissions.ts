@@ -12,7 +12,6 @@ interface Holder {
   [ADMISSIONS]?: Admission[];
 }
 
-/** Records an admission of a request. */
 export function rememberAdmission(request: object, admission: Admission): void {
   // `hasOwn` instead of reading the property: a miss would walk the prototypes of the framework, which takes as long as
   // a decision.
@@ -21,7 +20,6 @@ export function rememberAdmission(request: object, admission: Admission): void {
   else (request as Holder)[ADMISSIONS] = [admission];
 }
 
-/** The admissions of a request so far; undefined if there are none. */
 export function earlierAdmissions(request: object): readonly Admission[] | undefined {
   return Object.hasOwn(request, ADMISSIONS) ? (request as Holder)[ADMISSIONS] : undefined;
 }

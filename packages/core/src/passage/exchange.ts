@@ -1,5 +1,3 @@
-/** The interface through which a guard uses a response. Each adapter implements it. */
-
 import type { Admission } from '../contract/admission.js';
 import type { ResponseEnd } from '../contract/limiter-turn.js';
 import type { Recorder, Recorders, StoredResponse } from '../contract/recorder.js';

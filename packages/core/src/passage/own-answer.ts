@@ -1,5 +1,3 @@
-/** Runs `onRejected`: whatever the app's function does, the client gets exactly one response. */
-
 import { asError, SpillwayError } from '../base/errors.js';
 import { after, isThenable } from '../base/host.js';
 

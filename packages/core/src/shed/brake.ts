@@ -37,7 +37,6 @@ export interface ControllerState {
   readonly atUs: number;
 }
 
-/** The state of a controller that has seen no load. */
 export function restingController(nowUs: number): ControllerState {
   return { integral: 0, fraction: 0, atUs: nowUs };
 }
@@ -95,7 +94,6 @@ export class Mix {
     this.counts = new Array<number>(classes).fill(0);
   }
 
-  /** Counts a request of the class, rejected or not. */
   countRequest(rank: number, nowUs: number): void {
     this.fade(nowUs);
     this.counts[rank] = (this.counts[rank] ?? 0) + 1;

@@ -1,5 +1,3 @@
-/** Signals, from which shedders read the load. */
-
 import type { Clock } from '../base/clock.js';
 import { disregard } from '../base/host.js';
 import { Junk } from '../base/junk.js';
@@ -44,10 +42,6 @@ export interface Signal {
   watch?(listener: () => void): void;
 }
 
-/**
- * The signal's reading, or undefined if there is none. Calls `fault` if the signal throws or returns an invalid
- * reading.
- */
 export function readSafely(signal: Signal, fault?: (error: unknown) => void): Reading | undefined {
   try {
     const reading: unknown = signal.read();
@@ -126,7 +120,6 @@ export class SignalLoop<State> {
     this.advance = advance;
   }
 
-  /** The state for a request. The first request makes the loop watch the signal. */
   at(nowUs: number): State {
     if (this.known === undefined) this.start(nowUs);
     else if (nowUs - this.readUs >= this.periodUs) this.readSignal(nowUs);

@@ -1,5 +1,3 @@
-/** A store on top of any database that can read and write some texts in a transaction. */
-
 import {
   groupPasses,
   MAX_STEPS,
@@ -104,7 +102,6 @@ class StateStore implements Store {
     return spread(group, answers);
   }
 
-  /** Adds to a reset the key's counts under other rules of the limiter, because it resets them too. */
   private named(step: Step): NamedStep {
     const others = step.op === 'reset' ? this.known.otherResets(step) : [];
     return {
@@ -133,24 +130,18 @@ interface Decided {
 
 type Texts = ReadonlyMap<string, string | undefined>;
 
-/** Decides a group of steps, given the stored texts of its counts. */
 class TextGroup {
   /** Names of all counts that the group reads or writes, each once, in ascending order. */
   readonly names: readonly string[];
   private readonly steps: readonly NamedStep[];
 
-  /** @param steps steps of one group, at most one for each count */
   constructor(steps: readonly NamedStep[]) {
     const names = steps.flatMap(({ name, others }) => [name, ...others.map((other) => other.name)]);
     this.names = [...new Set(names)].sort();
     this.steps = steps;
   }
 
-  /**
-   * The answers to the steps and the changes to store. May be called any number of times.
-   *
-   * @throws SpillwayError `SPW_STORE_ERROR` if a text is not in our format
-   */
+  /** May be called again, because a backend may retry its transaction. */
   decideGroup(texts: readonly (string | undefined)[], nowUs: number): Decided {
     const stored = new Map(this.names.map((name, place) => [name, texts[place]]));
     const counts = new Map<string, StoredCount>();

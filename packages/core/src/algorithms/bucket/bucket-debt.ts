@@ -1,5 +1,3 @@
-/** How a token bucket with debt is charged. */
-
 import { mulDiv } from '../../base/exact.js';
 import type { Ask } from '../../contract/ask.js';
 import type { BucketRule } from '../../contract/rule.js';

@@ -1,7 +1,4 @@
-/**
- * Functions for a token bucket, which is stored as one instant. They change only the state they get (see
- * docs/algorithms.md; packages/redis/src/algorithms/bucket/bucket.lua does the same in Lua).
- */
+/** The steps of a token bucket, which is stored as one instant: see docs/algorithms.md. */
 
 import { mulDiv } from '../../base/exact.js';
 import type { Ask, BucketAnswer, Receipt } from '../../contract/ask.js';
@@ -15,7 +12,6 @@ import { givenBack } from '../receipt.js';
 export interface BucketState {
   tatUs: number;
   tatNum: number;
-  /** The units that the last step forgave: see {@link BucketAnswer.forgiven}. */
   forgiven: number | undefined;
 }
 

@@ -1,5 +1,3 @@
-/** The claims of a memory store. */
-
 import { type Fingerprint, randomSeed, shortened } from '../../base/fingerprint.js';
 import type { Ask, ClaimsAnswer } from '../../contract/ask.js';
 import type { ClaimsRule } from '../../contract/rule.js';

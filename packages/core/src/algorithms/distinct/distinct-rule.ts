@@ -1,5 +1,3 @@
-/** The rule of a limit on distinct items, and its implementation (`Machine`). */
-
 import type { LogAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';
 import type { DistinctRule, Machine } from '../../contract/rule.js';

@@ -10,10 +10,8 @@ const HEAD = 2;
 /** An address is the number of a block times 32, with the index of its length in the lower five bits. */
 const LENGTHS = 32;
 
-/** All blocks of one length. */
 interface Row {
   readonly length: number;
-  /** A page has 2^bits blocks. */
   readonly bits: number;
   readonly pages: Uint16Array[];
   count: number;
@@ -21,15 +19,12 @@ interface Row {
 
 const NONE: Uint16Array = /* @__PURE__ */ new Uint16Array(0);
 
-/** Where the numbers of a block are in memory. */
 export class Block {
   page: Uint16Array = NONE;
   start = 0;
-  /** How many numbers the block has room for. */
   room = 0;
 }
 
-/** Called when the block of `owner` has moved from address `from` to `to`. */
 type Moved = (owner: number, from: number, to: number) => void;
 
 /** Addresses are from 1 to 2^32 - 1; their lower five bits are never all set. */
@@ -76,7 +71,6 @@ export class Blocks {
       }
       this.moved(owner, last, address);
     }
-    // Keeps one spare page for the next block.
     if (row.count <= (pages.length - 2) << bits) pages.pop();
   }
 

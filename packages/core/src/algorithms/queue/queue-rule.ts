@@ -1,5 +1,3 @@
-/** The rule of a shaper's queue (a bucket whose takers may wait), and its implementation (`Machine`). */
-
 import { mulDiv } from '../../base/exact.js';
 import type { Answer, Ask, QueueAnswer } from '../../contract/ask.js';
 import type { Numbers } from '../../contract/decision.js';

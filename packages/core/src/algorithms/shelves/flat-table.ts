@@ -13,7 +13,6 @@ interface Slots {
   readonly capacity: number;
   /** The first words of a slot are the low and the high half of its fingerprint. Both are zero if the slot is empty. */
   readonly words: Int32Array;
-  /** The second cell of a slot is its instant in microseconds. */
   readonly cells: Float64Array;
   numbers: Uint32Array | undefined;
   /** Slots taken by entries, including expired ones. */
@@ -22,9 +21,7 @@ interface Slots {
 
 /** The owner of a table, which stores something outside the table for each entry. */
 export interface Keeper {
-  /** Called when an entry has moved to `slot`. */
   moved(slot: number): void;
-  /** Called when an expired entry with the numbers `first` and `second` was evicted. */
   dropped(first: number, second: number): void;
 }
 
@@ -61,7 +58,6 @@ export class FlatTable {
   /** The table being moved into `slots`, if any, and how many of its slots were moved. */
   private old: Slots | undefined;
   private moved = 0;
-  /** The slot at which the next search for expired entries starts. */
   private hand = 0;
   private entries = 0;
   private epoch = 0;
@@ -79,7 +75,6 @@ export class FlatTable {
     this.slots = this.makeSlots(SMALLEST);
   }
 
-  /** Entries held, including expired entries that have not been evicted yet. */
   get size(): number {
     return this.entries;
   }
@@ -96,7 +91,6 @@ export class FlatTable {
     if (slot >= 0 || !this.old) return slot >= 0 ? slot : -1;
     const waiting = probe(this.old, this.cellsEach, lo, hi);
     if (waiting < this.moved) return -1;
-    // The entry is moved now, and the rebuild will skip it.
     this.fillSlot(-1 - slot, lo, hi, this.old, waiting);
     return -1 - slot;
   }
@@ -119,7 +113,6 @@ export class FlatTable {
     return this.slots.cells[this.cellsEach * slot + 1] as number;
   }
 
-  /** Sets when the entry expires. */
   setTime(slot: number, us: number): void {
     this.slots.cells[this.cellsEach * slot + 1] = us;
   }
@@ -171,7 +164,6 @@ export class FlatTable {
     return this.cellsEach > 2 ? 6 * slot + 4 : slot;
   }
 
-  /** Fills an empty slot. If `from` is given, copies its entry at `fromSlot`. */
   private fillSlot(slot: number, lo: number, hi: number, from?: Slots, fromSlot = 0): void {
     const { slots } = this;
     const size = 2 * this.cellsEach;
@@ -229,7 +221,6 @@ export class FlatTable {
     this.keeper.dropped(numbers[at] as number, numbers[at + 1] as number);
   }
 
-  /** Counts entries and expired entries in the next `count` slots (all slots of a small table). */
   private look(count: number, nowUs: number): { taken: number; expired: number } {
     const { cellsEach } = this;
     const { words, cells, capacity } = this.slots;

@@ -1,5 +1,3 @@
-/** Finds the slot of a limiter, code and key in a flat table, by a small cache of hot keys or by fingerprint. */
-
 import { detached, type Fingerprint, fingerprint, randomSeed } from '../../base/fingerprint.js';
 import { ByCount } from './by-count.js';
 import { FlatTable, type Keeper } from './flat-table.js';
@@ -8,7 +6,6 @@ import { FlatTable, type Keeper } from './flat-table.js';
 const HOT_KEYS = 16_384;
 const HOT_LENGTH = 64;
 
-/** The cached fingerprint of one limiter and code, and the slots of its hot keys. */
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;
@@ -42,7 +39,6 @@ export class KeySlots {
   private lo = 0;
   private hi = 0;
 
-  /** @param width see {@link FlatTable} */
   constructor(width: number, keeper?: Keeper) {
     this.table = new FlatTable(width, keeper);
   }
@@ -63,7 +59,6 @@ export class KeySlots {
     return this.table.addEntry(this.lo, this.hi, nowUs);
   }
 
-  /** Maps a key to one of `counts` numbers. */
   spread(key: string, counts: number): number {
     return (this.identify(key).hi >>> 0) % counts;
   }

@@ -9,7 +9,6 @@ export interface Expiring {
 
 /** A longer key is stored as its fingerprint, so long keys can't fill the memory. */
 const LONGEST_KEY = 128;
-/** How many states one call of {@link KeyedStates.reclaim} checks for expiry. */
 const SWEEP = 64;
 
 export class KeyedStates<State extends Expiring> {
@@ -40,7 +39,6 @@ export class KeyedStates<State extends Expiring> {
     if (this.counts.find(limiter, code)?.delete(this.short(key))) this.held -= 1;
   }
 
-  /** Checks the next few states, evicts those that have expired, and calls `dropped` for each of these. */
   reclaim(nowUs: number, dropped: (state: State) => void): void {
     for (let count = 0; count < SWEEP; count += 1) {
       this.sweeper ??= this.walk();

@@ -23,7 +23,6 @@ export class Roster {
   private readonly earliestUs: number;
   /** When each lease was last taken or renewed, oldest first. */
   private held = new Map<Step, number>();
-  /** Leases whose last renewal failed. */
   private readonly missed = new Set<Step>();
   /** Renewals that the last turn should have made but had no capacity for. */
   private owed = 0;
@@ -83,7 +82,7 @@ export class Roster {
     return due;
   }
 
-  /** Notes the answer to a renewal. A failed renewal is not retried before its next turn or the end of the outage. */
+  /** A failed renewal is not retried before its next turn or the end of the outage. */
   noteRenewal(step: Step, failed: boolean): void {
     if (failed && this.held.has(step)) this.missed.add(step);
     else this.missed.delete(step);
