@@ -4,7 +4,6 @@ import type { Op, Step } from '../contract/store.js';
 
 /** A count that was read from its text. Steps change it in place; the caller must store the new text. */
 export interface StoredCount {
-  /** Applies a step and answers it; see `stepBucket` for `charge`. */
   step(step: Step, nowUs: number, charge: boolean): Answer;
   readonly changed: boolean;
   /** When the count expires and decides like an unused key. This may be in the past. */
@@ -16,7 +15,7 @@ export interface StoredCount {
  * Whether a step changes the stored state. Steps that charge, give back or reset change it.
  *
  * @param acts whether the step passes or, like a `record`, applies anyway
- * @param repairs whether the clock went back so far that even a take that is not charged repairs the state
+ * @param repairs whether the clock went back so far that even an uncharged take corrects the state
  */
 export function isWritten(
   { op, cost }: { readonly op: Op; readonly cost: number },
@@ -29,11 +28,6 @@ export function isWritten(
   return op === 'take' ? (acts && charge) || repairs : acts;
 }
 
-/**
- * Reads the whole numbers of a stored text, one for each capturing group of `form`.
- *
- * @throws SpillwayError `SPW_STORE_ERROR` if the text doesn't match
- */
 export function numbersOf(text: string, form: RegExp): number[] {
   const match = form.exec(text);
   if (!match) throw unknownFormat();

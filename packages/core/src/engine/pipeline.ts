@@ -33,7 +33,6 @@ export interface Part {
   decision: Decision | undefined;
 }
 
-/** A stored limiter of a guard, or a keyed limit. It turns the answer of a store into a decision. */
 export interface Decider {
   readonly name: string;
   readonly share?: number;
@@ -43,7 +42,6 @@ export interface Decider {
   decide(step: Step, answer: Answer): Decision;
 }
 
-/** The parts that need a store call. A single part, the usual case, is not wrapped in an array. */
 type Open<P> = P | P[];
 
 export class Pipeline<P extends Part> {
@@ -149,8 +147,6 @@ export class Pipeline<P extends Part> {
   }
 
   /**
-   * Decides a part by the store's answer.
-   *
    * @param answer undefined if a custom limiter has sent a step that the store doesn't answer
    * @param before the preceding part. If it has the same limiter and the same failure, the fault is not reported again
    */

@@ -40,7 +40,6 @@ export function keyNotices(name: string, key: unknown): readonly Notice[] {
   return [{ code: 'SPW_KEY_RAW_ADDRESS', message }];
 }
 
-/** The name of a property that a function reads from the limit request as if it were the framework's request. */
 function misread(text: string): string | undefined {
   const [, bare, named, pattern] = PARAMETER.exec(text) ?? [];
   const parameter = (bare ?? named)?.replaceAll('$', '\\$');

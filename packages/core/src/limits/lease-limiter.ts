@@ -51,7 +51,6 @@ export interface LeaseOptions<Raw = unknown> extends StoreErrorOptions, HintOpti
   readonly share?: number | undefined;
 }
 
-/** The differences between `concurrencyLimit` and `fleetShedder`. */
 interface LeaseKind<Raw> {
   readonly name: string;
   readonly named: boolean;
@@ -59,7 +58,6 @@ interface LeaseKind<Raw> {
   readonly limitOption: 'limit' | 'capacity';
   readonly limit: number;
   readonly plan: PlanOption<Raw> | undefined;
-  /** The name of the option that set `plan`, for faults. */
   readonly planOption: 'plan' | 'capacity';
   readonly reserve: number;
   readonly criticalClass?: string | undefined;

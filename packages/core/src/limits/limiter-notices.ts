@@ -1,5 +1,3 @@
-/** Finds probable mistakes when a limiter is created. Its guard logs them. */
-
 import type { Notice } from '../contract/observer.js';
 
 const SECOND_MS = 1_000;

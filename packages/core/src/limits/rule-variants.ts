@@ -1,5 +1,3 @@
-/** The rules of one limiter: for its declared numbers, for plans, and for live settings. */
-
 import { policyOf } from '../algorithms/decide.js';
 import { checkName } from '../base/checks.js';
 import { Junk } from '../base/junk.js';
@@ -114,7 +112,6 @@ export class RuleVariants<Declared extends Numbers> implements LiveVariants<Decl
  * Without it, they are rejected without calling the store.
  */
 function closed(rule: Rule): Rule {
-  // Algorithms ignore the numbers that they don't use.
   const none = { ...(rule.soft ?? rule), limit: 0, burst: 0, tolUs: 0 };
   return rule.soft ? { ...rule, soft: none } : none;
 }

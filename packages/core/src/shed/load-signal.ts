@@ -66,13 +66,14 @@ function isAmount(value: unknown): boolean {
 interface Coverage {
   readonly atUs: number;
   readonly elapsedUs: number;
-  /** Whether the time without readings before this one was so long that the old state no longer counts. */
+  /** Whether there was no reading for so long that the old state no longer counts. */
   readonly afterSilence: boolean;
 }
 
 /**
- * The time that a reading counts for: all the time since the previous reading. After a gap of more than `silenceUs`
- * between measurements, only the reading's own span. Undefined if the reading is not newer than the previous one.
+ * The time that a reading counts for. It is the time since the previous reading or, after a gap of more than
+ * `silenceUs` between measurements, the span of the reading. Undefined if the reading is not newer than the previous
+ * one.
  */
 export function coverageOf(
   reading: Reading,
@@ -98,7 +99,6 @@ type Advance<State> = (state: State, reading: Reading | undefined, nowUs: number
 export class SignalLoop<State> {
   private known: State | undefined;
   private readUs = 0;
-  /** The last fault of the signal, until it is reported. */
   fault: unknown;
   readonly signal: Signal;
   private readonly clock: Clock;

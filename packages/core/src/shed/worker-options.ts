@@ -59,10 +59,7 @@ export const WORKER_OPTIONS: NamesOf<WorkerShedderOptions> = {
 interface Signals {
   readonly ladder: Signal | undefined;
   readonly brake: Signal | undefined;
-  /**
-   * Whether the brake reads the `wait` of the ladder's signal. If so, the ladder rises only while the brake is at its
-   * maximum or has no readings.
-   */
+  /** Whether the brake reads the `wait` of the ladder's signal. */
   readonly areOne: boolean;
 }
 

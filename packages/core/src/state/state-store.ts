@@ -119,7 +119,6 @@ class StateStore implements Store {
 interface NamedStep {
   readonly step: Step;
   readonly name: string;
-  /** If the step is a reset: resets of the key's counts under other rules of the limiter. */
   readonly others: readonly NamedStep[];
 }
 
@@ -169,7 +168,7 @@ class TextGroup {
   }
 }
 
-/** Leaves out counts whose text stays the same: resetting an unused count writes nothing. */
+/** Leaves out counts whose text stays the same, such as an unused count that is reset. */
 function changesOf(
   counts: ReadonlyMap<string, StoredCount>,
   stored: Texts,

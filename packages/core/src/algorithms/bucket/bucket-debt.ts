@@ -6,8 +6,8 @@ import { unitsRefilled } from './bucket-rule.js';
 import type { BucketState } from './bucket-step.js';
 
 /**
- * Charges a bucket for a `record`, or for a `take` that passes. Units beyond burst and debt are not charged. Exported
- * for stores that receive rules as numbers and must add this function to `logic`.
+ * Charges a bucket for a `record`, or for a `take` that passes. Units beyond burst and debt are not charged. Stores
+ * that receive rules as numbers must add this function to `logic`.
  *
  * @param nowUs the store's clock
  * @example

@@ -76,7 +76,6 @@ export function bucketNumbers(
   return { limit, windowUs, burst, den, period, tolUs, tolNum };
 }
 
-/** Whether two buckets with the same limit are also equal in all other numbers. */
 export function sameNumbers(a: BucketNumbers, b: BucketNumbers): boolean {
   return (
     a.windowUs === b.windowUs && a.burst === b.burst && a.tolUs === b.tolUs && a.tolNum === b.tolNum

@@ -12,7 +12,6 @@ export class BucketShelf implements Shelf<BucketRule, BucketState> {
   readonly grows = false;
   private readonly keys = new KeySlots(1);
   private readonly table = this.keys.table;
-  // Reused for each call, so a decision allocates only its answer.
   private readonly state: BucketState = { tatUs: 0, tatNum: 0, forgiven: undefined };
   private slot = -1;
 

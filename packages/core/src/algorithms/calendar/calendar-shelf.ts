@@ -4,7 +4,6 @@ import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
 import { type CalendarState, periodsOf, stepCalendar, unusedCalendar } from './calendar-step.js';
 
-/** `expiresUs` is the end of the period. */
 type StoredCalendar = Omit<CalendarState, 'dirty' | 'label' | 'endUs' | 'forgiven'> & Expiring;
 
 const UNUSED: StoredCalendar = { startUs: 0, expiresUs: 0, current: 0 };

@@ -106,7 +106,7 @@ class Window<Raw> implements CalendarWindow<Raw> {
   }
 }
 
-/** The `notices` objects for which NODE_ENV was already read: reading it takes longer than a step. */
+/** The `notices` objects for which NODE_ENV was already read, because reading it takes longer than a step. */
 const checked = new WeakSet<object>();
 
 function warnOfMemory(limiter: string, { notices, store }: FaultSink): void {

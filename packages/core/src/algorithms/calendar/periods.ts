@@ -15,7 +15,6 @@ const MOST = { day: 1, week: 7, month: 31 } as const;
 
 export type Unit = keyof typeof MOST;
 
-/** The name of the calendar whose billing periods the app supplies. */
 export const BILLING = 'billing';
 
 /**

@@ -8,8 +8,8 @@ import { type ClaimState, FREE, stepClaim } from './claim-step.js';
 type StoredClaim = ClaimState & Expiring;
 
 /**
- * A longer name is stored as two fingerprints. With one, two claims could share a name, and one would get the response
- * of the other.
+ * A longer name is stored as two fingerprints. With only one fingerprint, two claims could share a name, and one
+ * request would get the response of the other.
  */
 const LONGEST_NAME = 128;
 

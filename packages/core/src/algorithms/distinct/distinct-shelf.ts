@@ -4,7 +4,6 @@ import type { Shelf, ShelfStep } from '../../contract/shelf.js';
 import { type Expiring, KeyedStates } from '../shelves/keyed-states.js';
 import { noItems, stepDistinct, WIDTH } from './distinct-step.js';
 
-/** The list expires with its newest item. */
 interface StoredItems extends Expiring {
   items: string;
 }

@@ -63,7 +63,6 @@ export function stepDistinct(
     const before = list;
     list = withItems(list, wanted, places, nowUs);
     state.dirty ||= list !== before;
-    // Drops the oldest items if a `record` has exceeded the limit.
     const most = Math.max(limit, before.length / WIDTH) * WIDTH;
     if (list.length > most) list = list.slice(-most);
     places = op === 'record' ? placesOf(list, wanted) : []; // after a take, the list has all items
@@ -108,7 +107,7 @@ function freshOf(places: readonly number[]): number {
   return places.filter((at) => at < 0).length;
 }
 
-/** The time of the item that must expire until there is room for all wanted items; -1 if they pass now. */
+/** The time of the item whose expiry makes room for all wanted items; -1 if they pass now. */
 function freesOf(list: string, places: readonly number[], limit: number, nowUs: number): number {
   const known = new Set(places);
   const fresh = freshOf(places);
@@ -122,7 +121,6 @@ function freesOf(list: string, places: readonly number[], limit: number, nowUs: 
   return nowUs; // a full memory store has no room for all wanted items
 }
 
-/** A wanted item that was already in the list is marked as shared. */
 function withItems(
   list: string,
   wanted: readonly string[],

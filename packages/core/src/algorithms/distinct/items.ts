@@ -1,5 +1,3 @@
-/** Fingerprints of the items of a request: the first 16 bytes of the SHA-256 of limiter, key and item. */
-
 import { newDigest } from '../../base/sha256.js';
 import type { Step } from '../../contract/store.js';
 import { MAX_ITEMS } from './distinct-step.js';

@@ -84,8 +84,8 @@ export function stepLock(
 type LockAsk = Pick<Ask<LockRule>, 'op' | 'rule' | 'cost' | 'receipt' | 'holdUs' | 'binding'>;
 
 /**
- * Starts or extends a lock. If no lock of this level is long enough for a `hold`, raises the level. Otherwise `advance`
- * would shorten the lock.
+ * Starts or extends a lock. If a `hold` is longer than all locks up to this level, raises the level, because `advance`
+ * would shorten the lock otherwise.
  */
 function lock(rule: LockRule, state: LockState, nowUs: number, untilUs: number): void {
   if (state.untilUs === 0) state.level += 1;

@@ -3,7 +3,6 @@
  * moves into the gap. Each block stores its owner, which is notified when the block moves.
  */
 
-/** A page has 8 kB to 16 kB. */
 const PAGE = 8192;
 /** How many numbers at the start of a block hold its owner. */
 const HEAD = 2;

@@ -31,7 +31,6 @@ export function eachEntry(log: LogEntries, visit: (us: number, units: number) =>
   }
 }
 
-/** Arrays with at most this many entries are never rebuilt. */
 const FEW = 32;
 
 const SPARE = 8;
@@ -191,8 +190,8 @@ export class Entries implements LogEntries {
   }
 
   /**
-   * Removes empty entries at the end: {@link lastUs} determines when the whole log expires, so it must be the instant
-   * of an entry with units.
+   * Removes empty entries at the end. {@link lastUs} determines when the log expires, so it must be the instant of an
+   * entry with units.
    */
   private trimEnd(): void {
     const all = this.dropped + this.total;
@@ -248,7 +247,6 @@ export class Entries implements LogEntries {
   }
 }
 
-/** Adds the sum of a node to the next node that contains it, or subtracts it there. */
 function carry(nodes: number[], node: number, sign: 1 | -1): void {
   const parent = node + (node & -node);
   if (parent <= nodes.length) {

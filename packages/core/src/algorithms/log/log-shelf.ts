@@ -125,7 +125,6 @@ export class LogShelf implements Shelf<LogRule, LogEntries> {
     return { allowed, nowUs, used: count, freesUs, lastUs };
   }
 
-  /** A log that is new, or a copy of `other`, is stored only if the step charges. */
   step(step: ShelfStep<LogRule, LogEntries>): LogAnswer {
     const { ask, nowUs, charge, mayGrow, count: stored, other } = step;
     const { rule, op, cost } = ask;

@@ -76,7 +76,7 @@ function append(
   }
   if (mayGrow || entries.total === 0) entries.add(nowUs, units);
   else entries.absorb(Math.max(nowUs, entries.lastUs), units);
-  if (entries.total > rule.limit) entries.drop(entries.total - rule.limit); // only a `record` can exceed the limit
+  if (entries.total > rule.limit) entries.drop(entries.total - rule.limit);
 }
 
 function put(

@@ -79,7 +79,6 @@ export class Instants {
     if (this.size > 2) page[at + 2] = us / 2 ** 32;
   }
 
-  /** The instant written at `at`. `lastUs` is the newest instant of its log. */
   readInstant(page: Uint16Array, at: number, lastUs: number): number {
     const { size } = this;
     const cycleUs = size > 2 ? 2 ** 48 : 2 ** 32;
@@ -94,7 +93,8 @@ export class Instants {
   }
 
   /**
-   * Whether the rough form `rough` proves that an instant is later than `us`. The two must be less than a window apart.
+   * Whether the rough form `rough` proves that an instant is later than `us`. The instant and `us` must be less than a
+   * window apart.
    */
   isLater(rough: number, us: number): boolean {
     return (rough - this.rough(us)) << (32 - ROUGH_BITS) > 0;
@@ -296,7 +296,7 @@ export class PackedEntries implements LogEntries {
     }
   }
 
-  /** Switches to the block at `address`. Requires `sumSize` to be set. */
+  /** Requires `sumSize` to be set. */
   private turnTo(address: number): void {
     this.address = address;
     const { room } = this.blocks.findBlock(address, this.block);

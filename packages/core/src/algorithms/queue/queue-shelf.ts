@@ -6,7 +6,6 @@ import { noQueue, type QueueState, restOf, stepQueue } from './queue-step.js';
 
 const UNUSED: Readonly<QueueState> = /* @__PURE__ */ noQueue();
 
-/** How many numbers a state has. They are the cells of a slot after its fingerprint. */
 const NUMBERS = 5;
 
 /**

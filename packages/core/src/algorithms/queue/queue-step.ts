@@ -22,7 +22,6 @@ export interface QueueState {
    * a pause, the clock went back.
    */
   spanUs: number;
-  /** The end of the last pause, possibly in the past; 0 if there was no pause. */
   pauseUs: number;
 }
 
@@ -97,7 +96,7 @@ function view(rule: QueueRule, state: QueueState, nowUs: number): boolean {
   return wasAhead;
 }
 
-/** If the clock went back, moves the pause and the instant back to the latest that the rules allow. */
+/** If the clock went back, moves the pause and the instant to the latest times that the rules allow. */
 function cut(state: QueueState, nowUs: number): boolean {
   const { pauseUs } = state;
   state.pauseUs = Math.min(pauseUs, nowUs + MAX_HOLD_US);

@@ -2,7 +2,6 @@
 
 const MANY = 1_024;
 
-/** The objects of one limiter. `code` and `thing` are those used last. */
 interface Codes<Thing> {
   code: string;
   thing: Thing;
@@ -17,7 +16,6 @@ export class ByCount<Thing> {
   private readonly names = new Map<string, Codes<Thing>>();
   private size = 0;
   private most = MANY;
-  // Most calls come from the limiter of the last call.
   private lastName: string | undefined;
   private readonly make: (name: string, code: string) => Thing;
   private readonly isIdle: (thing: Thing) => boolean;

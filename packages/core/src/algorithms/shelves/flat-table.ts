@@ -15,11 +15,9 @@ interface Slots {
   readonly words: Int32Array;
   readonly cells: Float64Array;
   numbers: Uint32Array | undefined;
-  /** Slots taken by entries, including expired ones. */
   taken: number;
 }
 
-/** The owner of a table, which stores something outside the table for each entry. */
 export interface Keeper {
   moved(slot: number): void;
   dropped(first: number, second: number): void;
@@ -55,7 +53,6 @@ function probe({ words, capacity }: Slots, size: number, lo: number, hi: number)
 export class FlatTable {
   /** The cells of a slot begin at `(width + 1) * slot`, with its fingerprint. A rebuild replaces this object. */
   slots: Slots;
-  /** The table being moved into `slots`, if any, and how many of its slots were moved. */
   private old: Slots | undefined;
   private moved = 0;
   private hand = 0;
@@ -66,8 +63,8 @@ export class FlatTable {
   private readonly keeper: Keeper | undefined;
 
   /**
-   * @param width how many numbers a slot has: one or two. For a table whose {@link slots} the caller uses: how many
-   * cells follow the fingerprint
+   * @param width how many numbers a slot has, one or two; or how many cells follow the fingerprint, if the caller uses
+   * {@link slots}
    */
   constructor(width: number, keeper?: Keeper) {
     this.cellsEach = 1 + width;
@@ -130,8 +127,8 @@ export class FlatTable {
   }
 
   /**
-   * Changes the first number of an entry from `from` to `to`. No other entry may have `from`. Also works while the
-   * entry is being moved.
+   * Changes the first number of an entry from `from`, which no other entry has, to `to`. Also works while the entry is
+   * being moved.
    */
   replace(slot: number, from: number, to: number): void {
     const at = this.placeOf(slot);

@@ -9,7 +9,6 @@ const HOT_LENGTH = 64;
 interface Limiter {
   readonly name: string;
   readonly print: Fingerprint;
-  /** Slots of hot keys, valid for one generation of the table. */
   readonly hot: Map<string, number>;
 }
 
@@ -54,7 +53,6 @@ export class KeySlots {
     return hot === undefined ? this.search(limiter, key, nowUs) : hot;
   }
 
-  /** Adds a slot for the key that {@link findSlot} has just looked for in vain. */
   addSlot(nowUs: number): number {
     return this.table.addEntry(this.lo, this.hi, nowUs);
   }
@@ -92,7 +90,7 @@ export class KeySlots {
     return fingerprint(key, this.keySeed);
   }
 
-  /** Caches one search result in eight: frequent keys are cached soon, and a stream of new keys costs little time. */
+  /** Caches only one search result in eight, so a stream of new keys costs little time. */
   private cacheSlot(limiter: Limiter, key: string, slot: number): void {
     this.misses += 1;
     if ((this.misses & 7) !== 0 || key.length > HOT_LENGTH) return;

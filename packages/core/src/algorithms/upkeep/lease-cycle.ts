@@ -13,7 +13,7 @@ const MOST_AFTER_OUTAGE = 256;
 
 /**
  * For how many lease lengths a failed `done` is retried. If it never reaches the store, another owner can run the
- * request again once the lease has expired.
+ * request again after the lease has expired.
  */
 const DONE_LEASES = 10;
 
@@ -37,7 +37,6 @@ export class LeaseCycle {
   private readonly client: UpkeepClient<Step>;
   private readonly clock: Clock;
   private readonly leaseUs: number;
-  /** The interval between retries of lost releases. */
   private readonly resendUs: number;
   private readonly track: (call: Promise<unknown>) => void;
 
@@ -82,7 +81,7 @@ export class LeaseCycle {
     this.lateValues.set(last, value);
   }
 
-  /** Call when `last` has ended its claim. Retries a value that could not be written before. */
+  /** Call this when `last` has ended its claim. Retries to write the value of the claim. */
   noteDone(last: Step): void {
     const late = this.lateValues.get(last);
     if (!late) return;
@@ -257,7 +256,7 @@ export class LeaseCycle {
 
   private async deliverRelease(release: Step): Promise<boolean> {
     const late = this.lateValues.get(release);
-    // The value is written before the claim is marked as done, because retries of the request then read it.
+    // The value is written first, because retries of the request read it as soon as the claim is done.
     const isWritten = !late || (await late.write());
     const arrived = (late?.isMarked || (await this.sendRelease(release, late))) && isWritten;
     if (arrived) this.lost.delete(release);

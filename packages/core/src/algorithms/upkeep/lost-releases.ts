@@ -92,7 +92,7 @@ function bytesOf({ key }: Step): number {
   return RELEASE_BYTES + 2 * key.length;
 }
 
-/** The most steps sent in one turn: they take the store a few milliseconds, so requests hardly wait. */
+/** The most steps sent in one turn. They take the store a few milliseconds, so requests hardly wait. */
 export const MOST_STEPS = 512;
 
 /** The timeout after which a release is considered lost. */

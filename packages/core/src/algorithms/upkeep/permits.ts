@@ -41,8 +41,8 @@ class Permits implements Upkeep<Step> {
 
   begin({ step, answer }: HeldTurn<Step>, turns: readonly HeldTurn<Step>[]): boolean {
     const allowed = turns.every(({ decision }) => decision.allowed);
-    // A rejected request holds a permit only if the answer was lost, or if the store granted the permit and a local
-    // limiter rejected the request.
+    // A rejected request holds a permit only if the store's answer was lost, or if the store granted the permit and a
+    // local limiter rejected the request.
     const isHeld = answer?.failure || (answer?.allowed && (allowed || storeGranted(turns)));
     if (isHeld && allowed) this.cycleOf(step as Step).holdLease(step as Step);
     return Boolean(isHeld);

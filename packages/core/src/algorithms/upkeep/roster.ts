@@ -14,11 +14,9 @@ const TURNS = 64;
 export const SOONEST_US = 20_000;
 
 export class Roster {
-  /** Time between two calls of {@link due}, in microseconds. */
   readonly turnUs: number;
   /** Time within which each lease must be renewed, in microseconds. */
   readonly latestUs: number;
-  /** Time over which renewals are spread, in microseconds. */
   readonly spreadUs: number;
   private readonly earliestUs: number;
   /** When each lease was last taken or renewed, oldest first. */
@@ -89,8 +87,8 @@ export class Roster {
   }
 
   /**
-   * Call when the store is back. All leases are then late. If this is called again after a short time, only leases
-   * whose renewal failed are late: renewing all of them each time could overload the store again.
+   * Call when the store is back. It makes all leases late. If the last call was a short time ago, it makes only the
+   * leases late whose renewal failed, because renewing all leases each time could overload the store again.
    */
   catchUp(nowUs: number): void {
     if (nowUs - this.behindUs >= this.earliestUs) this.behindUs = nowUs;

@@ -54,7 +54,6 @@ export class WindowShelf implements Shelf<WindowRule, WindowState> {
     }
     if (state.dirty && (count || op !== 'reset')) {
       const at = count ? this.slot : this.keys.addSlot(nowUs);
-      // A reset window expires at once.
       this.table.setTime(at, op === 'reset' ? 0 : state.startUs + 2 * rule.windowUs - 1);
       this.table.setNumber(at, 0, state.current);
       this.table.setNumber(at, 1, state.previous);
